@@ -1,0 +1,58 @@
+/*
+ * Ownership at the declaration. `CLEANUP(close_p) int fd = -1;` closes the
+ * descriptor when the scope ends, on every path; TAKE() hands ownership on
+ * and leaves the empty value behind, so that the cleanup finds nothing.
+ */
+#ifndef STATETAPE_BASE_CLEANUP_H
+#define STATETAPE_BASE_CLEANUP_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CLEANUP(f) __attribute__((cleanup(f)))
+
+/* For pointers: the value, with NULL left in its place. */
+#define TAKE(p)                                    \
+	({                                         \
+		__typeof__(p) *taken_at_ = &(p);   \
+		__typeof__(p) taken_ = *taken_at_; \
+		*taken_at_ = NULL;                 \
+		taken_;                            \
+	})
+
+/* For descriptors: the value, with -1 left in its place. */
+static inline int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+static inline void close_p(const int *fd)
+{
+	/* Never retried: on Linux the descriptor is gone even on EINTR. */
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
+static inline void free_p(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closedir_p(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+static inline void fclose_p(FILE **f)
+{
+	if (*f)
+		(void)fclose(*f);
+}
+
+#endif
