@@ -1,0 +1,136 @@
+#include "fs/answer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/watch.h"
+#include "tape/journal_text.h"
+
+/* Counts fit a double far beyond any life of a process. */
+static void put(cJSON *object, const char *name, uint64_t value)
+{
+	(void)cJSON_AddNumberToObject(object, name, (double)value);
+}
+
+static void put_path(cJSON *object, const char *name, const char *path)
+{
+	char text[JOURNAL_ESCAPED_SIZE(PATH_MAX)];
+
+	(void)journal_escape(path, text, sizeof(text));
+	(void)cJSON_AddStringToObject(object, name, text);
+}
+
+static void put_journal(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "journal");
+	struct journal_stats st = { 0 };
+
+	(void)cJSON_AddBoolToObject(o, "enabled", fs->journal != NULL);
+	if (!fs->journal)
+		return;
+	journal_stat(fs->journal, &st);
+	put(o, "head", st.head);
+	put(o, "oldest", st.oldest);
+	put(o, "lost", st.lost);
+	put(o, "segments", st.segments);
+	put(o, "bytes", st.bytes);
+	if (st.error)
+		(void)cJSON_AddStringToObject(o, "error",
+					      strerrordesc_np(st.error));
+}
+
+static void put_watch(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "watch");
+	struct watch_stats st;
+
+	watch_stat(fs->watch, &st);
+	(void)cJSON_AddBoolToObject(o, "enabled", st.enabled);
+	put(o, "dirs", st.dirs);
+	put(o, "refused", st.refused);
+	(void)cJSON_AddBoolToObject(o, "limit_reached", st.refused > 0);
+	put(o, "overflows", st.overflows);
+	put(o, "invalidations", st.invalidations);
+	put(o, "shed", st.shed);
+}
+
+static void put_reads(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "reads");
+	struct reads_stats st;
+
+	reads_stat(fs->reads, &st);
+	put(o, "processes", st.processes);
+	put(o, "entries", st.entries);
+	put(o, "forgotten", st.forgotten);
+}
+
+static void put_ops(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "ops");
+
+	for (int op = 0; op < JOURNAL_OPS; op++) {
+		uint64_t n = atomic_load(&fs->ops[op]);
+
+		if (n)
+			put(o, journal_op_name((enum journal_op)op), n);
+	}
+}
+
+static void put_counts(struct fs *fs, cJSON *ret)
+{
+	struct inodes_counts counts;
+	cJSON *cache;
+
+	inodes_count(fs->inodes, &counts);
+	put(ret, "inodes", counts.inodes);
+	put(ret, "lookups", counts.lookups);
+	put(ret, "handles", atomic_load(&fs->handles));
+	put(ret, "actors", actors_count(fs->actors));
+	cache = cJSON_AddObjectToObject(ret, "cache");
+	put(cache, "kept", atomic_load(&fs->opens_kept));
+	put(cache, "dropped", atomic_load(&fs->opens_dropped));
+}
+
+static void answer_status(const struct answerer *a, cJSON *ret)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	put(ret, "pid", (uint64_t)getpid());
+	put_path(ret, "repo", a->config->repo);
+	put_path(ret, "mountpoint", a->config->mountpoint);
+	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
+	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
+	put_journal(a->fs, ret);
+	put_watch(a->fs, ret);
+	put_reads(a->fs, ret);
+	put_counts(a->fs, ret);
+	put_ops(a->fs, ret);
+}
+
+static int answer_reads(const struct answerer *a, const cJSON *question,
+			cJSON *ret)
+{
+	const cJSON *pid = cJSON_GetObjectItemCaseSensitive(question, "pid");
+	const cJSON *tree = cJSON_GetObjectItemCaseSensitive(question, "tree");
+
+	return reads_answer(a->fs->reads,
+			    cJSON_IsNumber(pid) ? (pid_t)pid->valuedouble : 0,
+			    cJSON_IsTrue(tree), ret);
+}
+
+int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
+{
+	const struct answerer *a = ctx;
+
+	if (strcmp(ask, "STATUS") == 0) {
+		answer_status(a, ret);
+		return 0;
+	}
+	if (strcmp(ask, "READS") == 0)
+		return answer_reads(a, question, ret);
+	return -ENOSYS;
+}

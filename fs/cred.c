@@ -1,0 +1,61 @@
+#include "fs/cred.h"
+
+#include <linux/securebits.h>
+#include <sched.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool act_for_others; /* written before threads exist */
+
+/* What this thread is set to; the kernel's side is per thread too. */
+static _Thread_local struct {
+	bool own_umask; /* the umask is no longer shared with other threads */
+	bool known;
+	uid_t uid;
+	gid_t gid;
+	mode_t umask_bits;
+} now;
+
+bool cred_init(void)
+{
+	/*
+	 * Without this bit, leaving fsuid 0 takes the file capabilities away,
+	 * and making a file in a directory that the caller may write by way
+	 * of a supplementary group would fail: we know only his main group.
+	 * The kernel has checked his permission; ours must not fall short.
+	 */
+	if (geteuid() != 0)
+		return false;
+	act_for_others = prctl(PR_SET_SECUREBITS,
+			       SECBIT_NO_SETUID_FIXUP) == 0;
+	return act_for_others;
+}
+
+static void assume_umask(mode_t umask_bits)
+{
+	/* Threads share their umask until told otherwise. */
+	if (!now.own_umask) {
+		if (unshare(CLONE_FS) < 0)
+			return;
+		now.own_umask = true;
+		now.umask_bits = umask(umask_bits);
+	}
+	if (now.umask_bits != umask_bits || !now.known)
+		(void)umask(umask_bits);
+	now.umask_bits = umask_bits;
+}
+
+void cred_assume(uid_t uid, gid_t gid, mode_t umask_bits)
+{
+	assume_umask(umask_bits);
+	if (act_for_others && (!now.known || now.gid != gid))
+		(void)setfsgid(gid);
+	if (act_for_others && (!now.known || now.uid != uid))
+		(void)setfsuid(uid);
+	now.uid = uid;
+	now.gid = gid;
+	now.known = true;
+}

@@ -1,0 +1,225 @@
+/*
+ * Between the kernel's view of a file and ours: descriptors reopened, entries
+ * and attributes filled, and how long the kernel may keep them.
+ *
+ * It may keep them long. Every directory we hand out is watched first (see
+ * watch.c), and what changes below it without us is taken back from the
+ * kernel. Where that cannot be relied on, FS_HOLD_SHORT keeps the promise
+ * that such a change is seen within a second: a directory without a watch,
+ * and a file with several names, for a change by way of another name is
+ * reported to that name's directory only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/limits.h"
+#include "fs/watch.h"
+#include "graph/base/cleanup.h"
+
+void fd_name(int fd, struct fd_name *ret)
+{
+	static const char dir[] = "/proc/self/fd/";
+	char *at = ret->path + sizeof(ret->path) - 1;
+	unsigned n = (unsigned)fd;
+
+	*at = '\0';
+	do {
+		*--at = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	memcpy(ret->path, dir, sizeof(dir) - 1);
+	memmove(ret->path + sizeof(dir) - 1, at, strlen(at) + 1);
+	ret->name = ret->path + sizeof(dir) - 1;
+}
+
+int fs_reopen(struct fs *fs, const struct inode *i, int flags)
+{
+	struct fd_name name;
+	int fd;
+
+	fd_name(i->fd, &name);
+	fd = openat(fs->proc_fd, name.name, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
+{
+	atomic_store_explicit(&i->stamp, inode_stamp(st),
+			      memory_order_relaxed);
+	atomic_store_explicit(&i->setid,
+			      S_ISREG(st->st_mode) &&
+				      (st->st_mode & (S_ISUID | S_ISGID)),
+			      memory_order_relaxed);
+	/*
+	 * Numbers are unique per device, and the kernel shows one device for
+	 * all: files of a nested mount get numbers out of the way.
+	 */
+	if (st->st_dev != fs->root_dev)
+		st->st_ino ^= st->st_dev << 40 | 1ULL << 63;
+}
+
+double fs_attr_timeout(struct fs *fs, const struct inode *dir,
+		       const struct stat *st)
+{
+	if (!fs->watch || (dir ? !atomic_load(&dir->watched)
+			       : watch_incomplete(fs->watch)))
+		return FS_HOLD_SHORT;
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
+		return FS_HOLD_SHORT;
+	return fs->hold;
+}
+
+bool fs_pages_good(struct fs *fs, struct inode *i, int fd)
+{
+	struct stat st;
+	uint64_t now, known;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	now = inode_stamp(&st);
+	known = atomic_exchange(&i->stamp, now);
+	if (known == now) {
+		atomic_fetch_add_explicit(&fs->opens_kept, 1,
+					  memory_order_relaxed);
+		return true;
+	}
+	atomic_fetch_add_explicit(&fs->opens_dropped, 1,
+				  memory_order_relaxed);
+	/* Attributes only, which takes no lock the opener may hold. */
+	if (known)
+		(void)fuse_lowlevel_notify_inval_inode(fs->session,
+						       fs_ino(fs, i), -1, 0);
+	return false;
+}
+
+static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
+		       struct fuse_entry_param *e)
+{
+	fs_attr(fs, i, &e->attr);
+	e->ino = fs_ino(fs, i);
+	e->generation = i->id;
+	e->attr_timeout = fs_attr_timeout(fs, parent, &e->attr);
+	e->entry_timeout = fs_attr_timeout(fs, parent, &(struct stat){ 0 });
+}
+
+/*
+ * Every inode costs a descriptor. When there are none left, the kernel is
+ * asked to forget some files; it does so by messages to the other workers,
+ * for which this one waits a little.
+ */
+static int open_path(struct fs *fs, struct inode *parent, const char *name)
+{
+	const struct timespec pause = {
+		.tv_nsec = FS_DESCRIPTOR_WAIT_MS * 1000000L
+	};
+	int fd = -1;
+
+	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
+		fd = openat(parent->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+			break;
+		watch_shed(fs->watch);
+		(void)nanosleep(&pause, NULL);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+int fs_entry(struct fs *fs, struct inode *parent, const char *name,
+	     struct fuse_entry_param *e)
+{
+	struct inode *i;
+	bool is_new;
+	int fd, r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	fd = open_path(fs, parent, name);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &e->attr) < 0) {
+		r = -errno;
+		(void)close(fd);
+		return r;
+	}
+	r = inodes_admit(fs->inodes, parent, name, fd, &e->attr, &i, &is_new);
+	if (r < 0)
+		return r;
+	/* Watched before it is looked at: no change falls in between. */
+	if (is_new && S_ISDIR(i->type) && fs->watch) {
+		watch_directory(fs->watch, i);
+		(void)fstat(i->fd, &e->attr);
+	}
+	if (is_new)
+		watch_note_size(fs->watch);
+	fill_entry(fs, i, parent, e);
+	return 0;
+}
+
+int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
+		   const char *name, struct fuse_entry_param *e)
+{
+	bool is_new;
+	int r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	if (fstat(i->fd, &e->attr) < 0)
+		return -errno;
+	r = inodes_admit(fs->inodes, parent, name, -1, &e->attr, &i, &is_new);
+	if (r < 0)
+		return r;
+	fill_entry(fs, i, parent, e);
+	return 0;
+}
+
+struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->fd = fd;
+	h->writable = (flags & O_ACCMODE) != O_RDONLY;
+	h->inode = inodes_ref(fs->inodes, i);
+	atomic_fetch_add_explicit(&i->opens, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&fs->handles, 1, memory_order_relaxed);
+	return h;
+}
+
+void handle_free(struct fs *fs, struct handle *h)
+{
+	if (!h)
+		return;
+	(void)close(h->fd);
+	atomic_fetch_sub_explicit(&h->inode->opens, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&fs->handles, 1, memory_order_relaxed);
+	inodes_unref(fs->inodes, h->inode);
+	actor_unref(h->opener);
+	free(h->dir);
+	free(h);
+}
+
+void fs_drop_setid(struct fs *fs, struct inode *i, int fd, uid_t uid)
+{
+	struct fd_name name;
+	struct stat st;
+	mode_t mode;
+
+	/*
+	 * Below, the kernel spares the bits when root writes; the caller is
+	 * somebody else. The rule is its own: set-group-id counts only with
+	 * group execution, else it is a lock mark.
+	 */
+	if (!fs->root || uid == 0 || !atomic_load(&i->setid))
+		return;
+	if (fstat(fd, &st) < 0)
+		return;
+	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
+	if (st.st_mode & S_IXGRP)
+		mode &= ~(mode_t)S_ISGID;
+	fd_name(i->fd, &name);
+	(void)fchmodat(fs->proc_fd, name.name, mode, 0);
+}

@@ -1,0 +1,131 @@
+/*
+ * What the parts of the file system process share. One struct fs per process,
+ * built by serve.c before the first request and torn down after the last.
+ */
+#ifndef STATETAPE_FS_FS_H
+#define STATETAPE_FS_FS_H
+
+#define FUSE_USE_VERSION 314
+
+#include <fuse_lowlevel.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/actor.h"
+#include "fs/inode.h"
+#include "fs/reads.h"
+#include "tape/bell.h"
+#include "tape/journal.h"
+
+struct watch;
+
+struct fs {
+	struct fuse_session *session;
+	struct inodes *inodes;
+	struct actors *actors;
+	struct reads *reads;
+	struct journal *journal; /* NULL: not logging */
+	struct bell *bell;	 /* NULL: nobody to ring for */
+	struct watch *watch;	 /* NULL: not watching */
+	int proc_fd;		 /* /proc/self/fd, whatever is mounted later */
+	uint64_t root_dev;
+	bool root;   /* we act for others, with all capabilities */
+	bool dirs_stateless; /* see ops_dir.c */
+	bool flush;  /* close(2) can fail below: ask it each time */
+	double hold; /* seconds the kernel may keep what is watched */
+
+	atomic_ullong ops[JOURNAL_OPS];
+	atomic_ullong handles;
+	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
+	atomic_ullong opens_dropped; /* opens that found them outdated */
+};
+
+/* An open file or directory. */
+struct handle {
+	int fd;
+	bool writable;
+	atomic_bool wrote;
+	struct inode *inode;  /* a reference */
+	struct actor *opener; /* a reference, NULL: unknown */
+	/* Directories: what getdents64() gave and was not passed on yet. */
+	struct handle_dir *dir;
+};
+
+static inline struct fs *fs_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* FUSE numbers a file by its inode's address, the root by 1. */
+static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
+{
+	if (ino == FUSE_ROOT_ID)
+		return inodes_root(fs->inodes);
+	return (struct inode *)(uintptr_t)ino;
+}
+
+static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
+{
+	if (i == inodes_root(fs->inodes))
+		return FUSE_ROOT_ID;
+	return (fuse_ino_t)(uintptr_t)i;
+}
+
+static inline struct handle *fs_handle(const struct fuse_file_info *fi)
+{
+	return (struct handle *)(uintptr_t)fi->fh;
+}
+
+/* A descriptor's name below fs->proc_fd, and its absolute path. */
+struct fd_name {
+	char path[sizeof("/proc/self/fd/") + 11];
+	const char *name; /* the number alone, inside path */
+};
+void fd_name(int fd, struct fd_name *ret);
+
+/* Open the inode's file again, for use. A descriptor or a negative errno. */
+int fs_reopen(struct fs *fs, const struct inode *i, int flags);
+
+/*
+ * Attributes as the kernel is to see them. Remembers what it saw of the
+ * content, so that a later open can tell whether its pages are still good.
+ */
+void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
+double fs_attr_timeout(struct fs *fs, const struct inode *parent,
+		       const struct stat *st);
+
+/*
+ * At an open: are the pages (of a directory: the listing) that the kernel
+ * keeps those of the file as it is now? If not, they are about to be dropped,
+ * and its attributes, which may be as old, are taken back here.
+ */
+bool fs_pages_good(struct fs *fs, struct inode *i, int fd);
+
+/*
+ * Look `name` up below and fill *e, one lookup counted. Names that are not
+ * there are -ENOENT.
+ */
+int fs_entry(struct fs *fs, struct inode *parent, const char *name,
+	     struct fuse_entry_param *e);
+/* The same for an inode at hand, newly known as `name`. */
+int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
+		   const char *name, struct fuse_entry_param *e);
+
+struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
+void handle_free(struct fs *fs, struct handle *h);
+
+/* Whoever may write a set-id file takes the bits away (not the superuser). */
+void fs_drop_setid(struct fs *fs, struct inode *i, int fd, uid_t uid);
+
+/* The kernel may remember that such a name is missing (ops_name.c). */
+bool name_is_probed_everywhere(const char *name);
+
+/* One table of handlers, gathered from the ops_*.c files. */
+void ops_name_fill(struct fuse_lowlevel_ops *ops);
+void ops_make_fill(struct fuse_lowlevel_ops *ops);
+void ops_attr_fill(struct fuse_lowlevel_ops *ops);
+void ops_file_fill(struct fuse_lowlevel_ops *ops);
+void ops_dir_fill(struct fuse_lowlevel_ops *ops);
+
+#endif

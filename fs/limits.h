@@ -1,0 +1,84 @@
+/*
+ * Every maximum of the file system process, in one place. What a limit costs
+ * when it is met is said beside it; none of them fails a caller's syscall.
+ */
+#ifndef STATETAPE_FS_LIMITS_H
+#define STATETAPE_FS_LIMITS_H
+
+/*
+ * How long an answer about a thread is given again without looking. Shorter
+ * than any exec: the quickest we could make, a vforked child becoming a static
+ * program without libc, took 59 us here, and a check costs 0.25 us.
+ */
+#define ACTOR_TRUST_NS 20000
+
+/*
+ * How long a thread is taken for its process's without asking. Shorter than
+ * it takes to start as many threads as there are numbers for them.
+ */
+#define ACTOR_MEMBER_NS 1000000
+
+/* Longer command lines are cut. */
+#define ACTOR_CMDLINE_MAX 4096
+
+/* Ancestors named; a deeper nest of processes has its chain cut. */
+#define ACTOR_CHAIN_MAX 64
+
+/*
+ * Threads and processes remembered (actor.c: sets of a cache). One that is
+ * forgotten is described anew, which costs some 30 us, when it comes again.
+ */
+#define ACTOR_SETS 64
+#define ACTOR_WAYS 64
+#define ACTORS_MAX (ACTOR_SETS * ACTOR_WAYS)
+
+/*
+ * Of these, processes watched through a descriptor of ours. Checking one that
+ * is not costs as much as describing it.
+ */
+#define ACTOR_SET_PROBES 8
+#define ACTOR_PROBES_MAX (ACTOR_SETS * ACTOR_SET_PROBES)
+
+/* What all read sets may hold; the oldest processes' are forgotten beyond. */
+#define READS_BYTES_MAX (64u << 20)
+
+/* Paths remembered per process; further ones are counted, not kept. */
+#define READS_PER_PROCESS_MAX 65536u
+
+/* Largest read or write request; the kernel's own bound by default. */
+#define FS_REQUEST_MAX (1u << 20)
+
+/* What one getdents64() call may bring. */
+#define FS_DIR_BUFFER (32u << 10)
+
+/*
+ * Threads that answer requests. The kernel wakes the one that has slept
+ * longest, so more of them means colder ones; fewer, that a slow disk may
+ * hold up everybody.
+ */
+#define FS_THREADS_MAX 8
+
+/* Requests nobody waits for (read-ahead, releases) under way at once. */
+#define FS_BACKGROUND_MAX 64
+
+/* Out of descriptors: tries, and the milliseconds between them. */
+#define FS_DESCRIPTOR_TRIES   40
+#define FS_DESCRIPTOR_WAIT_MS 5
+
+/*
+ * Seconds the kernel may keep names and attributes: of what is watched, and
+ * of what is not (seen within a second, with room for the way).
+ */
+#define FS_HOLD_LONG  86400.0
+#define FS_HOLD_SHORT 0.5
+
+/* Milliseconds of changes below that are looked at together. */
+#define WATCH_SETTLE_MS 100
+
+/*
+ * Inodes cost a descriptor each: this part of the limit may be used before
+ * the kernel is asked to forget the oldest names.
+ */
+#define FS_INODES_SHARE(descriptors) ((descriptors) / 4 * 3)
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * Handlers for listing directories. Positions are those of the file system
+ * below, so seekdir(3) works as it does there; the kernel keeps whole
+ * listings until the directory changes.
+ *
+ * Where positions mean the same to every descriptor (fs->dirs_stateless), the
+ * kernel need not tell us of opened directories at all: walking a tree that
+ * it has cached then costs no request. Elsewhere (a merged overlay, an old
+ * tmpfs) a position belongs to the descriptor that gave it, and an open
+ * directory has a handle.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/limits.h"
+#include "fs/record.h"
+#include "graph/base/cleanup.h"
+
+/* Protected by the kernel: it reads one open directory from one thread. */
+struct handle_dir {
+	off_t next; /* the position that buf + at stands for */
+	size_t at, len;
+	_Alignas(struct dirent64) char buf[FS_DIR_BUFFER];
+};
+
+static int open_stream(struct fs *fs, struct inode *i, struct handle **ret)
+{
+	struct handle *h;
+	int fd = fs_reopen(fs, i, O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0)
+		return fd;
+	h = handle_new(fs, i, fd, O_RDONLY);
+	if (!h) {
+		(void)close(fd);
+		return -ENOMEM;
+	}
+	h->dir = malloc(sizeof(*h->dir));
+	if (!h->dir) {
+		handle_free(fs, h);
+		return -ENOMEM;
+	}
+	h->dir->next = 0;
+	h->dir->at = h->dir->len = 0;
+	*ret = h;
+	return 0;
+}
+
+static void op_opendir(fuse_req_t req, fuse_ino_t ino,
+		       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct handle *h;
+	int r;
+
+	if (fs->dirs_stateless) {
+		/* "Do not ask again": the kernel opens directories itself. */
+		(void)fuse_reply_err(req, ENOSYS);
+		return;
+	}
+	r = open_stream(fs, i, &h);
+	if (r < 0) {
+		(void)fuse_reply_err(req, -r);
+		return;
+	}
+	record_read(fs, req, READS_LISTED, i);
+	fi->fh = (uintptr_t)h;
+	fi->cache_readdir = 1;
+	fi->keep_cache = fs_pages_good(fs, i, h->fd);
+	if (fuse_reply_open(req, fi) < 0)
+		handle_free(fs, h);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino,
+			  struct fuse_file_info *fi)
+{
+	(void)ino;
+	handle_free(fs_of(req), fs_handle(fi));
+	(void)fuse_reply_err(req, 0);
+}
+
+static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync,
+			struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	CLEANUP(close_p) int fd = -1;
+
+	(void)fi;
+	fd = fs_reopen(fs, fs_inode(fs, ino), O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		(void)fuse_reply_err(req, -fd);
+	else if ((datasync ? fdatasync(fd) : fsync(fd)) < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_err(req, 0);
+}
+
+/* Go to position `off`; nothing is read yet. */
+static int dir_seek(struct handle *h, off_t off)
+{
+	/* From the start always anew: rewinddir(3) shows what is there now. */
+	if (off == h->dir->next && off != 0)
+		return 0;
+	if (lseek(h->fd, off, SEEK_SET) < 0)
+		return -errno;
+	h->dir->next = off;
+	h->dir->at = h->dir->len = 0;
+	return 0;
+}
+
+/* 1: *ret is the next entry, still unread. 0: the end. */
+static int dir_peek(struct handle *h, struct dirent64 **ret)
+{
+	struct handle_dir *d = h->dir;
+	ssize_t got;
+
+	if (d->at == d->len) {
+		got = getdents64(h->fd, d->buf, sizeof(d->buf));
+		if (got < 0)
+			return -errno;
+		d->at = 0;
+		d->len = (size_t)got;
+		if (got == 0)
+			return 0;
+	}
+	*ret = (struct dirent64 *)(void *)(d->buf + d->at);
+	return 1;
+}
+
+static void dir_advance(struct handle *h, const struct dirent64 *entry)
+{
+	h->dir->next = entry->d_off;
+	h->dir->at += entry->d_reclen;
+}
+
+static bool is_dots(const char *name)
+{
+	return name[0] == '.' &&
+	       (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+/* Bytes used, or 0 when the entry does not fit or has vanished meanwhile. */
+static size_t add_plain(fuse_req_t req, char *to, size_t room,
+			const struct dirent64 *entry)
+{
+	struct stat st = { .st_ino = entry->d_ino,
+			   .st_mode = (mode_t)entry->d_type << 12 };
+	size_t used = fuse_add_direntry(req, to, room, entry->d_name, &st,
+					entry->d_off);
+
+	return used > room ? 0 : used;
+}
+
+/*
+ * With its attributes, as if it had been looked up. An entry that vanished
+ * since is listed without them, as it would be without this call.
+ */
+static size_t add_plus(fuse_req_t req, struct inode *dir, char *to,
+		       size_t room, const struct dirent64 *entry)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param e = { 0 };
+	size_t used;
+
+	if (is_dots(entry->d_name) ||
+	    fs_entry(fs, dir, entry->d_name, &e) < 0) {
+		e = (struct fuse_entry_param){ 0 };
+		e.attr.st_ino = entry->d_ino;
+		e.attr.st_mode = (mode_t)entry->d_type << 12;
+	}
+	used = fuse_add_direntry_plus(req, to, room, entry->d_name, &e,
+				      entry->d_off);
+	if (used <= room)
+		return used;
+	if (e.ino)
+		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
+	return 0;
+}
+
+/* As many entries from `off` on as fit; returns the bytes used. */
+static int fill(fuse_req_t req, struct handle *h, off_t off, char *reply,
+		size_t size, bool plus, size_t *ret_used)
+{
+	struct dirent64 *entry = NULL;
+	size_t used = 0, more;
+	int r = dir_seek(h, off);
+
+	while (r == 0 && (r = dir_peek(h, &entry)) > 0) {
+		more = plus ? add_plus(req, h->inode, reply + used,
+				       size - used, entry)
+			    : add_plain(req, reply + used, size - used,
+					entry);
+		if (more == 0)
+			break;
+		used += more;
+		dir_advance(h, entry);
+		r = 0;
+	}
+	*ret_used = used;
+	return r < 0 && used == 0 ? r : 0;
+}
+
+static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		 struct fuse_file_info *fi, bool plus)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct handle *h = fs_handle(fi);
+	CLEANUP(free_p) char *reply = malloc(size);
+	size_t used = 0;
+	int r = reply ? 0 : -ENOMEM;
+
+	if (r == 0 && !fi->fh)
+		r = open_stream(fs, i, &h);
+	if (r == 0)
+		r = fill(req, h, off, reply, size, plus, &used);
+	if (!fi->fh && off == 0)
+		record_read(fs, req, READS_LISTED, i);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else
+		(void)fuse_reply_buf(req, reply, used);
+	if (!fi->fh)
+		handle_free(fs, h);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		       struct fuse_file_info *fi)
+{
+	list(req, ino, size, off, fi, false);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size,
+			   off_t off, struct fuse_file_info *fi)
+{
+	list(req, ino, size, off, fi, true);
+}
+
+void ops_dir_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->opendir = op_opendir;
+	ops->readdir = op_readdir;
+	ops->readdirplus = op_readdirplus;
+	ops->releasedir = op_releasedir;
+	ops->fsyncdir = op_fsyncdir;
+}

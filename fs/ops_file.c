@@ -1,0 +1,298 @@
+/*
+ * Handlers for the content of files. The kernel keeps pages across opens; our
+ * own writes pass through them, and an open that finds the file below in
+ * another state than the kernel was last told drops them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/limits.h"
+#include "fs/record.h"
+
+/*
+ * Appending is asked for per write, where the kernel knows of it; only a file
+ * that may do nothing else (chattr +a) has to be opened for it.
+ */
+static int open_below(struct fs *fs, struct inode *i, int flags)
+{
+	int fd;
+
+	flags &= ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT);
+	fd = fs_reopen(fs, i, flags & ~O_APPEND);
+	if (fd == -EPERM && flags & O_APPEND)
+		fd = fs_reopen(fs, i, flags);
+	return fd;
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct handle *h;
+	int fd = open_below(fs, i, fi->flags);
+
+	if (fd < 0) {
+		(void)fuse_reply_err(req, -fd);
+		return;
+	}
+	h = handle_new(fs, i, fd, fi->flags);
+	if (!h) {
+		(void)close(fd);
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	fi->fh = (uintptr_t)h;
+	if (h->writable)
+		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	if ((fi->flags & O_ACCMODE) != O_WRONLY)
+		record_read(fs, req, READS_OPENED, i);
+	if (fi->flags & O_TRUNC) {
+		atomic_store(&i->stamp, 0);
+		fs_drop_setid(fs, i, fd, fuse_req_ctx(req)->uid);
+		record_inode(fs, req, i, h,
+			     &(struct record){ .op = JOURNAL_TRUNCATE,
+					       .off = -1,
+					       .detail = "open" });
+	} else {
+		fi->keep_cache = fs_pages_good(fs, i, fd);
+	}
+	if (fuse_reply_open(req, fi) < 0)
+		handle_free(fs, h);
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino,
+		       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+
+	(void)ino;
+	if (h->writable)
+		record_inode(fs, req, h->inode, h,
+			     &(struct record){ .op = JOURNAL_CLOSE,
+					       .off = -1,
+					       .len = -1,
+					       .detail = h->wrote ? "wrote"
+								  : NULL });
+	handle_free(fs, h);
+	(void)fuse_reply_err(req, 0);
+}
+
+/*
+ * Only asked for where close(2) has something to say (network file systems);
+ * a duplicate's close is the one way to hear it without losing the handle.
+ */
+static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct handle *h = fs_handle(fi);
+	int fd;
+
+	(void)ino;
+	if (!fs_of(req)->flush) {
+		(void)fuse_reply_err(req, ENOSYS);
+		return;
+	}
+	fd = dup(h->fd);
+	(void)fuse_reply_err(req, fd < 0 || close(fd) < 0 ? errno : 0);
+}
+
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
+		     struct fuse_file_info *fi)
+{
+	struct handle *h = fs_handle(fi);
+	int r = datasync ? fdatasync(h->fd) : fsync(h->fd);
+
+	(void)ino;
+	(void)fuse_reply_err(req, r < 0 ? errno : 0);
+}
+
+/* One buffer per worker, as large as the largest request. */
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+
+static void buffer_key_make(void)
+{
+	(void)pthread_key_create(&buffer_key, free);
+}
+
+static char *worker_buffer(void)
+{
+	char *buffer;
+
+	(void)pthread_once(&buffer_once, buffer_key_make);
+	buffer = pthread_getspecific(buffer_key);
+	if (buffer)
+		return buffer;
+	buffer = malloc(FS_REQUEST_MAX);
+	if (buffer && pthread_setspecific(buffer_key, buffer) != 0) {
+		free(buffer);
+		return NULL;
+	}
+	return buffer;
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi)
+{
+	char *buffer = worker_buffer();
+	ssize_t got;
+
+	(void)ino;
+	if (!buffer) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (size > FS_REQUEST_MAX)
+		size = FS_REQUEST_MAX;
+	got = pread(fs_handle(fi)->fd, buffer, size, off);
+	if (got < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_buf(req, buffer, (size_t)got);
+}
+
+/*
+ * An append goes to the end of the file as it is below, not where the kernel
+ * believes the end to be: somebody may be appending there too. When the two
+ * differ, the kernel has to ask for the size again.
+ */
+static ssize_t write_end(struct fs *fs, struct inode *i, int fd,
+			 const struct iovec *data, off_t *off)
+{
+	struct stat st;
+	off_t believed = *off;
+
+	if (fstat(fd, &st) == 0)
+		*off = st.st_size;
+	if (*off != believed)
+		(void)fuse_lowlevel_notify_inval_inode(fs->session,
+						       fs_ino(fs, i), -1, 0);
+	return pwritev2(fd, data, 1, *off, RWF_APPEND);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
+		     size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+	struct iovec data = { (void *)(uintptr_t)buf, size };
+	ssize_t put;
+
+	(void)ino;
+	/* Write-back of a mapping keeps its place on any handle. */
+	if (fi->flags & O_APPEND && !fi->writepage)
+		put = write_end(fs, h->inode, h->fd, &data, &off);
+	else
+		put = pwrite(h->fd, buf, size, off);
+	if (put < 0)
+		put = -errno;
+	if (put > 0) {
+		atomic_store_explicit(&h->inode->stamp, 0,
+				      memory_order_relaxed);
+		atomic_store_explicit(&h->wrote, true, memory_order_relaxed);
+		fs_drop_setid(fs, h->inode, h->fd, fuse_req_ctx(req)->uid);
+	}
+	record_inode(fs, req, h->inode, h,
+		     &(struct record){
+			     .op = fi->writepage ? JOURNAL_MMAP
+						 : JOURNAL_WRITE,
+			     .off = off,
+			     .len = put < 0 ? (int64_t)size : put,
+			     .res = put });
+	if (put < 0)
+		(void)fuse_reply_err(req, (int)-put);
+	else
+		(void)fuse_reply_write(req, (size_t)put);
+}
+
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
+			 off_t length, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+	char detail[32];
+	int r = fallocate(h->fd, mode, off, length) < 0 ? -errno : 0;
+
+	(void)ino;
+	if (r == 0) {
+		atomic_store(&h->inode->stamp, 0);
+		fs_drop_setid(fs, h->inode, h->fd, fuse_req_ctx(req)->uid);
+	}
+	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
+	record_inode(fs, req, h->inode, h,
+		     &(struct record){ .op = JOURNAL_FALLOCATE,
+				       .off = off,
+				       .len = length,
+				       .res = r,
+				       .detail = detail });
+	(void)fuse_reply_err(req, -r);
+}
+
+static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+			       struct fuse_file_info *fi_in,
+			       fuse_ino_t ino_out, off_t off_out,
+			       struct fuse_file_info *fi_out, size_t len,
+			       int flags)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *from = fs_handle(fi_in), *to = fs_handle(fi_out);
+	struct record what = { .op = JOURNAL_COPY, .off = off_out };
+	char source[RECORD_PATH_MAX];
+	ssize_t copied;
+
+	(void)ino_in;
+	(void)ino_out;
+	/* The reply has 32 bits for the count. */
+	if (len > INT32_MAX)
+		len = INT32_MAX;
+	copied = copy_file_range(from->fd, &off_in, to->fd, &off_out, len,
+				 (unsigned)flags);
+	what.res = copied < 0 ? -errno : copied;
+	what.len = copied < 0 ? (int64_t)len : copied;
+	if (copied > 0) {
+		atomic_store(&to->inode->stamp, 0);
+		atomic_store(&to->wrote, true);
+		fs_drop_setid(fs, to->inode, to->fd, fuse_req_ctx(req)->uid);
+	}
+	if (inodes_path(fs->inodes, from->inode, source, sizeof(source),
+			NULL) < 0)
+		(void)snprintf(source, sizeof(source), "#%llu",
+			       (unsigned long long)from->inode->key.ino);
+	record_inode_to(fs, req, to->inode, source, &what);
+	if (copied < 0)
+		(void)fuse_reply_err(req, (int)-what.res);
+	else
+		(void)fuse_reply_write(req, (size_t)copied);
+}
+
+static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
+		     struct fuse_file_info *fi)
+{
+	off_t at = lseek(fs_handle(fi)->fd, off, whence);
+
+	(void)ino;
+	if (at < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_lseek(req, at);
+}
+
+void ops_file_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->open = op_open;
+	ops->release = op_release;
+	ops->flush = op_flush;
+	ops->fsync = op_fsync;
+	ops->read = op_read;
+	ops->write = op_write;
+	ops->fallocate = op_fallocate;
+	ops->copy_file_range = op_copy_file_range;
+	ops->lseek = op_lseek;
+}

@@ -1,0 +1,253 @@
+/*
+ * Handlers that make files: each in the caller's name, each answered with the
+ * new file's entry.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fs/cred.h"
+#include "fs/fs.h"
+#include "fs/record.h"
+
+static void assume(fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	cred_assume(ctx->uid, ctx->gid, ctx->umask);
+}
+
+/*
+ * Something was (or was not) made as `name`: find its entry, tell the
+ * journal, answer. `path2` is a second path for the journal, or NULL.
+ */
+static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
+			const char *path2, struct record *what)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param e;
+	int r = (int)what->res;
+
+	if (r == 0)
+		r = fs_entry(fs, dir, name, &e);
+	record_name_to(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
+		       path2, what);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e) < 0)
+		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
+}
+
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     mode_t mode, dev_t rdev)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = { .op = JOURNAL_MKNOD, .off = -1, .len = -1 };
+	char detail[32];
+
+	assume(req);
+	if (mknodat(dir->fd, name, mode, rdev) < 0)
+		what.res = -errno;
+	(void)snprintf(detail, sizeof(detail), "mode=%o", (unsigned)mode);
+	what.detail = detail;
+	finish_make(req, dir, name, NULL, &what);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     mode_t mode)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = { .op = JOURNAL_MKDIR, .off = -1, .len = -1 };
+
+	assume(req);
+	if (mkdirat(dir->fd, name, mode) < 0)
+		what.res = -errno;
+	finish_make(req, dir, name, NULL, &what);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
+		       const char *name)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = { .op = JOURNAL_SYMLINK, .off = -1, .len = -1 };
+
+	assume(req);
+	if (symlinkat(target, dir->fd, name) < 0)
+		what.res = -errno;
+	finish_make(req, dir, name, target, &what);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
+		    const char *newname)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct inode *dir = fs_inode(fs, newparent);
+	struct record what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
+	struct fuse_entry_param e;
+	char path2[RECORD_PATH_MAX];
+	struct fd_name from;
+	int r = 0;
+
+	fd_name(i->fd, &from);
+	if (linkat(fs->proc_fd, from.name, dir->fd, newname,
+		   AT_SYMLINK_FOLLOW) < 0)
+		r = -errno;
+	what.res = r;
+	if (inodes_path_in(fs->inodes, dir, newname, path2, sizeof(path2)) < 0)
+		(void)snprintf(path2, sizeof(path2), "#/%s", newname);
+	/* Before the new name is known: `path` is the old one. */
+	record_inode_to(fs, req, i, path2, &what);
+	if (r == 0)
+		r = fs_entry_again(fs, i, dir, newname, &e);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e) < 0)
+		inodes_forget(fs->inodes, i, 1);
+}
+
+/*
+ * The kernel asks for creation when the name was missing a moment ago. If it
+ * is there by now (made below, past the directory's lock), opening it is what
+ * open(2) would have done, and nothing was created.
+ */
+static int open_created(struct inode *dir, const char *name, mode_t mode,
+			int flags, bool *ret_created)
+{
+	int fd = openat(dir->fd, name,
+			flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			mode);
+
+	*ret_created = fd >= 0;
+	if (fd < 0 && errno == EEXIST && !(flags & O_EXCL))
+		fd = openat(dir->fd, name,
+			    (flags & ~O_CREAT) | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Answer with entry and handle; takes `fd` over in every case. */
+static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
+			 struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, e->ino);
+	struct handle *h = handle_new(fs, i, fd, fi->flags);
+
+	if (!h) {
+		(void)close(fd);
+		inodes_forget(fs->inodes, i, 1);
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (h->writable)
+		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	atomic_store(&i->stamp, 0);
+	fi->fh = (uintptr_t)h;
+	if (fuse_reply_create(req, e, fi) < 0) {
+		handle_free(fs, h);
+		inodes_forget(fs->inodes, i, 1);
+	}
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct record what = { .op = JOURNAL_CREATE, .off = -1, .len = -1 };
+	struct fuse_entry_param e;
+	bool created = false;
+	int fd, r = 0;
+
+	assume(req);
+	fd = open_created(dir, name, mode,
+			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
+	if (fd >= 0)
+		r = fs_entry(fs, dir, name, &e);
+	if (!created && fd >= 0 && fi->flags & O_TRUNC)
+		what = (struct record){ .op = JOURNAL_TRUNCATE,
+					.off = -1,
+					.detail = "open" };
+	what.res = fd < 0 ? fd : 0;
+	if (created || fd < 0 || fi->flags & O_TRUNC)
+		record_name(fs, req, dir, name,
+			    fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,
+			    &what);
+	if (fd < 0 || r < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		(void)fuse_reply_err(req, fd < 0 ? -fd : -r);
+		return;
+	}
+	reply_opened(req, &e, fd, fi);
+}
+
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+/* An inode for a file that has no name: looked at through its descriptor. */
+static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
+{
+	struct inode *i;
+	struct fd_name name;
+	bool is_new;
+	int path_fd, r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	fd_name(fd, &name);
+	path_fd = openat(fs->proc_fd, name.name, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	if (fstat(path_fd, &e->attr) < 0) {
+		r = -errno;
+		(void)close(path_fd);
+		return r;
+	}
+	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i,
+			 &is_new);
+	if (r < 0)
+		return r;
+	fs_attr(fs, i, &e->attr);
+	e->ino = fs_ino(fs, i);
+	e->generation = i->id;
+	e->attr_timeout = e->entry_timeout = fs->hold;
+	return 0;
+}
+
+static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
+		       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct record what = { .op = JOURNAL_TMPFILE, .off = -1, .len = -1 };
+	struct fuse_entry_param e;
+	int fd, r;
+
+	assume(req);
+	fd = openat(dir->fd, ".",
+		    (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE |
+			    O_CLOEXEC,
+		    mode);
+	r = fd < 0 ? -errno : nameless_entry(fs, fd, &e);
+	what.res = r;
+	record_inode(fs, req, dir, NULL, &what);
+	if (r < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		(void)fuse_reply_err(req, -r);
+		return;
+	}
+	reply_opened(req, &e, fd, fi);
+}
+#endif
+
+void ops_make_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->mknod = op_mknod;
+	ops->mkdir = op_mkdir;
+	ops->symlink = op_symlink;
+	ops->link = op_link;
+	ops->create = op_create;
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+	ops->tmpfile = op_tmpfile;
+#endif
+}

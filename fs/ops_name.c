@@ -1,0 +1,154 @@
+/*
+ * Handlers that look names up, take them away or move them. The kernel holds
+ * the directories' locks while it waits for us, so for one directory these
+ * come one after the other, and names here change in the same order as below.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/record.h"
+
+/*
+ * Searchers and version control look for these in every directory they enter.
+ * The kernel may remember that they are missing, which spares a request per
+ * directory; all other misses come to us each time, since what a process
+ * looked for in vain is part of what it depends on.
+ */
+static const char *const probed_everywhere[] = {
+	".git",	     ".gitignore", ".gitattributes", ".gitmodules",
+	".ignore",   ".rgignore",  ".fdignore",	     ".hgignore",
+	".hg",	     ".jj",	   ".svn",
+};
+
+bool name_is_probed_everywhere(const char *name)
+{
+	size_t n = sizeof(probed_everywhere) / sizeof(*probed_everywhere);
+
+	if (name[0] != '.')
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(name, probed_everywhere[k]) == 0)
+			return true;
+	return false;
+}
+
+static void reply_missing(fuse_req_t req, struct inode *dir, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param nothing = { .entry_timeout = fs->hold };
+
+	if (fs->watch && atomic_load(&dir->watched) &&
+	    name_is_probed_everywhere(name))
+		(void)fuse_reply_entry(req, &nothing);
+	else
+		(void)fuse_reply_err(req, ENOENT);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct fuse_entry_param e;
+	int r = fs_entry(fs, dir, name, &e);
+
+	if (r == -ENOENT) {
+		record_miss(fs, req, dir, name);
+		reply_missing(req, dir, name);
+		return;
+	}
+	if (r < 0) {
+		(void)fuse_reply_err(req, -r);
+		return;
+	}
+	/* A caller who gave up will never forget what he was not told. */
+	if (fuse_reply_entry(req, &e) < 0)
+		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct fs *fs = fs_of(req);
+
+	inodes_forget(fs->inodes, fs_inode(fs, ino), nlookup);
+	fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count,
+			    struct fuse_forget_data *forgets)
+{
+	struct fs *fs = fs_of(req);
+
+	for (size_t n = 0; n < count; n++)
+		inodes_forget(fs->inodes, fs_inode(fs, forgets[n].ino),
+			      forgets[n].nlookup);
+	fuse_reply_none(req);
+}
+
+static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			int flags, enum journal_op op)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct inode *i = inodes_find(fs->inodes, dir, name);
+	int r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
+
+	if (r == 0)
+		inodes_drop_name(fs->inodes, dir, name);
+	record_name(fs, req, dir, name, i,
+		    &(struct record){
+			    .op = op, .off = -1, .len = -1, .res = r });
+	inodes_unref(fs->inodes, i);
+	(void)fuse_reply_err(req, -r);
+}
+
+static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	remove_name(req, parent, name, 0, JOURNAL_UNLINK);
+}
+
+static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	remove_name(req, parent, name, AT_REMOVEDIR, JOURNAL_RMDIR);
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      fuse_ino_t newparent, const char *newname,
+		      unsigned int flags)
+{
+	struct fs *fs = fs_of(req);
+	struct record_names n = { fs_inode(fs, parent), name,
+				  fs_inode(fs, newparent), newname };
+	struct inode *i = inodes_find(fs->inodes, n.parent, name);
+	struct record what = { .op = flags & RENAME_EXCHANGE ? JOURNAL_EXCHANGE
+							     : JOURNAL_RENAME,
+			       .off = -1,
+			       .len = -1 };
+	int r = 0;
+
+	if (renameat2(n.parent->fd, name, n.to->fd, newname, flags) < 0)
+		r = -errno;
+	what.res = r;
+	/* While the old names stand: paths are told as they were. */
+	record_names(fs, req, &n, i, &what);
+	if (r == 0 && flags & RENAME_EXCHANGE)
+		inodes_swap_names(fs->inodes, n.parent, name, n.to, newname);
+	else if (r == 0)
+		inodes_move_name(fs->inodes, n.parent, name, n.to, newname);
+	inodes_unref(fs->inodes, i);
+	(void)fuse_reply_err(req, -r);
+}
+
+void ops_name_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->lookup = op_lookup;
+	ops->forget = op_forget;
+	ops->forget_multi = op_forget_multi;
+	ops->unlink = op_unlink;
+	ops->rmdir = op_rmdir;
+	ops->rename = op_rename;
+}

@@ -1,0 +1,152 @@
+#include "fs/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Fill in who, append, ring. The event's own facts are set already. */
+static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
+		   struct journal_event *e)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct actor *actor = actors_get(fs->actors, ctx->pid);
+	struct actor *author = actor;
+	uint64_t n;
+
+	/*
+	 * The kernel's own work (write-back of a mapping, a release after
+	 * the process is gone) has no caller: it is laid to the one who
+	 * opened the file.
+	 */
+	if (!author && h)
+		author = h->opener;
+	e->uid = ctx->uid;
+	e->tid = (uint32_t)ctx->pid;
+	e->pid = actor ? (uint32_t)actor_pid(actor) : (uint32_t)ctx->pid;
+	e->author = author ? actor_author(author) : NULL;
+	n = journal_append(fs->journal, e);
+	actor_unref(actor);
+	if (fs->bell)
+		bell_ring(fs->bell, n);
+}
+
+static struct journal_event event_of(struct fs *fs, const struct record *what,
+				     const char *path, const struct inode *i)
+{
+	atomic_fetch_add_explicit(&fs->ops[what->op], 1, memory_order_relaxed);
+	return (struct journal_event){
+		.op = what->op,
+		.path = path,
+		.detail = what->detail,
+		.ino = i ? i->key.ino : 0,
+		.off = what->off,
+		.len = what->len,
+		.res = what->res,
+	};
+}
+
+/* The file's path in `buf`; a file without one is told by its number. */
+static const char *path_of(struct fs *fs, struct inode *i, char *buf,
+			   size_t size, bool *ret_gone)
+{
+	if (inodes_path(fs->inodes, i, buf, size, ret_gone) < 0)
+		(void)snprintf(buf, size, "#%llu",
+			       (unsigned long long)i->key.ino);
+	return buf;
+}
+
+void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
+		  const struct handle *h, const struct record *what)
+{
+	char path[RECORD_PATH_MAX];
+	struct journal_event e;
+	bool gone = false;
+
+	if (!fs->journal)
+		return;
+	e = event_of(fs, what, path_of(fs, i, path, sizeof(path), &gone), i);
+	if (gone && !e.detail)
+		e.detail = "deleted";
+	append(fs, req, h, &e);
+}
+
+void record_name_to(struct fs *fs, fuse_req_t req, struct inode *parent,
+		    const char *name, const struct inode *i,
+		    const char *path2, const struct record *what)
+{
+	char path[RECORD_PATH_MAX];
+	struct journal_event e;
+
+	if (!fs->journal)
+		return;
+	if (inodes_path_in(fs->inodes, parent, name, path, sizeof(path)) < 0)
+		(void)snprintf(path, sizeof(path), "#/%s", name);
+	e = event_of(fs, what, path, i);
+	e.path2 = path2;
+	append(fs, req, NULL, &e);
+}
+
+void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
+		 const char *name, const struct inode *i,
+		 const struct record *what)
+{
+	record_name_to(fs, req, parent, name, i, NULL, what);
+}
+
+void record_names(struct fs *fs, fuse_req_t req, const struct record_names *n,
+		  const struct inode *i, const struct record *what)
+{
+	char path2[RECORD_PATH_MAX];
+
+	if (!fs->journal)
+		return;
+	if (inodes_path_in(fs->inodes, n->to, n->to_name, path2,
+			   sizeof(path2)) < 0)
+		(void)snprintf(path2, sizeof(path2), "#/%s", n->to_name);
+	record_name_to(fs, req, n->parent, n->name, i, path2, what);
+}
+
+void record_inode_to(struct fs *fs, fuse_req_t req, struct inode *i,
+		     const char *path2, const struct record *what)
+{
+	char path[RECORD_PATH_MAX];
+	struct journal_event e;
+
+	if (!fs->journal)
+		return;
+	e = event_of(fs, what, path_of(fs, i, path, sizeof(path), NULL), i);
+	e.path2 = path2;
+	append(fs, req, NULL, &e);
+}
+
+void record_read(struct fs *fs, fuse_req_t req, enum reads_kind kind,
+		 struct inode *i)
+{
+	struct actor *a;
+	char path[RECORD_PATH_MAX];
+
+	if (!fs->journal)
+		return;
+	a = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	if (a && !reads_known(fs->reads, a, kind, i->id) &&
+	    inodes_path(fs->inodes, i, path, sizeof(path), NULL) == 0)
+		reads_note(fs->reads, a, kind, i->id, path);
+	actor_unref(a);
+}
+
+void record_miss(struct fs *fs, fuse_req_t req, struct inode *parent,
+		 const char *name)
+{
+	char path[RECORD_PATH_MAX];
+	struct actor *a;
+	uint64_t key;
+
+	if (!fs->journal)
+		return;
+	key = XXH3_64bits_withSeed(name, strlen(name), parent->id);
+	a = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	if (a && !reads_known(fs->reads, a, READS_MISSED, key) &&
+	    inodes_path_in(fs->inodes, parent, name, path, sizeof(path)) == 0)
+		reads_note(fs->reads, a, READS_MISSED, key, path);
+	actor_unref(a);
+}

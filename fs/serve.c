@@ -1,0 +1,337 @@
+/*
+ * Order of life. What may fail is built before the first request; threads
+ * come after whatever must be set for all of them (capabilities, limits);
+ * nng's sockets come last, since nng does not survive a fork. The end runs
+ * the same way back.
+ */
+#include "fs/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "fs/answer.h"
+#include "fs/cred.h"
+#include "fs/fs.h"
+#include "fs/limits.h"
+#include "fs/watch.h"
+#include "graph/base/cleanup.h"
+#include "tape/wire.h"
+
+struct server {
+	struct fs fs; /* first: the handlers are given the server as this */
+	struct fs_config config;
+	struct answerer answerer;
+	struct wire_server *wire;
+};
+
+static int fail(const char *what, int r)
+{
+	(void)fprintf(stderr, "statetape: %s: %s\n", what,
+		      strerrordesc_np(-r));
+	return r;
+}
+
+static bool acl_below(struct fs *fs)
+{
+	struct fd_name root;
+
+	fd_name(inodes_root(fs->inodes)->fd, &root);
+	return getxattr(root.path, "system.posix_acl_access", NULL, 0) >= 0 ||
+	       errno != EOPNOTSUPP;
+}
+
+static bool kernel_at_least(unsigned major, unsigned minor)
+{
+	struct utsname name;
+	unsigned has_major = 0, has_minor = 0;
+
+	if (uname(&name) < 0 ||
+	    sscanf(name.release, "%u.%u", &has_major, &has_minor) != 2)
+		return false;
+	return has_major > major ||
+	       (has_major == major && has_minor >= minor);
+}
+
+/* Network file systems, which keep some errors for close(2). */
+static bool is_remote(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return true;
+	switch (st.f_type) {
+	case NFS_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case V9FS_MAGIC:
+	case FUSE_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Directory positions hold for any descriptor, not just the one they came
+ * from: known of these, and of tmpfs since it numbers its entries (6.6).
+ */
+static bool positions_lasting(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+		return true;
+	case TMPFS_MAGIC:
+		return kernel_at_least(6, 6);
+	default:
+		return false;
+	}
+}
+
+static void want(struct fuse_conn_info *conn, unsigned flag, bool on)
+{
+	if (on && conn->capable & flag)
+		conn->want |= flag;
+	else
+		conn->want &= ~flag;
+}
+
+static void op_init(void *userdata, struct fuse_conn_info *conn)
+{
+	struct server *s = userdata;
+	bool acl = acl_below(&s->fs);
+
+	/* Never: the writer would be answered before we saw his bytes. */
+	want(conn, FUSE_CAP_WRITEBACK_CACHE, false);
+	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
+	want(conn, FUSE_CAP_AUTO_INVAL_DATA, true);
+	want(conn, FUSE_CAP_READDIRPLUS, true);
+	want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
+	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
+	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
+	/* The umask is applied below, where default ACLs are known. */
+	want(conn, FUSE_CAP_DONT_MASK, true);
+	want(conn, FUSE_CAP_POSIX_ACL, acl);
+	s->fs.dirs_stateless =
+		conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
+		positions_lasting(inodes_root(s->fs.inodes)->fd);
+	want(conn, FUSE_CAP_SPLICE_READ, false);
+	want(conn, FUSE_CAP_SPLICE_WRITE, false);
+	want(conn, FUSE_CAP_SPLICE_MOVE, false);
+	/*
+	 * Without this the kernel asks for security.capability before every
+	 * write; with it, dropping set-id bits is ours (fs_drop_setid()).
+	 */
+	want(conn, FUSE_CAP_HANDLE_KILLPRIV, false);
+#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
+	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2, true);
+#endif
+	conn->max_write = FS_REQUEST_MAX;
+	conn->max_readahead = FS_REQUEST_MAX;
+	conn->max_background = FS_BACKGROUND_MAX;
+	conn->time_gran = 1;
+	if (s->config.ready_fd >= 0) {
+		/* A starter who is gone needs no answer. */
+		ssize_t put = write(s->config.ready_fd, "", 1);
+
+		(void)put;
+		(void)close(s->config.ready_fd);
+		s->config.ready_fd = -1;
+	}
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	struct rlimit most = { 1 << 20, 1 << 20 };
+
+	/* Root may go beyond the hard limit, up to what the kernel allows. */
+	if (setrlimit(RLIMIT_NOFILE, &most) == 0)
+		return;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void log_line(enum fuse_log_level level, const char *format, va_list ap)
+{
+	if (level > FUSE_LOG_WARNING)
+		return;
+	(void)fprintf(stderr, "statetape: ");
+	(void)vfprintf(stderr, format, ap);
+}
+
+static int open_parts(struct server *s)
+{
+	struct fs *fs = &s->fs;
+	const struct fs_config *c = &s->config;
+	struct journal_limits limits = { .keep_bytes = c->journal_keep };
+	int r;
+
+	/* Other machines' changes reach a network file system unannounced. */
+	fs->flush = is_remote(c->root_fd);
+	fs->hold = fs->flush ? FS_HOLD_SHORT : FS_HOLD_LONG;
+	fs->proc_fd = open("/proc/self/fd",
+			   O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fs->proc_fd < 0)
+		return fail("/proc is needed and cannot be opened", -errno);
+	r = inodes_new(c->root_fd, &fs->inodes);
+	if (r < 0)
+		return fail("the directory below cannot be read", r);
+	fs->root_dev = inodes_root(fs->inodes)->key.dev;
+	r = actors_new(c->session_root, &fs->actors);
+	if (r == 0)
+		r = reads_new(&fs->reads);
+	if (r < 0)
+		return fail("cannot start", r);
+	if (!c->journal)
+		return 0;
+	r = journal_open(c->state_fd, "journal", c->repo, &limits,
+			 &fs->journal);
+	if (r < 0)
+		return fail("the journal cannot be opened", r);
+	return 0;
+}
+
+static int open_session(struct server *s)
+{
+	static const struct fuse_lowlevel_ops first = { .init = op_init };
+	struct fuse_lowlevel_ops ops = first;
+	char name[] = "statetape";
+	char *argv[] = { name, NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	char fd_path[32];
+
+	ops_name_fill(&ops);
+	ops_make_fill(&ops);
+	ops_attr_fill(&ops);
+	ops_file_fill(&ops);
+	ops_dir_fill(&ops);
+	fuse_set_log_func(log_line);
+	s->fs.session = fuse_session_new(&args, &ops, sizeof(ops), s);
+	fuse_opt_free_args(&args);
+	if (!s->fs.session)
+		return fail("the FUSE session cannot be made", -EIO);
+	(void)snprintf(fd_path, sizeof(fd_path), "/dev/fd/%d",
+		       s->config.fuse_fd);
+	if (fuse_session_mount(s->fs.session, fd_path) != 0)
+		return fail("the FUSE session cannot be started", -EIO);
+	return 0;
+}
+
+/* The doors to other processes. Without them files are still served. */
+static void open_doors(struct server *s)
+{
+	const struct fs_config *c = &s->config;
+	int r;
+
+	if (s->fs.journal && c->bell_socket) {
+		r = bell_open(c->bell_socket, &s->fs.bell);
+		if (r < 0)
+			(void)fail("the journal's bell will not ring", r);
+	}
+	s->answerer = (struct answerer){ .fs = &s->fs, .config = c };
+	(void)clock_gettime(CLOCK_MONOTONIC, &s->answerer.started);
+	if (!c->fs_socket)
+		return;
+	r = wire_server_open(c->fs_socket, answer, &s->answerer, &s->wire);
+	if (r < 0)
+		(void)fail("status questions will not be answered", r);
+}
+
+static int serve(struct server *s)
+{
+	struct fuse_loop_config *loop = fuse_loop_cfg_create();
+	int r;
+
+	if (!loop)
+		return fail("cannot start", -ENOMEM);
+	/* A channel per thread needs the device once more for each. */
+	fuse_loop_cfg_set_clone_fd(loop, access("/dev/fuse", R_OK | W_OK) == 0);
+	fuse_loop_cfg_set_max_threads(loop, FS_THREADS_MAX);
+	fuse_loop_cfg_set_idle_threads(loop, FS_THREADS_MAX);
+	r = fuse_session_loop_mt(s->fs.session, loop);
+	fuse_loop_cfg_destroy(loop);
+	/* A signal that asked us to stop is an orderly end. */
+	return r < 0 ? fail("the FUSE session broke", r) : 0;
+}
+
+/*
+ * End the connection if the kernel has not. What it still waits for fails now,
+ * so that the watching thread, which may wait for a page of that, comes home.
+ * The number stays taken: libfuse will close it.
+ */
+static void hang_up(struct server *s)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (nothing < 0)
+		return;
+	(void)dup3(nothing, s->config.fuse_fd, O_CLOEXEC);
+	(void)close(nothing);
+}
+
+static void close_all(struct server *s)
+{
+	struct fs *fs = &s->fs;
+
+	hang_up(s);
+	wire_server_free(s->wire);
+	watch_free(fs->watch);
+	bell_free(fs->bell);
+	if (fs->session)
+		fuse_session_destroy(fs->session);
+	journal_close(fs->journal);
+	reads_free(fs->reads);
+	actors_free(fs->actors);
+	inodes_free(fs->inodes);
+	close_p(&fs->proc_fd);
+}
+
+int fs_serve(const struct fs_config *config)
+{
+	CLEANUP(free_p) struct server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return fail("cannot start", -ENOMEM);
+	s->config = *config;
+	s->fs.proc_fd = -1;
+	raise_descriptor_limit();
+	s->fs.root = cred_init();
+	r = open_parts(s);
+	if (r == 0)
+		r = open_session(s);
+	if (r == 0)
+		r = fuse_set_signal_handlers(s->fs.session);
+	if (r == 0) {
+		r = watch_new(&s->fs, config->watch, &s->fs.watch);
+		if (r < 0)
+			(void)fail("changes below cannot be followed", r);
+	}
+	if (r == 0) {
+		open_doors(s);
+		r = serve(s);
+		fuse_remove_signal_handlers(s->fs.session);
+	}
+	close_all(s);
+	return r;
+}

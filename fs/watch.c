@@ -1,0 +1,363 @@
+/*
+ * inotify reports our own changes too, and does not say whose they are. So an
+ * event is only a reason to look: the name it mentions is compared with what
+ * the kernel was told, and where they agree nothing happens. Our own changes
+ * agree by the time we look, for a handler tells the table before it answers.
+ *
+ * Looking waits WATCH_SETTLE_MS after the first event: a busy build wakes the
+ * thread ten times a second, not ten thousand, and events of one file fall
+ * together. When the queue ran over, every name is looked at.
+ *
+ * A mapping's stores raise no event. They are seen at the next open, which
+ * compares for itself (fs_pages_good()).
+ */
+#include "fs/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/limits.h"
+#include "graph/base/cleanup.h"
+
+#define EVENTS                                                                 \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |     \
+	 IN_ATTRIB | IN_EXCL_UNLINK | IN_ONLYDIR)
+
+struct watch {
+	struct fs *fs;
+	pthread_t thread;
+	int inotify_fd; /* -1: not following changes */
+	int wake_fd;
+	uint64_t inodes_max;
+	atomic_bool stop;
+	atomic_bool shed;
+	atomic_uint admitted;
+
+	atomic_ullong dirs, refused, overflows, invalidations, shed_names;
+};
+
+static void count(atomic_ullong *what)
+{
+	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
+}
+
+void watch_directory(struct watch *w, struct inode *i)
+{
+	struct fd_name name;
+	int wd;
+
+	if (w->inotify_fd < 0)
+		return;
+	fd_name(i->fd, &name);
+	wd = inotify_add_watch(w->inotify_fd, name.path, EVENTS);
+	if (wd < 0) {
+		count(&w->refused);
+		return;
+	}
+	inodes_set_watch(w->fs->inodes, i, wd);
+	count(&w->dirs);
+}
+
+bool watch_incomplete(const struct watch *w)
+{
+	return w->inotify_fd < 0 || atomic_load(&w->refused) > 0;
+}
+
+static void wake(struct watch *w)
+{
+	uint64_t one = 1;
+	ssize_t put = write(w->wake_fd, &one, sizeof(one));
+
+	/* It can only fail when it is awake already. */
+	(void)put;
+}
+
+void watch_shed(struct watch *w)
+{
+	if (w && !atomic_exchange(&w->shed, true))
+		wake(w);
+}
+
+void watch_note_size(struct watch *w)
+{
+	struct inodes_counts counts;
+
+	/* Counting takes the table's lock: now and then is enough. */
+	if (!w || atomic_fetch_add(&w->admitted, 1) % 256)
+		return;
+	inodes_count(w->fs->inodes, &counts);
+	if (counts.inodes > w->inodes_max)
+		watch_shed(w);
+}
+
+/* The kernel must ask again for attributes and content of `i`. */
+static void take_back_inode(struct watch *w, struct inode *i)
+{
+	struct fs *fs = w->fs;
+
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
+					       0);
+	count(&w->invalidations);
+}
+
+static void take_back_name(struct watch *w, struct inode *dir,
+			   const char *name)
+{
+	struct fs *fs = w->fs;
+
+	(void)fuse_lowlevel_notify_inval_entry(fs->session, fs_ino(fs, dir),
+					       name, strlen(name));
+	count(&w->invalidations);
+}
+
+/*
+ * A known file: does the kernel hold its present state? A stamp of 0 says
+ * that our own change was the last one: the kernel has dropped the attributes
+ * itself, the next open drops the pages, and only an open handle could go on
+ * reading old ones.
+ */
+static void check_inode(struct watch *w, struct inode *i,
+			const struct stat *st)
+{
+	uint64_t known = atomic_load(&i->stamp);
+
+	if (known == inode_stamp(st) || (!known && !atomic_load(&i->opens)))
+		return;
+	atomic_store(&i->stamp, 0);
+	take_back_inode(w, i);
+}
+
+/* A second name was given to a file that may be known by its first. */
+static void check_other_names(struct watch *w, const struct stat *st)
+{
+	struct inode *i = inodes_find_file(w->fs->inodes, st);
+
+	if (!i)
+		return;
+	check_inode(w, i, st);
+	inodes_unref(w->fs->inodes, i);
+}
+
+static void check_name(struct watch *w, struct inode *dir, const char *name)
+{
+	struct fs *fs = w->fs;
+	struct inode *i = inodes_find(fs->inodes, dir, name);
+	struct stat st;
+	bool there = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (i && there && st.st_ino == i->key.ino &&
+	    st.st_dev == i->key.dev) {
+		check_inode(w, i, &st);
+		inodes_unref(fs->inodes, i);
+		return;
+	}
+	if (there && st.st_nlink > 1)
+		check_other_names(w, &st);
+	if (i)
+		inodes_drop_name(fs->inodes, dir, name);
+	if (i || name_is_probed_everywhere(name))
+		take_back_name(w, dir, name);
+	/* Made or removed by us or by others, the listing may be an old one. */
+	take_back_inode(w, dir);
+	inodes_unref(fs->inodes, i);
+}
+
+static void check_everything(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct inode_name *names;
+	size_t n;
+
+	count(&w->overflows);
+	if (inodes_names(fs->inodes, SIZE_MAX / sizeof(*names) - 1, &names,
+			 &n) < 0)
+		return;
+	for (size_t k = 0; k < n; k++) {
+		check_name(w, names[k].parent, names[k].name);
+		take_back_inode(w, names[k].parent);
+	}
+	inodes_names_free(fs->inodes, names, n);
+}
+
+/*
+ * The watch is gone though the directory is still known: it was given up with
+ * a former inode of the same directory, at the moment this one was made.
+ */
+static void watch_again(struct watch *w, struct inode *dir)
+{
+	atomic_store(&dir->watched, false);
+	watch_directory(w, dir);
+	take_back_inode(w, dir);
+}
+
+static void handle_event(struct watch *w, const struct inotify_event *e)
+{
+	struct inode *dir;
+	struct stat st;
+
+	if (e->mask & IN_Q_OVERFLOW) {
+		check_everything(w);
+		return;
+	}
+	dir = inodes_by_watch(w->fs->inodes, e->wd);
+	if (!dir)
+		return;
+	if (e->mask & IN_IGNORED)
+		watch_again(w, dir);
+	else if (e->len)
+		check_name(w, dir, e->name);
+	else if (fstat(dir->fd, &st) == 0)
+		check_inode(w, dir, &st);
+	inodes_unref(w->fs->inodes, dir);
+}
+
+static bool same_place(const struct inotify_event *a,
+		       const struct inotify_event *b)
+{
+	return a->wd == b->wd && a->len == b->len && a->len &&
+	       !((a->mask | b->mask) & (IN_IGNORED | IN_Q_OVERFLOW)) &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+static void drain(struct watch *w)
+{
+	_Alignas(struct inotify_event) char buf[64 << 10];
+	ssize_t got;
+
+	while ((got = read(w->inotify_fd, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *e = NULL, *next;
+
+		for (ssize_t at = 0; at < got;
+		     at += (ssize_t)(sizeof(*next) + next->len)) {
+			next = (const struct inotify_event *)(void *)(buf +
+								      at);
+			if (e && !same_place(e, next))
+				handle_event(w, e);
+			e = next;
+		}
+		if (e)
+			handle_event(w, e);
+	}
+}
+
+/* The oldest files go first; directories hold others, and mounts. */
+static void shed(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct inodes_counts counts;
+	struct inode_name *names;
+	size_t n;
+
+	atomic_store(&w->shed, false);
+	inodes_count(fs->inodes, &counts);
+	if (inodes_names(fs->inodes, counts.inodes / 2, &names, &n) < 0)
+		return;
+	for (size_t k = 0; k < n; k++) {
+		struct inode *i = inodes_find(fs->inodes, names[k].parent,
+					      names[k].name);
+
+		if (i && !S_ISDIR(i->type) && !atomic_load(&i->opens)) {
+			(void)fuse_lowlevel_notify_inval_entry(
+				fs->session, fs_ino(fs, names[k].parent),
+				names[k].name, strlen(names[k].name));
+			count(&w->shed_names);
+		}
+		inodes_unref(fs->inodes, i);
+	}
+	inodes_names_free(fs->inodes, names, n);
+}
+
+static void *watch_main(void *arg)
+{
+	struct watch *w = arg;
+	struct pollfd fds[] = { { .fd = w->wake_fd, .events = POLLIN },
+				{ .fd = w->inotify_fd, .events = POLLIN } };
+	uint64_t wakes;
+
+	while (!atomic_load(&w->stop)) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents && read(w->wake_fd, &wakes, 8) == 8 &&
+		    atomic_load(&w->shed))
+			shed(w);
+		if (fds[1].revents && !atomic_load(&w->stop)) {
+			(void)poll(fds, 1, WATCH_SETTLE_MS);
+			drain(w);
+		}
+	}
+	return NULL;
+}
+
+static uint64_t inodes_allowed(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 512;
+	return FS_INODES_SHARE(limit.rlim_cur);
+}
+
+int watch_new(struct fs *fs, bool inotify, struct watch **ret)
+{
+	CLEANUP(free_p) struct watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->fs = fs;
+	w->inodes_max = inodes_allowed();
+	w->inotify_fd = inotify ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
+	if (inotify && w->inotify_fd < 0)
+		count(&w->refused);
+	inodes_set_inotify(fs->inodes, w->inotify_fd);
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake_fd < 0) {
+		r = -errno;
+		close_p(&w->inotify_fd);
+		return r;
+	}
+	watch_directory(w, inodes_root(fs->inodes));
+	r = -pthread_create(&w->thread, NULL, watch_main, w);
+	if (r < 0) {
+		close_p(&w->inotify_fd);
+		close_p(&w->wake_fd);
+		return r;
+	}
+	*ret = TAKE(w);
+	return 0;
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	atomic_store(&w->stop, true);
+	wake(w);
+	(void)pthread_join(w->thread, NULL);
+	inodes_set_inotify(w->fs->inodes, -1);
+	close_p(&w->inotify_fd);
+	close_p(&w->wake_fd);
+	free(w);
+}
+
+void watch_stat(const struct watch *w, struct watch_stats *ret)
+{
+	*ret = (struct watch_stats){
+		.enabled = w->inotify_fd >= 0,
+		.dirs = atomic_load(&w->dirs),
+		.refused = atomic_load(&w->refused),
+		.overflows = atomic_load(&w->overflows),
+		.invalidations = atomic_load(&w->invalidations),
+		.shed = atomic_load(&w->shed_names),
+	};
+}
