@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# The completions a shell is given: it takes them, and completes with them.
+# Usage: completion_test.sh bash|zsh|fish, with $STATETAPE in the environment.
+set -u
+
+shell=$1
+command -v "$shell" >/dev/null || {
+	echo "skipped: $shell is not installed"
+	exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+script=$work/statetape.$shell
+"$STATETAPE" generate "$shell" >"$script" || exit 1
+mkdir -p "$work/at/first dir" "$work/at/second"
+touch "$work/at/file"
+cd "$work/at" || exit 1
+failures=0
+
+# check WANTED WORD...: what completes the last WORD, sorted, joined by '|'.
+check()
+{
+	local wanted=$1 got
+	shift
+	got=$("complete_$shell" "$@" | LC_ALL=C sort | paste -sd '|')
+	if [[ $got != "$wanted" ]]; then
+		printf 'FAILED: %s\n  wanted: %s\n  got:    %s\n' \
+			"$*" "$wanted" "$got"
+		failures=$((failures + 1))
+	fi
+}
+
+# shellcheck disable=SC2317 # called by its name
+complete_bash()
+{
+	bash --norc -c '
+		source "$1" || exit 1
+		shift
+		COMP_WORDS=("$@")
+		COMP_CWORD=$(($# - 1))
+		_statetape
+		printf "%s\n" "${COMPREPLY[@]}"
+	' bash "$script" "$@" | sed '/^$/d'
+}
+
+# shellcheck disable=SC2016,SC2317 # called by its name; fish expands
+complete_fish()
+{
+	HOME=$work fish --no-config -c '
+		source $argv[1]
+		complete -C "$argv[2..]"
+	' "$script" "$@" | cut -f1 | sed 's,/$,,'
+}
+
+case $shell in
+bash)
+	bash -n "$script" || exit 1
+	;;
+zsh)
+	zsh -n "$script" || exit 1
+	# zsh completes only under its line editor; taking the script, and
+	# knowing whom it is for, is as far as a script can look.
+	zsh -fc '
+		compdef() { print -r -- "$@" }
+		source $1
+		whence -w _statetape
+	' zsh "$script" >"$work/out" || exit 1
+	grep -qx '_statetape statetape' "$work/out" || exit 1
+	grep -qx '_statetape: function' "$work/out"
+	exit
+	;;
+fish)
+	fish --no-execute "$script" || exit 1
+	;;
+esac
+
+verbs='demo|doctor|help|journal|mount|reads|status|umount'
+check "journal" statetape j
+check "$verbs" statetape help ''
+check "bash|fish|man|zsh" statetape generate ''
+check "--path|--pid" statetape journal --p
+check "--lazy" statetape umount --l
+check "first dir|second" statetape mount ''
+check "second" statetape mount -f s
+check "" statetape journal --pid ''
+check "" statetape demo ''
+check "file" statetape mount second -- cat fil
+if [[ $shell == bash ]]; then
+	check "--help|--version|$verbs" statetape ''
+	check "first dir|second" statetape mount second ''
+	check "" statetape mount first second ''
+	check "second" statetape mount --keep 5M s
+	check "second" statetape mount --keep = 5M s
+	check "" statetape mount --keep ''
+	check "second" statetape journal -- s
+	check "" statetape nonsense ''
+fi
+exit $((failures > 0))

@@ -1,0 +1,169 @@
+/*
+ * What one line in the journal costs: nanoseconds per journal_append() beside
+ * nanoseconds per write(2) of the same bytes to the end of a file, both in the
+ * directory given, in turns within the same run.
+ *
+ *	bench-journal DIRECTORY [LINES [THREADS]]
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/journal.h"
+#include "tape/journal_text.h"
+
+#define ROUNDS	    5
+#define THREADS_MAX 64
+#define JOURNAL	    "bench-journal"
+#define PLAIN	    "bench-plain"
+
+static struct journal_author shell = {
+	.pid = 4000,
+	.uid = 1000,
+	.start = 123456,
+	.comm = "bash",
+	.cmdline = "bash -c make",
+	.exe = "/usr/bin/bash",
+	.session_root = true,
+};
+
+static struct journal_author compiler = {
+	.pid = 4242,
+	.uid = 1000,
+	.start = 123999,
+	.comm = "cc1",
+	.cmdline = "cc1 -quiet main.c",
+	.exe = "/usr/lib/gcc/cc1",
+	.parent = &shell,
+};
+
+static const struct journal_event event = {
+	.op = JOURNAL_WRITE,
+	.path = "src/module/component/file_name.py",
+	.ino = 1234567,
+	.off = 40960,
+	.len = 4096,
+	.res = 4096,
+	.uid = 1000,
+	.pid = 4242,
+	.tid = 4243,
+	.author = &compiler,
+};
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+struct work {
+	struct journal *journal;
+	long lines;
+};
+
+static void *append_lines(void *arg)
+{
+	struct work *w = arg;
+	long i;
+
+	for (i = 0; i < w->lines; i++)
+		(void)journal_append(w->journal, &event);
+	return NULL;
+}
+
+/* Nanoseconds per line with `threads` of them at once. */
+static double time_journal(struct journal *j, long lines, int threads)
+{
+	struct work w = { .journal = j, .lines = lines / threads };
+	pthread_t ids[THREADS_MAX];
+	double begin = now_ns();
+	int i;
+
+	for (i = 0; i < threads; i++)
+		if (pthread_create(&ids[i], NULL, append_lines, &w) != 0)
+			abort();
+	for (i = 0; i < threads; i++)
+		(void)pthread_join(ids[i], NULL);
+	return (now_ns() - begin) / (double)(w.lines * threads);
+}
+
+static double time_write(int dir_fd, long lines)
+{
+	CLEANUP(close_p) int fd = -1;
+	static struct journal_draft d;
+	struct journal_stamp stamp = { .n = 1000000, .author = 2 };
+	const char *line;
+	double begin;
+	size_t len;
+	long i;
+
+	stamp.mono_ns = (uint64_t)now_ns();
+	stamp.wall_ns = (uint64_t)time(NULL) * 1000000000;
+	journal_draft_event(&d, &event);
+	line = journal_draft_finish(&d, &stamp, &len);
+	fd = openat(dir_fd, PLAIN, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
+		    0600);
+	if (fd < 0)
+		abort();
+	begin = now_ns();
+	for (i = 0; i < lines; i++)
+		if (write(fd, line, len) != (ssize_t)len)
+			abort();
+	return (now_ns() - begin) / (double)lines;
+}
+
+static int bench(int dir_fd, long lines, int threads)
+{
+	struct journal_stats stats;
+	struct journal *j;
+	int i, r;
+
+	r = journal_open(dir_fd, JOURNAL, "/bench", NULL, &j);
+	if (r < 0) {
+		(void)fprintf(stderr, "journal: %s\n", strerrordesc_np(-r));
+		return 1;
+	}
+	(void)time_journal(j, lines, 1);
+	for (i = 0; i < ROUNDS; i++)
+		(void)printf("append %4.0f ns   append x%d %4.0f ns   "
+			     "write(2) %4.0f ns\n",
+			     time_journal(j, lines, 1), threads,
+			     time_journal(j, lines, threads),
+			     time_write(dir_fd, lines));
+	journal_stat(j, &stats);
+	(void)printf("head %lu, lost %lu, segments %lu\n",
+		     (unsigned long)stats.head, (unsigned long)stats.lost,
+		     (unsigned long)stats.segments);
+	journal_close(j);
+	return stats.lost > 0;
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(close_p) int dir_fd = -1;
+	long lines = argc > 2 ? strtol(argv[2], NULL, 10) : 500000;
+	long threads = argc > 3 ? strtol(argv[3], NULL, 10) : 4;
+
+	if (argc < 2 || lines < 1 || threads < 1 || threads > THREADS_MAX) {
+		(void)fprintf(
+			stderr,
+			"usage: bench-journal DIRECTORY [LINES [THREADS]]\n");
+		return 2;
+	}
+	dir_fd = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0) {
+		(void)fprintf(stderr, "%s: %s\n", argv[1],
+			      strerrordesc_np(errno));
+		return 1;
+	}
+	return bench(dir_fd, lines, (int)threads);
+}

@@ -1,0 +1,26 @@
+/*
+ * `statetape mount`: the command line as fs/guard.h wants it.
+ */
+#include "fs/guard.h"
+#include "tools/say.h"
+#include "tools/verbs.h"
+
+int verb_mount(const struct invocation *in)
+{
+	const struct option_value *o = in->options;
+	const struct guard_options options = {
+		.repo = in->arguments[0],
+		.mountpoint = in->arguments[1],
+		.command = in->command,
+		.foreground = o[OPTION_FOREGROUND].given,
+		.private = o[OPTION_PRIVATE].given,
+		.allow_other = o[OPTION_ALLOW_OTHER].given,
+		.journal = !o[OPTION_NO_JOURNAL].given,
+		.watch = !o[OPTION_NO_WATCH].given,
+		.journal_keep = o[OPTION_KEEP_SIZE].number,
+	};
+
+	if (in->command && !in->command[0])
+		return complain_usage("a command must follow --");
+	return guard_mount(&options);
+}

@@ -1,0 +1,164 @@
+/*
+ * The one table of verbs, options and arguments. The parser (options.h), the
+ * help texts, the man page and the three shells' completions are all printed
+ * from it, so they cannot disagree. It is data alone: main.c says which
+ * function runs which verb, and this part can be tested without any of them.
+ */
+#ifndef STATETAPE_TOOLS_VERBS_H
+#define STATETAPE_TOOLS_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verb_id {
+	VERB_MOUNT,
+	VERB_UMOUNT,
+	VERB_STATUS,
+	VERB_JOURNAL,
+	VERB_READS,
+	VERB_DOCTOR,
+	VERB_DEMO,
+	VERB_HELP,
+	VERB_GENERATE,
+	VERBS, /* how many there are */
+};
+
+/* One id per meaning, not per spelling: `--keep` of two verbs is two ids. */
+enum option_id {
+	OPTION_HELP, /* every verb has it */
+	OPTION_ALLOW_OTHER,
+	OPTION_FOLLOW,
+	OPTION_FOREGROUND,
+	OPTION_JSON,
+	OPTION_KEEP_FILES,
+	OPTION_KEEP_SIZE,
+	OPTION_LAZY,
+	OPTION_LINES,
+	OPTION_NO_JOURNAL,
+	OPTION_NO_WATCH,
+	OPTION_PATH,
+	OPTION_PID,
+	OPTION_PRIVATE,
+	OPTION_SINCE,
+	OPTION_TREE,
+	OPTIONS, /* how many there are */
+};
+
+enum option_kind {
+	OPTION_FLAG,   /* takes no value */
+	OPTION_TEXT,   /* any text */
+	OPTION_NUMBER, /* a whole number from 0 */
+	OPTION_SIZE,   /* bytes: a number from 1, or one with K, M, G or T */
+};
+
+/* What a shell offers in an argument's place. */
+enum complete {
+	COMPLETE_NOTHING,
+	COMPLETE_DIRECTORY,
+	COMPLETE_VERB,
+	COMPLETE_FORMAT, /* one of verb_formats */
+};
+
+struct verb_option {
+	enum option_id id;
+	const char *name; /* without its two dashes */
+	char letter;	  /* 0: no short form */
+	enum option_kind kind;
+	const char *value; /* placeholder, NULL for a flag */
+	const char *text;  /* one sentence, without its full stop */
+};
+
+struct verb_argument {
+	const char *name;
+	bool optional;
+	enum complete complete;
+};
+
+struct verb_example {
+	const char *command;
+	const char *text;
+};
+
+#define VERB_ARGUMENTS_MAX 2
+
+/* Options, examples and arguments end with an element whose name is NULL. */
+struct verb {
+	const char *name;
+	const char *summary;	 /* one line, without a full stop */
+	const char *description; /* paragraphs, an empty line between two */
+	const struct verb_option *options;
+	struct verb_argument arguments[VERB_ARGUMENTS_MAX + 1];
+	const struct verb_example *examples; /* NULL: none */
+	bool command; /* `-- COMMAND [ARG...]` may follow */
+	bool hidden;  /* not in the summary and the completions */
+};
+
+extern const struct verb verbs[VERBS];
+
+/* The option every verb understands besides its own. */
+extern const struct verb_option verb_help_option;
+
+/* Names with a meaning, for the man page: environment, files, exit codes. */
+struct verb_note {
+	const char *name; /* NULL ends a list */
+	const char *text;
+};
+
+extern const struct verb_note verb_environment[];
+extern const struct verb_note verb_files[];
+extern const struct verb_note verb_exits[];
+
+/* What `generate` can print. */
+enum format {
+	FORMAT_MAN,
+	FORMAT_BASH,
+	FORMAT_ZSH,
+	FORMAT_FISH,
+	FORMATS, /* how many there are */
+};
+
+extern const char *const verb_formats[FORMATS];
+
+/* What the whole program is, in one line and in paragraphs. */
+extern const char verb_program_summary[];
+extern const char verb_program_description[];
+
+/* NULL when there is no verb of that name. */
+const struct verb *verb_find(const char *name);
+/* NULL when the verb has no such option; `--help` counts as one. */
+const struct verb_option *verb_option_find(const struct verb *v,
+					   const char *name);
+const struct verb_option *verb_option_find_letter(const struct verb *v,
+						  char letter);
+
+/* A command line, understood. Strings are argv's. */
+struct option_value {
+	bool given;
+	const char *text; /* NULL for a flag */
+	uint64_t number;  /* of OPTION_NUMBER, and OPTION_SIZE in bytes */
+};
+
+struct invocation {
+	const struct verb *verb;
+	struct option_value options[OPTIONS];	   /* by id */
+	const char *arguments[VERB_ARGUMENTS_MAX]; /* NULL: not given */
+	char **command; /* after `--`, NULL-terminated; NULL: none */
+};
+
+/* Each returns the process's exit code, having said on stderr why if not 0. */
+int verb_mount(const struct invocation *in);
+int verb_umount(const struct invocation *in);
+int verb_status(const struct invocation *in);
+int verb_journal(const struct invocation *in);
+int verb_reads(const struct invocation *in);
+int verb_doctor(const struct invocation *in);
+int verb_demo(const struct invocation *in);
+int verb_help(const struct invocation *in);
+int verb_generate(const struct invocation *in);
+
+enum {
+	EXIT_USAGE = 2, /* beside EXIT_SUCCESS and EXIT_FAILURE */
+};
+
+#endif
