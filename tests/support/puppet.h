@@ -1,0 +1,248 @@
+/*
+ * A process that does as it is told: fork, vfork, exec, start a thread, change
+ * its name, exit. It stands still between two commands, as a process stands
+ * in its syscall while we answer it, and whoever it has become goes on
+ * listening in its place:
+ *
+ *	command		who answers
+ *	PUPPET_THREAD	a new thread, until it is told to end
+ *	PUPPET_LEAVE	a new thread, and the one before has ended for good
+ *	PUPPET_FORK	the child, until it is told to end
+ *	PUPPET_VFORK	the child in its parent's memory; can only exec or end
+ *	PUPPET_ORPHAN	the child, whose parent has exited
+ *	PUPPET_EXEC	the same process, a new program with a new last argument
+ *	PUPPET_NAME	the same thread, under a new name (comm)
+ *	PUPPET_END	the one that was speaking before
+ *
+ * A program that uses puppets calls puppet_play() first thing in main().
+ */
+#ifndef STATETAPE_TESTS_PUPPET_H
+#define STATETAPE_TESTS_PUPPET_H
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PUPPET_FD   3
+#define PUPPET_TEXT 120
+
+enum puppet_verb {
+	PUPPET_THREAD,
+	PUPPET_LEAVE,
+	PUPPET_FORK,
+	PUPPET_VFORK,
+	PUPPET_ORPHAN,
+	PUPPET_EXEC,
+	PUPPET_NAME,
+	PUPPET_END,
+};
+
+struct puppet_command {
+	enum puppet_verb verb;
+	char text[PUPPET_TEXT];
+};
+
+/* Who answers. */
+struct puppet_where {
+	pid_t pid;
+	pid_t tid;
+};
+
+struct puppet {
+	pid_t pid; /* of the first process, to wait for */
+	int fd;
+	struct puppet_where at; /* as last answered */
+};
+
+/* The program itself, to be executed anew; found before anything forks. */
+static char puppet_program[PATH_MAX];
+
+static inline void puppet_hello(void)
+{
+	struct puppet_where at = { getpid(), gettid() };
+
+	if (send(PUPPET_FD, &at, sizeof(at), MSG_NOSIGNAL) != sizeof(at))
+		_exit(1);
+}
+
+/* An end of the conversation is an order to end. */
+static inline struct puppet_command puppet_hear(void)
+{
+	struct puppet_command c;
+
+	if (recv(PUPPET_FD, &c, sizeof(c), 0) != sizeof(c))
+		_exit(0);
+	return c;
+}
+
+static inline void puppet_exec(const char *text)
+{
+	char zero[] = "marionette";
+	char one[] = "puppet";
+	char two[PUPPET_TEXT];
+	char *argv[] = { zero, one, two, NULL };
+
+	(void)snprintf(two, sizeof(two), "%s", text);
+	(void)execv(puppet_program, argv);
+	_exit(127);
+}
+
+static inline void puppet_listen(void);
+
+static inline void *puppet_thread(void *unused)
+{
+	puppet_listen();
+	return unused;
+}
+
+static inline void puppet_start_thread(bool leave)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, puppet_thread, NULL) != 0)
+		_exit(1);
+	if (leave)
+		pthread_exit(NULL);
+	(void)pthread_join(t, NULL);
+}
+
+static inline void puppet_fork(bool wait)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+
+	if (pid < 0)
+		_exit(1);
+	if (pid == 0) {
+		/* An orphan speaks when it is one. */
+		while (!wait && getppid() == parent)
+			;
+		puppet_listen();
+		_exit(0);
+	}
+	if (!wait)
+		_exit(0);
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* In the child only what is allowed there, and some system calls that are. */
+static inline void puppet_vfork(void)
+{
+	struct puppet_command c;
+	pid_t pid = vfork();
+
+	if (pid < 0)
+		_exit(1);
+	if (pid == 0) {
+		puppet_hello();
+		c = puppet_hear();
+		if (c.verb == PUPPET_EXEC)
+			puppet_exec(c.text);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* Say who we are, obey, and again, until told to end. */
+static inline void puppet_listen(void)
+{
+	for (;;) {
+		struct puppet_command c;
+
+		puppet_hello();
+		c = puppet_hear();
+		switch (c.verb) {
+		case PUPPET_THREAD:
+		case PUPPET_LEAVE:
+			puppet_start_thread(c.verb == PUPPET_LEAVE);
+			break;
+		case PUPPET_FORK:
+		case PUPPET_ORPHAN:
+			puppet_fork(c.verb == PUPPET_FORK);
+			break;
+		case PUPPET_VFORK:
+			puppet_vfork();
+			break;
+		case PUPPET_EXEC:
+			puppet_exec(c.text);
+			break;
+		case PUPPET_NAME:
+			(void)prctl(PR_SET_NAME, c.text);
+			break;
+		case PUPPET_END:
+			return;
+		}
+	}
+}
+
+/* Does not return in a puppet. */
+static inline void puppet_play(int argc, char **argv)
+{
+	ssize_t len = readlink("/proc/self/exe", puppet_program,
+			       sizeof(puppet_program) - 1);
+
+	if (len < 0) {
+		(void)printf("skipped: no /proc\n");
+		exit(77);
+	}
+	puppet_program[len] = '\0';
+	/* Puppets fork with threads about, which TSan dislikes. */
+	(void)setenv("TSAN_OPTIONS", "die_after_fork=0", 0);
+	if (argc < 2 || strcmp(argv[1], "puppet") != 0)
+		return;
+	puppet_listen();
+	_exit(0);
+}
+
+static inline bool puppet_heard(struct puppet *p)
+{
+	return recv(p->fd, &p->at, sizeof(p->at), 0) == sizeof(p->at);
+}
+
+/* A new puppet whose last argument is `text`. False: it cannot be made. */
+static inline bool puppet_new(const char *text, struct puppet *ret)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	ret->fd = ends[0];
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		if (ends[1] != PUPPET_FD)
+			(void)dup2(ends[1], PUPPET_FD);
+		(void)fcntl(PUPPET_FD, F_SETFD, 0);
+		puppet_exec(text);
+	}
+	(void)close(ends[1]);
+	return ret->pid > 0 && puppet_heard(ret);
+}
+
+/* Give a command and wait until it is done. False: the puppet is broken. */
+static inline bool puppet_tell(struct puppet *p, enum puppet_verb verb,
+			       const char *text)
+{
+	struct puppet_command c = { .verb = verb };
+
+	(void)snprintf(c.text, sizeof(c.text), "%s", text ? text : "");
+	return send(p->fd, &c, sizeof(c), MSG_NOSIGNAL) == sizeof(c) &&
+	       puppet_heard(p);
+}
+
+/* End whoever speaks, and all who wait for it. */
+static inline void puppet_free(struct puppet *p)
+{
+	(void)close(p->fd);
+	(void)waitpid(p->pid, NULL, 0);
+}
+
+#endif
