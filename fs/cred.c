@@ -29,8 +29,7 @@ bool cred_init(void)
 	 */
 	if (geteuid() != 0)
 		return false;
-	act_for_others = prctl(PR_SET_SECUREBITS,
-			       SECBIT_NO_SETUID_FIXUP) == 0;
+	act_for_others = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
 	return act_for_others;
 }
 

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,10 +48,33 @@ int fs_reopen(struct fs *fs, const struct inode *i, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+
+static void buffer_key_make(void)
+{
+	(void)pthread_key_create(&buffer_key, free);
+}
+
+char *fs_buffer(void)
+{
+	char *buffer;
+
+	(void)pthread_once(&buffer_once, buffer_key_make);
+	buffer = pthread_getspecific(buffer_key);
+	if (buffer)
+		return buffer;
+	buffer = malloc(FS_REQUEST_MAX);
+	if (buffer && pthread_setspecific(buffer_key, buffer) != 0) {
+		free(buffer);
+		return NULL;
+	}
+	return buffer;
+}
+
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
 {
-	atomic_store_explicit(&i->stamp, inode_stamp(st),
-			      memory_order_relaxed);
+	atomic_store_explicit(&i->stamp, inode_stamp(st), memory_order_relaxed);
 	atomic_store_explicit(&i->setid,
 			      S_ISREG(st->st_mode) &&
 				      (st->st_mode & (S_ISUID | S_ISGID)),
@@ -66,8 +90,8 @@ void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
 double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st)
 {
-	if (!fs->watch || (dir ? !atomic_load(&dir->watched)
-			       : watch_incomplete(fs->watch)))
+	if (!fs->watch ||
+	    (dir ? !atomic_load(&dir->watched) : watch_incomplete(fs->watch)))
 		return FS_HOLD_SHORT;
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
 		return FS_HOLD_SHORT;
@@ -88,8 +112,7 @@ bool fs_pages_good(struct fs *fs, struct inode *i, int fd)
 					  memory_order_relaxed);
 		return true;
 	}
-	atomic_fetch_add_explicit(&fs->opens_dropped, 1,
-				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&fs->opens_dropped, 1, memory_order_relaxed);
 	/* Attributes only, which takes no lock the opener may hold. */
 	if (known)
 		(void)fuse_lowlevel_notify_inval_inode(fs->session,
@@ -114,9 +137,8 @@ static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
  */
 static int open_path(struct fs *fs, struct inode *parent, const char *name)
 {
-	const struct timespec pause = {
-		.tv_nsec = FS_DESCRIPTOR_WAIT_MS * 1000000L
-	};
+	const struct timespec pause = { .tv_nsec = FS_DESCRIPTOR_WAIT_MS *
+						   1000000L };
 	int fd = -1;
 
 	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
@@ -133,7 +155,6 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	     struct fuse_entry_param *e)
 {
 	struct inode *i;
-	bool is_new;
 	int fd, r;
 
 	*e = (struct fuse_entry_param){ 0 };
@@ -145,15 +166,15 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 		(void)close(fd);
 		return r;
 	}
-	r = inodes_admit(fs->inodes, parent, name, fd, &e->attr, &i, &is_new);
+	r = inodes_admit(fs->inodes, parent, name, fd, &e->attr, &i);
 	if (r < 0)
 		return r;
 	/* Watched before it is looked at: no change falls in between. */
-	if (is_new && S_ISDIR(i->type) && fs->watch) {
+	if (r == 1 && S_ISDIR(i->type) && fs->watch) {
 		watch_directory(fs->watch, i);
 		(void)fstat(i->fd, &e->attr);
 	}
-	if (is_new)
+	if (r == 1)
 		watch_note_size(fs->watch);
 	fill_entry(fs, i, parent, e);
 	return 0;
@@ -162,13 +183,12 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 		   const char *name, struct fuse_entry_param *e)
 {
-	bool is_new;
 	int r;
 
 	*e = (struct fuse_entry_param){ 0 };
 	if (fstat(i->fd, &e->attr) < 0)
 		return -errno;
-	r = inodes_admit(fs->inodes, parent, name, -1, &e->attr, &i, &is_new);
+	r = inodes_admit(fs->inodes, parent, name, -1, &e->attr, &i);
 	if (r < 0)
 		return r;
 	fill_entry(fs, i, parent, e);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "fs/actor.h"
 #include "fs/inode.h"
@@ -30,10 +31,10 @@ struct fs {
 	struct watch *watch;	 /* NULL: not watching */
 	int proc_fd;		 /* /proc/self/fd, whatever is mounted later */
 	uint64_t root_dev;
-	bool root;   /* we act for others, with all capabilities */
+	bool root;	     /* we act for others, with all capabilities */
 	bool dirs_stateless; /* see ops_dir.c */
-	bool flush;  /* close(2) can fail below: ask it each time */
-	double hold; /* seconds the kernel may keep what is watched */
+	bool flush;	     /* close(2) can fail below: ask it each time */
+	double hold;	     /* seconds the kernel may keep what is watched */
 
 	atomic_ullong ops[JOURNAL_OPS];
 	atomic_ullong handles;
@@ -60,9 +61,13 @@ static inline struct fs *fs_of(fuse_req_t req)
 /* FUSE numbers a file by its inode's address, the root by 1. */
 static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 {
+	struct inode *i;
+
+	_Static_assert(sizeof(i) == sizeof(ino), "an address is a number");
 	if (ino == FUSE_ROOT_ID)
 		return inodes_root(fs->inodes);
-	return (struct inode *)(uintptr_t)ino;
+	memcpy(&i, &ino, sizeof(i));
+	return i;
 }
 
 static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
@@ -72,9 +77,14 @@ static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
 	return (fuse_ino_t)(uintptr_t)i;
 }
 
+/* NULL: the kernel opened it without us (directories). */
 static inline struct handle *fs_handle(const struct fuse_file_info *fi)
 {
-	return (struct handle *)(uintptr_t)fi->fh;
+	struct handle *h;
+
+	_Static_assert(sizeof(h) == sizeof(fi->fh), "an address is a number");
+	memcpy(&h, &fi->fh, sizeof(h));
+	return h;
 }
 
 /* A descriptor's name below fs->proc_fd, and its absolute path. */
@@ -84,6 +94,12 @@ struct fd_name {
 };
 void fd_name(int fd, struct fd_name *ret);
 
+/*
+ * This worker's own buffer of FS_REQUEST_MAX bytes, good until its next
+ * request; NULL: memory is short.
+ */
+char *fs_buffer(void);
+
 /* Open the inode's file again, for use. A descriptor or a negative errno. */
 int fs_reopen(struct fs *fs, const struct inode *i, int flags);
 
@@ -92,7 +108,8 @@ int fs_reopen(struct fs *fs, const struct inode *i, int flags);
  * content, so that a later open can tell whether its pages are still good.
  */
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
-double fs_attr_timeout(struct fs *fs, const struct inode *parent,
+/* `dir`: the watched directory in question; NULL: whichever it is. */
+double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st);
 
 /*

@@ -11,7 +11,7 @@
  *
  *	unmounted by anybody	the fs process sees it and ends with 0
  *	fs process dies		we unmount, lazily, and say so
- *	TERM, INT, HUP to us	we unmount, lazily if it is in use, and wait
+ *	TERM or the like to us	we unmount, lazily if it is in use, and wait
  *				for the fs process, which ends with the last
  *				open file; a second signal ends the waiting
  *	the command ends	the same, but nobody waits for files that it
@@ -77,8 +77,7 @@ static int failure(const struct guard *g)
 	return g->command ? GUARD_FAILED : EXIT_FAILURE;
 }
 
-/* A control byte in a file's name must not reach the terminal, or end a line
- * of the log. */
+/* A control byte in a file's name must not reach a terminal or end a line. */
 static void print_safe(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -208,7 +207,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Close everything beyond stderr but `keep`, which is sorted. */
+/* Close everything beyond stderr but `keep`, which is sorted here. */
 static void close_others(int *keep, size_t n)
 {
 	unsigned from = STDERR_FILENO + 1;
@@ -225,7 +224,8 @@ static void close_others(int *keep, size_t n)
 /*
  * In the new process. It has a session of its own, so that the terminal's
  * Ctrl-C and hang-up are for the guard alone; and it keeps nothing that was
- * the caller's, who may wait for the end of a pipe that we would hold open.
+ * the caller's (but a foreground mount's stderr), who may wait for the end of
+ * a pipe that we would hold open.
  */
 static _Noreturn void become_fs(struct guard *g, int fuse_fd, int ready_fd)
 {
@@ -311,8 +311,10 @@ static int start_fs(struct guard *g, char **ret_why)
 	return r;
 }
 
-/* In the new process: as the caller would have started it, but for paths
- * leading through the mount. */
+/*
+ * In the new process: all is as if the caller had started it, except that
+ * paths, the current directory's too, lead through the mount.
+ */
 static _Noreturn void become_command(struct guard *g)
 {
 	int error;
@@ -387,22 +389,24 @@ static void on_ready(struct guard *g)
 	(void)close(take_fd(&g->ready));
 	if (!g->served)
 		return; /* it is dead, and SIGCHLD on its way */
-	if (g->command)
+	if (g->ending)
+		g->code = failure(g); /* a signal was quicker */
+	else if (g->command)
 		start_command(g);
 	else
 		announce(g);
 }
 
-/* 1: the mountpoint leads to our mount, of device *ret_dev. 0: it does not. */
-static int is_there(const struct guard *g, dev_t *ret_dev)
+/* Does the mountpoint lead to our mount? *ret_dev is its device. */
+static bool is_there(const struct guard *g, dev_t *ret_dev)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
 
 	if (mount_find(g->site.mountpoint, NULL, &e) < 0 ||
 	    strcmp(e.id, g->site.state.id) != 0)
-		return 0;
+		return false;
 	*ret_dev = e.dev;
-	return 1;
+	return true;
 }
 
 /* It is mounted all the same, under a mount that is not ours to touch. */
@@ -525,19 +529,24 @@ static void on_never_served(struct guard *g, int status)
 	g->code = failure(g);
 }
 
-static void on_fs_end(struct guard *g, int status)
+static void note_unmounted(const struct guard *g)
 {
 	CLEANUP(free_p) char *text = NULL;
 
+	(void)why(&text, 0, "unmounted at %s", now().text);
+	if (text)
+		write_last_end(g, text);
+}
+
+static void on_fs_end(struct guard *g, int status)
+{
 	g->fs_pid = 0;
 	if (!g->served) {
 		on_never_served(g, status);
 	} else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		/* Told to stop by a signal, it leaves the mount behind. */
 		(void)take_dead_mount_away(g, NULL);
-		(void)why(&text, 0, "unmounted at %s", now().text);
-		if (text)
-			write_last_end(g, text);
+		note_unmounted(g);
 	} else {
 		on_broken(g, status);
 	}
@@ -546,8 +555,7 @@ static void on_fs_end(struct guard *g, int status)
 static void on_command_change(struct guard *g, int status)
 {
 	if (WIFSTOPPED(status)) {
-		/* Our caller's shell waits for us: stop with it, go on with
-		 * it. */
+		/* The shell that waits for us must see its job stop. */
 		(void)raise(SIGSTOP);
 		(void)kill(g->command_pid, SIGCONT);
 		return;
@@ -581,7 +589,7 @@ static void on_signal(struct guard *g, const struct signalfd_siginfo *si)
 	else if (g->command_pid <= 0)
 		end(g);
 	else if (number != SIGINT && number != SIGQUIT &&
-		 si->ssi_code == SI_USER)
+		 si->ssi_code <= 0) /* not the kernel's */
 		(void)kill(g->command_pid, number);
 }
 
@@ -631,6 +639,8 @@ static int guard_live(struct guard *g)
 		(void)close(take_fd(&g->site.root_fd));
 		(void)unlinkat(g->site.state.dir_fd, LAST_END, 0);
 		stand_by(g);
+		if (g->fs_pid > 0)
+			note_unmounted(g);
 	} else {
 		say(text);
 		g->code = failure(g);

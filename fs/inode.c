@@ -1,9 +1,9 @@
 /*
- * Two hash tables under one lock: inodes by (device, number), links by
- * (directory, name). An inode is kept while the kernel holds lookups on it or
- * anybody holds a reference; each link holds one on its directory, so the
- * chain from any inode to the root is always whole and can be walked without
- * asking the file system.
+ * Three hash tables under one lock: inodes by (device, number) and by watch,
+ * links by (directory, name). An inode is kept while the kernel holds lookups
+ * on it or anybody holds a reference; each link holds one on its directory, so
+ * the chain from any inode to the root is always whole and can be walked
+ * without asking the file system.
  *
  * A name removed under an open file leaves its link behind, marked gone and
  * no longer findable: what is written to that file afterwards can still be
@@ -20,46 +20,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/queue.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "graph/base/cleanup.h"
 
-#undef HASH_FUNCTION
-#define HASH_FUNCTION(key, len, hash) ((hash) = (unsigned)XXH3_64bits(key, len))
-#undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(element) ((void)(element))
-
 struct inode_link {
 	struct inode_link *next; /* another name of the same inode */
 	struct inode *inode;
-	bool gone; /* removed; kept for its path only, not in the hash */
-	UT_hash_handle hh;
-	/* The key: these two, the name without its NUL. */
 	struct inode *parent; /* a reference */
+	bool gone;	      /* removed; kept for its path only, in no table */
+	struct table_node by_name;
+	TAILQ_ENTRY(inode_link) by_age;
 	char name[];
 };
 
-struct link_key {
-	struct inode *parent;
-	char name[NAME_MAX + 1];
-};
-
-struct watch_slot {
-	int wd;
-	struct inode *inode;
-	UT_hash_handle hh;
-};
+TAILQ_HEAD(link_list, inode_link);
 
 struct inodes {
 	pthread_mutex_t lock; /* innermost: nothing is taken under it */
-	struct inode *by_key;
-	struct inode_link *by_name;
-	struct watch_slot *by_watch;
+	struct table by_key;
+	struct table by_watch;
+	struct table by_name;
+	struct link_list by_age; /* links in by_name, oldest first */
 	struct inode *root;
 	uint64_t next_id;
 	uint64_t lookups;
-	int inotify_fd;
+	atomic_int inotify_fd;
 };
 
 uint64_t inode_stamp(const struct stat *st)
@@ -73,24 +61,70 @@ uint64_t inode_stamp(const struct stat *st)
 	return XXH3_64bits(facts, sizeof(facts)) | 1;
 }
 
-static size_t link_key_len(const char *name)
+static uint64_t hash_key(const struct inode_key *key)
 {
-	return offsetof(struct link_key, name) + strlen(name);
+	return XXH3_64bits(key, sizeof(*key));
 }
 
-static struct inode_link *link_find_locked(struct inodes *t,
-					   struct inode *parent,
+static uint64_t hash_watch(int wd)
+{
+	return XXH3_64bits(&wd, sizeof(wd));
+}
+
+static uint64_t hash_name(const struct inode *parent, const char *name)
+{
+	return XXH3_64bits_withSeed(name, strlen(name), parent->id);
+}
+
+static struct inode *find_locked(const struct inodes *t, const struct stat *st)
+{
+	struct inode_key key = { st->st_dev, st->st_ino };
+	struct table_node *n = table_find(&t->by_key, hash_key(&key));
+
+	for (; n; n = table_find_next(n)) {
+		struct inode *i = TABLE_ENTRY(n, struct inode, by_key);
+
+		if (i->key.dev == key.dev && i->key.ino == key.ino)
+			return i;
+	}
+	return NULL;
+}
+
+static struct inode *watch_find_locked(const struct inodes *t, int wd)
+{
+	struct table_node *n = table_find(&t->by_watch, hash_watch(wd));
+
+	for (; n; n = table_find_next(n)) {
+		struct inode *i = TABLE_ENTRY(n, struct inode, by_watch);
+
+		if (i->wd == wd)
+			return i;
+	}
+	return NULL;
+}
+
+static struct inode_link *link_find_locked(const struct inodes *t,
+					   const struct inode *parent,
 					   const char *name)
 {
-	struct link_key key = { .parent = parent };
-	struct inode_link *link = NULL;
-	size_t len = strlen(name);
+	struct table_node *n = table_find(&t->by_name, hash_name(parent, name));
 
-	if (len > NAME_MAX)
-		return NULL;
-	memcpy(key.name, name, len);
-	HASH_FIND(hh, t->by_name, &key, link_key_len(name), link);
-	return link;
+	for (; n; n = table_find_next(n)) {
+		struct inode_link *link =
+			TABLE_ENTRY(n, struct inode_link, by_name);
+
+		if (link->parent == parent && strcmp(link->name, name) == 0)
+			return link;
+	}
+	return NULL;
+}
+
+/* No longer to be found by name. */
+static void link_hide_locked(struct inodes *t, struct inode_link *link)
+{
+	table_remove(&t->by_name, &link->by_name);
+	TAILQ_REMOVE(&t->by_age, link, by_age);
+	link->gone = true;
 }
 
 static void link_unchain_locked(struct inode_link *link)
@@ -110,7 +144,7 @@ static void link_free_locked(struct inodes *t, struct inode_link *link,
 			     struct inode **doomed)
 {
 	if (!link->gone)
-		HASH_DEL(t->by_name, link);
+		link_hide_locked(t, link);
 	link_unchain_locked(link);
 	link->parent->refs--;
 	inode_drop_locked(t, link->parent, doomed);
@@ -125,17 +159,11 @@ static void link_free_locked(struct inodes *t, struct inode_link *link,
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed)
 {
-	struct watch_slot *slot = NULL;
-
 	if (i->nlookup || i->refs || i == t->root)
 		return;
-	HASH_DEL(t->by_key, i);
-	if (i->wd >= 0) {
-		HASH_FIND_INT(t->by_watch, &i->wd, slot);
-		if (slot)
-			HASH_DEL(t->by_watch, slot);
-		free(slot);
-	}
+	table_remove(&t->by_key, &i->by_key);
+	if (i->wd >= 0)
+		table_remove(&t->by_watch, &i->by_watch);
 	/* Held against being dropped again while its links go. */
 	i->refs = 1;
 	while (i->links)
@@ -169,12 +197,8 @@ static int link_add_locked(struct inodes *t, struct inode *i,
 	link->inode = i;
 	link->parent = parent;
 	memcpy(link->name, name, len + 1);
-	HASH_ADD_KEYPTR(hh, t->by_name, &link->parent, link_key_len(name),
-			link);
-	if (!link->hh.tbl) {
-		free(link);
-		return -ENOMEM;
-	}
+	table_insert(&t->by_name, &link->by_name, hash_name(parent, name));
+	TAILQ_INSERT_TAIL(&t->by_age, link, by_age);
 	parent->refs++;
 	link->next = i->links;
 	i->links = link;
@@ -206,8 +230,7 @@ static void name_remove_locked(struct inodes *t, struct inode *parent,
 	if (!link)
 		return;
 	if (link->inode->links == link && !link->next) {
-		HASH_DEL(t->by_name, link);
-		link->gone = true;
+		link_hide_locked(t, link);
 	} else {
 		link_free_locked(t, link, doomed);
 	}
@@ -235,55 +258,81 @@ static int name_set_locked(struct inodes *t, struct inode *i,
 	return 0;
 }
 
-int inodes_new(int root_fd, struct inodes **ret)
+static struct inode *inode_new(struct inodes *t, int fd, const struct stat *st)
 {
-	CLEANUP(free_p) struct inodes *t = calloc(1, sizeof(*t));
-	CLEANUP(free_p) struct inode *root = calloc(1, sizeof(*root));
-	CLEANUP(close_p) int fd = root_fd;
+	struct inode *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return NULL;
+	i->key = (struct inode_key){ st->st_dev, st->st_ino };
+	i->fd = fd;
+	i->type = st->st_mode & S_IFMT;
+	i->wd = -1;
+	i->id = ++t->next_id;
+	table_insert(&t->by_key, &i->by_key, hash_key(&i->key));
+	return i;
+}
+
+static int inodes_init(struct inodes *t, int root_fd)
+{
 	struct stat st;
 
-	if (!t || !root)
-		return -ENOMEM;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	root->key = (struct inode_key){ st.st_dev, st.st_ino };
-	root->type = st.st_mode & S_IFMT;
-	root->wd = -1;
-	root->id = ++t->next_id;
-	root->nlookup = 1;
-	HASH_ADD(hh, t->by_key, key, sizeof(root->key), root);
-	if (!root->hh.tbl)
-		return -ENOMEM;
 	(void)pthread_mutex_init(&t->lock, NULL);
+	TAILQ_INIT(&t->by_age);
 	t->inotify_fd = -1;
-	root->fd = take_fd(&fd);
-	t->root = TAKE(root);
-	*ret = TAKE(t);
+	if (table_init(&t->by_key) < 0 || table_init(&t->by_watch) < 0 ||
+	    table_init(&t->by_name) < 0)
+		return -ENOMEM;
+	if (fstat(root_fd, &st) < 0)
+		return -errno;
+	t->root = inode_new(t, root_fd, &st);
+	if (!t->root)
+		return -ENOMEM;
+	t->root->nlookup = 1;
 	return 0;
+}
+
+int inodes_new(int root_fd, struct inodes **ret)
+{
+	struct inodes *t = calloc(1, sizeof(*t));
+	int r = t ? inodes_init(t, root_fd) : -ENOMEM;
+
+	if (r < 0) {
+		(void)close(root_fd);
+		inodes_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+static void free_inode(struct inode *i)
+{
+	struct inode_link *link, *next;
+
+	for (link = i->links; link; link = next) {
+		next = link->next;
+		free(link);
+	}
+	(void)close(i->fd);
+	free(i);
 }
 
 void inodes_free(struct inodes *t)
 {
-	struct inode *i, *next;
-	struct inode_link *link, *next_link;
-	struct watch_slot *slot, *next_slot;
+	struct table_node *node, *next;
 
 	if (!t)
 		return;
-	HASH_ITER(hh, t->by_watch, slot, next_slot) {
-		HASH_DEL(t->by_watch, slot);
-		free(slot);
-	}
-	HASH_CLEAR(hh, t->by_name);
-	HASH_ITER(hh, t->by_key, i, next) {
-		HASH_DEL(t->by_key, i);
-		for (link = i->links; link; link = next_link) {
-			next_link = link->next;
-			free(link);
+	for (size_t n = 0; n < t->by_key.size; n++) {
+		for (node = t->by_key.buckets[n]; node; node = next) {
+			next = node->next;
+			free_inode(TABLE_ENTRY(node, struct inode, by_key));
 		}
-		(void)close(i->fd);
-		free(i);
 	}
+	table_release(&t->by_key);
+	table_release(&t->by_watch);
+	table_release(&t->by_name);
 	(void)pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -296,67 +345,49 @@ struct inode *inodes_root(struct inodes *t)
 void inodes_count(struct inodes *t, struct inodes_counts *ret)
 {
 	(void)pthread_mutex_lock(&t->lock);
-	*ret = (struct inodes_counts){ .inodes = HASH_COUNT(t->by_key),
+	*ret = (struct inodes_counts){ .inodes = t->by_key.count,
 				       .lookups = t->lookups };
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* Find by key or make; a made one takes `fd` over. */
-static struct inode *inode_get_locked(struct inodes *t, int *fd,
-				      const struct stat *st, bool *ret_new)
+/* The inode is known by this name too, and looked up once more. */
+static int admit_locked(struct inodes *t, struct inode *i, struct inode *parent,
+			const char *name, struct inode **doomed)
 {
-	struct inode_key key = { st->st_dev, st->st_ino };
-	struct inode *i = NULL;
+	int r = parent ? name_set_locked(t, i, parent, name, doomed) : 0;
 
-	HASH_FIND(hh, t->by_key, &key, sizeof(key), i);
-	*ret_new = !i;
-	if (i)
-		return i;
-	i = calloc(1, sizeof(*i));
-	if (!i)
-		return NULL;
-	i->key = key;
-	i->type = st->st_mode & S_IFMT;
-	i->wd = -1;
-	i->id = ++t->next_id;
-	HASH_ADD(hh, t->by_key, key, sizeof(i->key), i);
-	if (!i->hh.tbl) {
-		free(i);
-		return NULL;
+	if (r < 0) {
+		inode_drop_locked(t, i, doomed);
+		return r;
 	}
-	i->fd = take_fd(fd);
-	return i;
+	i->nlookup++;
+	t->lookups++;
+	return 0;
 }
 
 int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
-		 int fd, const struct stat *st, struct inode **ret,
-		 bool *ret_new)
+		 int fd, const struct stat *st, struct inode **ret)
 {
-	CLEANUP(close_p) int owned = fd;
 	struct inode *doomed = NULL;
 	struct inode *i;
-	bool is_new = false;
-	int r = 0;
+	bool known;
+	int r;
 
 	(void)pthread_mutex_lock(&t->lock);
-	i = inode_get_locked(t, &owned, st, &is_new);
-	if (i && parent)
-		r = name_set_locked(t, i, parent, name, &doomed);
-	if (i && r < 0)
-		inode_drop_locked(t, i, &doomed);
-	if (i && r == 0) {
-		i->nlookup++;
-		t->lookups++;
-	}
+	i = find_locked(t, st);
+	known = i != NULL;
+	if (!known)
+		i = inode_new(t, fd, st);
+	r = i ? admit_locked(t, i, parent, name, &doomed) : -ENOMEM;
 	(void)pthread_mutex_unlock(&t->lock);
 	doomed_free(t, doomed);
-	if (!i)
-		return -ENOMEM;
+	/* A new inode has it, and gave it up if it was dropped again. */
+	if ((known || !i) && fd >= 0)
+		(void)close(fd);
 	if (r < 0)
 		return r;
 	*ret = i;
-	*ret_new = is_new;
-	return 0;
+	return known ? 0 : 1;
 }
 
 void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
@@ -414,11 +445,10 @@ struct inode *inodes_find(struct inodes *t, struct inode *parent,
 
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st)
 {
-	struct inode_key key = { st->st_dev, st->st_ino };
-	struct inode *i = NULL;
+	struct inode *i;
 
 	(void)pthread_mutex_lock(&t->lock);
-	HASH_FIND(hh, t->by_key, &key, sizeof(key), i);
+	i = find_locked(t, st);
 	if (i)
 		i->refs++;
 	(void)pthread_mutex_unlock(&t->lock);
@@ -466,8 +496,8 @@ void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
 	doomed_free(t, doomed);
 }
 
-void inodes_swap_names(struct inodes *t, struct inode *parent,
-		       const char *name, struct inode *to, const char *to_name)
+void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
+		       struct inode *to, const char *to_name)
 {
 	struct inode *doomed = NULL;
 	struct inode_link *a, *b;
@@ -491,7 +521,7 @@ void inodes_swap_names(struct inodes *t, struct inode *parent,
 }
 
 /* Puts "name" or "name/" in front of *at. */
-static bool prepend(char *buf, char **at, const char *name, bool slash)
+static bool prepend(const char *buf, char **at, const char *name, bool slash)
 {
 	size_t len = strlen(name) + slash;
 
@@ -563,33 +593,23 @@ void inodes_set_inotify(struct inodes *t, int inotify_fd)
 
 void inodes_set_watch(struct inodes *t, struct inode *i, int wd)
 {
-	struct watch_slot *slot = calloc(1, sizeof(*slot));
-
-	if (!slot)
-		return;
-	*slot = (struct watch_slot){ .wd = wd, .inode = i };
 	(void)pthread_mutex_lock(&t->lock);
-	HASH_ADD_INT(t->by_watch, wd, slot);
-	if (slot->hh.tbl) {
-		i->wd = wd;
-		atomic_store(&i->watched, true);
-		slot = NULL;
-	}
+	if (i->wd >= 0)
+		table_remove(&t->by_watch, &i->by_watch);
+	i->wd = wd;
+	table_insert(&t->by_watch, &i->by_watch, hash_watch(wd));
+	atomic_store(&i->watched, true);
 	(void)pthread_mutex_unlock(&t->lock);
-	free(slot);
 }
 
 struct inode *inodes_by_watch(struct inodes *t, int wd)
 {
-	struct watch_slot *slot = NULL;
-	struct inode *i = NULL;
+	struct inode *i;
 
 	(void)pthread_mutex_lock(&t->lock);
-	HASH_FIND_INT(t->by_watch, &wd, slot);
-	if (slot) {
-		i = slot->inode;
+	i = watch_find_locked(t, wd);
+	if (i)
 		i->refs++;
-	}
 	(void)pthread_mutex_unlock(&t->lock);
 	return i;
 }
@@ -597,11 +617,11 @@ struct inode *inodes_by_watch(struct inodes *t, int wd)
 static size_t names_copy_locked(struct inodes *t, struct inode_name *names,
 				size_t max)
 {
-	struct inode_link *link, *next;
+	struct inode_link *link;
 	size_t n = 0;
 
-	/* uthash keeps insertion order: the oldest names come first. */
-	HASH_ITER(hh, t->by_name, link, next) {
+	TAILQ_FOREACH(link, &t->by_age, by_age)
+	{
 		if (n == max)
 			break;
 		names[n].name = strdup(link->name);
@@ -621,7 +641,7 @@ int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
 	size_t count;
 
 	(void)pthread_mutex_lock(&t->lock);
-	count = HASH_COUNT(t->by_name);
+	count = t->by_name.count;
 	if (count > max)
 		count = max;
 	names = calloc(count + 1, sizeof(*names));
@@ -634,8 +654,7 @@ int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
 	return 0;
 }
 
-void inodes_names_free(struct inodes *t, struct inode_name *names,
-		       size_t count)
+void inodes_names_free(struct inodes *t, struct inode_name *names, size_t count)
 {
 	for (size_t n = 0; n < count; n++) {
 		inodes_unref(t, names[n].parent);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include <uthash.h>
+#include "fs/table.h"
 
 struct inode_link;
 
@@ -36,16 +36,17 @@ struct inode {
 	/* Free-standing facts, each read and written whole. */
 	_Atomic uint64_t stamp; /* version of the content the kernel may hold,
 				   0: unknown (inode_stamp()) */
-	atomic_bool setid; /* set-user-id or set-group-id when last seen */
-	atomic_uint opens; /* handles on it */
-	atomic_bool watched; /* directories: changes below are reported */
+	atomic_bool setid;	/* set-user-id or set-group-id when last seen */
+	atomic_uint opens;	/* handles on it */
+	atomic_bool watched;	/* directories: changes below are reported */
 
 	/* Protected by the table's lock. */
-	uint64_t nlookup; /* what the kernel will forget one day */
-	uint32_t refs;	  /* links below it, and callers' references */
+	uint64_t nlookup;	  /* what the kernel will forget one day */
+	uint32_t refs;		  /* links below it, and callers' references */
 	struct inode_link *links; /* newest first */
 	int wd;			  /* inotify watch, -1: none */
-	UT_hash_handle hh;
+	struct table_node by_key;
+	struct table_node by_watch;
 };
 
 struct inodes;
@@ -64,11 +65,10 @@ void inodes_count(struct inodes *t, struct inodes_counts *ret);
 /*
  * The inode of `fd` (O_PATH; taken over in every case) whose status is `st`,
  * with one more lookup, known as `name` in `parent` from now on. Without a
- * parent it has no name yet. *ret_new tells a first meeting.
+ * parent it has no name yet. 1: met for the first time; 0: known before.
  */
 int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
-		 int fd, const struct stat *st, struct inode **ret,
-		 bool *ret_new);
+		 int fd, const struct stat *st, struct inode **ret);
 
 /* The kernel gives back `n` lookups; the last one frees the inode. */
 void inodes_forget(struct inodes *t, struct inode *i, uint64_t n);
@@ -87,13 +87,11 @@ struct inode *inodes_find_file(struct inodes *t, const struct stat *st);
 /* Names change below us; called after the change was made. */
 void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
 		     const char *name);
-void inodes_drop_name(struct inodes *t, struct inode *parent,
-		      const char *name);
+void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name);
 void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
 		      struct inode *to, const char *to_name);
-void inodes_swap_names(struct inodes *t, struct inode *parent,
-		       const char *name, struct inode *to,
-		       const char *to_name);
+void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
+		       struct inode *to, const char *to_name);
 
 /*
  * Paths relative to the root, "." for the root itself. *ret_gone (if given)

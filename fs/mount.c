@@ -71,8 +71,7 @@ static int mount_directly(const struct mount_options *o, int fd)
 	return 0;
 }
 
-/* Our environment and one variable more. The array is malloc'd, not what it
- * points to. */
+/* Our environment and one variable more. Free the array, not its texts. */
 static char **environment_with(char *variable)
 {
 	size_t n = 0;
@@ -125,8 +124,7 @@ static int helper_spawn(char *const argv[], int socket, int complaints,
 	return -error;
 }
 
-/* All that comes until the other side closes; the first `size` - 1 bytes of
- * it are kept, without the last newline. */
+/* Read until the other side closes and keep the beginning, as one line. */
 static void drain(int fd, char *text, size_t size)
 {
 	char spill[256];
@@ -211,6 +209,12 @@ static int explain_helper(int r, const char *doing, const char *mountpoint,
 			   "cannot %s '%s': users may not let others in "
 			   "(--allow-other) unless /etc/fuse.conf has a line "
 			   "'user_allow_other'",
+			   doing, mountpoint);
+	if (geteuid() == 0 && strstr(words, "not permitted"))
+		return why(ret_why, EPERM,
+			   "cannot %s '%s': root may not mount here; a "
+			   "container needs '--cap-add SYS_ADMIN', or use "
+			   "--private if it allows user namespaces",
 			   doing, mountpoint);
 	if (strstr(words, "resource busy"))
 		return why(ret_why, EBUSY, "'%s' is in use", mountpoint);

@@ -251,8 +251,11 @@ bool mount_is_dead(const char *mountpoint)
 {
 	struct statfs st;
 
-	/* Attributes the kernel may have kept; this it always asks for. The
-	 * second errno is what a session gets that wants to tell an abort. */
+	/*
+	 * stat(2) could be answered from what the kernel has kept; this it
+	 * always asks for. The second errno is for sessions that want to know
+	 * an abort from an end.
+	 */
 	return statfs(mountpoint, &st) < 0 &&
 	       (errno == ENOTCONN || errno == ECONNABORTED);
 }

@@ -9,7 +9,6 @@
 #include <linux/fs.h>
 #include <linux/limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statvfs.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
+#include "fs/limits.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
 
@@ -41,10 +41,10 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 }
 
 #define ANY_TIME                                                               \
-	(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |                           \
-	 FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)
-#define ANY_CHANGE                                                             \
-	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID |          \
+	(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | \
+	 FUSE_SET_ATTR_MTIME_NOW)
+#define ANY_CHANGE                                                    \
+	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | \
 	 FUSE_SET_ATTR_SIZE | ANY_TIME)
 
 /* One call of setattr may ask for several changes: made in this order. */
@@ -87,10 +87,8 @@ static int change_mode(const struct change *c)
 
 static int change_owner(const struct change *c)
 {
-	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid
-						  : (uid_t)-1;
-	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid
-						  : (gid_t)-1;
+	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid : (uid_t)-1;
+	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid : (gid_t)-1;
 	char detail[48];
 	int r;
 
@@ -212,13 +210,15 @@ static void reply_xattr(fuse_req_t req, ssize_t got, const char *value,
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 			size_t size)
 {
-	CLEANUP(free_p) char *value = size ? malloc(size) : NULL;
+	char *value = fs_buffer();
 	struct fd_name file;
 
-	if (size && !value) {
+	if (!value) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
+	if (size > FS_REQUEST_MAX)
+		size = FS_REQUEST_MAX;
 	fd_name(fs_inode(fs_of(req), ino)->fd, &file);
 	reply_xattr(req, getxattr(file.path, name, value, size), value, size);
 }
@@ -243,7 +243,7 @@ static ssize_t hide_trusted(char *names, ssize_t len)
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
-	CLEANUP(free_p) char *names = malloc(XATTR_LIST_MAX);
+	char *names = fs_buffer();
 	struct fd_name file;
 	ssize_t len;
 
@@ -362,6 +362,7 @@ static int flags_call(struct fs *fs, struct inode *i, unsigned int cmd,
 	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): libfuse gives it nine words. */
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
 		     void *arg, struct fuse_file_info *fi, unsigned flags,
 		     const void *in_buf, size_t in_size, size_t out_size)

@@ -115,8 +115,8 @@ static int dir_seek(struct handle *h, off_t off)
 	return 0;
 }
 
-/* 1: *ret is the next entry, still unread. 0: the end. */
-static int dir_peek(struct handle *h, struct dirent64 **ret)
+/* The next entry, still unread; NULL: the end, or *ret_error says why. */
+static struct dirent64 *dir_peek(struct handle *h, int *ret_error)
 {
 	struct handle_dir *d = h->dir;
 	ssize_t got;
@@ -124,14 +124,13 @@ static int dir_peek(struct handle *h, struct dirent64 **ret)
 	if (d->at == d->len) {
 		got = getdents64(h->fd, d->buf, sizeof(d->buf));
 		if (got < 0)
-			return -errno;
+			*ret_error = -errno;
+		if (got <= 0)
+			return NULL;
 		d->at = 0;
 		d->len = (size_t)got;
-		if (got == 0)
-			return 0;
 	}
-	*ret = (struct dirent64 *)(void *)(d->buf + d->at);
-	return 1;
+	return (struct dirent64 *)(void *)(d->buf + d->at);
 }
 
 static void dir_advance(struct handle *h, const struct dirent64 *entry)
@@ -142,92 +141,96 @@ static void dir_advance(struct handle *h, const struct dirent64 *entry)
 
 static bool is_dots(const char *name)
 {
-	return name[0] == '.' &&
-	       (!name[1] || (name[1] == '.' && !name[2]));
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-/* Bytes used, or 0 when the entry does not fit or has vanished meanwhile. */
-static size_t add_plain(fuse_req_t req, char *to, size_t room,
-			const struct dirent64 *entry)
+/* A reply that is being filled. */
+struct listing {
+	fuse_req_t req;
+	struct inode *dir;
+	bool plus; /* each entry with its attributes */
+	char *at;
+	size_t room;
+};
+
+/* Bytes the entry takes, more than there is room for if it does not fit. */
+static size_t add_plain(struct listing *l, const struct dirent64 *entry)
 {
 	struct stat st = { .st_ino = entry->d_ino,
 			   .st_mode = (mode_t)entry->d_type << 12 };
-	size_t used = fuse_add_direntry(req, to, room, entry->d_name, &st,
-					entry->d_off);
 
-	return used > room ? 0 : used;
+	return fuse_add_direntry(l->req, l->at, l->room, entry->d_name, &st,
+				 entry->d_off);
 }
 
 /*
  * With its attributes, as if it had been looked up. An entry that vanished
  * since is listed without them, as it would be without this call.
  */
-static size_t add_plus(fuse_req_t req, struct inode *dir, char *to,
-		       size_t room, const struct dirent64 *entry)
+static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 {
-	struct fs *fs = fs_of(req);
+	struct fs *fs = fs_of(l->req);
 	struct fuse_entry_param e = { 0 };
 	size_t used;
 
 	if (is_dots(entry->d_name) ||
-	    fs_entry(fs, dir, entry->d_name, &e) < 0) {
+	    fs_entry(fs, l->dir, entry->d_name, &e) < 0) {
 		e = (struct fuse_entry_param){ 0 };
 		e.attr.st_ino = entry->d_ino;
 		e.attr.st_mode = (mode_t)entry->d_type << 12;
 	}
-	used = fuse_add_direntry_plus(req, to, room, entry->d_name, &e,
+	used = fuse_add_direntry_plus(l->req, l->at, l->room, entry->d_name, &e,
 				      entry->d_off);
-	if (used <= room)
-		return used;
-	if (e.ino)
+	if (used > l->room && e.ino)
 		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
-	return 0;
+	return used;
 }
 
-/* As many entries from `off` on as fit; returns the bytes used. */
-static int fill(fuse_req_t req, struct handle *h, off_t off, char *reply,
-		size_t size, bool plus, size_t *ret_used)
+/* As many entries from `off` on as fit. */
+static int fill(struct listing *l, struct handle *h, off_t off)
 {
-	struct dirent64 *entry = NULL;
-	size_t used = 0, more;
+	struct dirent64 *entry;
+	size_t used;
 	int r = dir_seek(h, off);
 
-	while (r == 0 && (r = dir_peek(h, &entry)) > 0) {
-		more = plus ? add_plus(req, h->inode, reply + used,
-				       size - used, entry)
-			    : add_plain(req, reply + used, size - used,
-					entry);
-		if (more == 0)
+	while (r == 0 && (entry = dir_peek(h, &r))) {
+		used = l->plus ? add_plus(l, entry) : add_plain(l, entry);
+		if (used > l->room)
 			break;
-		used += more;
+		l->at += used;
+		l->room -= used;
 		dir_advance(h, entry);
-		r = 0;
 	}
-	*ret_used = used;
-	return r < 0 && used == 0 ? r : 0;
+	return r;
 }
 
 static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		 struct fuse_file_info *fi, bool plus)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *i = fs_inode(fs, ino);
 	struct handle *h = fs_handle(fi);
-	CLEANUP(free_p) char *reply = malloc(size);
-	size_t used = 0;
+	bool own = !h;
+	char *reply = fs_buffer();
+	struct listing l = { .req = req,
+			     .dir = fs_inode(fs, ino),
+			     .plus = plus,
+			     .at = reply,
+			     .room = size < FS_REQUEST_MAX ? size
+							   : FS_REQUEST_MAX };
 	int r = reply ? 0 : -ENOMEM;
 
-	if (r == 0 && !fi->fh)
-		r = open_stream(fs, i, &h);
+	if (r == 0 && own)
+		r = open_stream(fs, l.dir, &h);
 	if (r == 0)
-		r = fill(req, h, off, reply, size, plus, &used);
-	if (!fi->fh && off == 0)
-		record_read(fs, req, READS_LISTED, i);
-	if (r < 0)
+		r = fill(&l, h, off);
+	if (own && off == 0)
+		record_read(fs, req, READS_LISTED, l.dir);
+	/* An error after some entries comes again with the next request. */
+	if (r < 0 && l.at == reply)
 		(void)fuse_reply_err(req, -r);
 	else
-		(void)fuse_reply_buf(req, reply, used);
-	if (!fi->fh)
+		(void)fuse_reply_buf(req, reply, (size_t)(l.at - reply));
+	if (own)
 		handle_free(fs, h);
 }
 

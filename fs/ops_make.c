@@ -115,9 +115,9 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 static int open_created(struct inode *dir, const char *name, mode_t mode,
 			int flags, bool *ret_created)
 {
-	int fd = openat(dir->fd, name,
-			flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			mode);
+	int fd =
+		openat(dir->fd, name,
+		       flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
 	*ret_created = fd >= 0;
 	if (fd < 0 && errno == EEXIST && !(flags & O_EXCL))
@@ -161,8 +161,8 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	int fd, r = 0;
 
 	assume(req);
-	fd = open_created(dir, name, mode,
-			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
+	fd = open_created(dir, name, mode, fi->flags & ~(O_DIRECT | O_APPEND),
+			  &created);
 	if (fd >= 0)
 		r = fs_entry(fs, dir, name, &e);
 	if (!created && fd >= 0 && fi->flags & O_TRUNC)
@@ -189,7 +189,6 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 {
 	struct inode *i;
 	struct fd_name name;
-	bool is_new;
 	int path_fd, r;
 
 	*e = (struct fuse_entry_param){ 0 };
@@ -202,8 +201,7 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 		(void)close(path_fd);
 		return r;
 	}
-	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i,
-			 &is_new);
+	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i);
 	if (r < 0)
 		return r;
 	fs_attr(fs, i, &e->attr);

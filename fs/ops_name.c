@@ -20,9 +20,9 @@
  * looked for in vain is part of what it depends on.
  */
 static const char *const probed_everywhere[] = {
-	".git",	     ".gitignore", ".gitattributes", ".gitmodules",
-	".ignore",   ".rgignore",  ".fdignore",	     ".hgignore",
-	".hg",	     ".jj",	   ".svn",
+	".git",	   ".gitignore", ".gitattributes", ".gitmodules",
+	".ignore", ".rgignore",	 ".fdignore",	   ".hgignore",
+	".hg",	   ".jj",	 ".svn",
 };
 
 bool name_is_probed_everywhere(const char *name)
@@ -99,9 +99,9 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 	if (r == 0)
 		inodes_drop_name(fs->inodes, dir, name);
-	record_name(fs, req, dir, name, i,
-		    &(struct record){
-			    .op = op, .off = -1, .len = -1, .res = r });
+	record_name(
+		fs, req, dir, name, i,
+		&(struct record){ .op = op, .off = -1, .len = -1, .res = r });
 	inodes_unref(fs->inodes, i);
 	(void)fuse_reply_err(req, -r);
 }

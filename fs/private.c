@@ -23,8 +23,10 @@ static int write_file(const char *path, const char *text)
 	return 0;
 }
 
-/* Ourselves to ourselves. The kernel lets a user map his group only after he
- * gave up changing groups. */
+/*
+ * Ourselves to ourselves. The kernel lets a user map his group only after he
+ * gave up changing groups.
+ */
 static int map_ids(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -75,8 +77,12 @@ int private_enter(char **ret_why)
 	}
 	if (r < 0)
 		return r;
-	/* Or what we mount would show outside where / is shared. */
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	/*
+	 * What we mount must not show outside. What is unmounted outside
+	 * should go from here too, or this copy would keep it alive for as
+	 * long as the command runs: slave, not private.
+	 */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return why(ret_why, errno,
 			   "cannot make the mount namespace private: %s",
 			   strerrordesc_np(errno));

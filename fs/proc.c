@@ -213,15 +213,13 @@ static int parse_stat(const char *text, struct proc_view *ret)
 {
 	const char *comm = strchr(text, '(');
 	const char *end = strrchr(text, ')');
-	const char *state = skip_fields(end, 1);
-	const char *ppid = skip_fields(state, 1);
+	const char *ppid = skip_fields(end, 2);
 	const char *start = skip_fields(ppid, 18);
 
 	if (!comm || !start || end - comm - 1 > PROC_COMM_MAX)
 		return -EBADMSG;
 	(void)snprintf(ret->comm, sizeof(ret->comm), "%.*s",
 		       (int)(end - comm - 1), comm + 1);
-	ret->state = *state;
 	ret->ppid = (pid_t)strtol(ppid, NULL, 10);
 	ret->start = strtoull(start, NULL, 10);
 	return 0;
@@ -251,7 +249,15 @@ static void read_exe(int at, struct proc_view *ret)
 	ret->exe[len > 0 ? len : 0] = '\0';
 }
 
-/* -EAGAIN: it became another program under our eyes. */
+/*
+ * An exec does this, in this order: new memory with its executable, new name,
+ * arguments put in place. We ask in the order memory, arguments, the rest, and
+ * last whether the memory is still the same. So when there are arguments, the
+ * rest is theirs. Memory without arguments is an exec half done (or a process
+ * that wiped them out), nothing to rely on: it is described, but not watched.
+ *
+ * -EAGAIN: it became another program under our eyes.
+ */
 static int look_once(int at, pid_t pid, pid_t tid, struct proc_view *ret,
 		     struct proc_traces *t)
 {
@@ -262,6 +268,8 @@ static int look_once(int at, pid_t pid, pid_t tid, struct proc_view *ret,
 	t->memory = openat(at, "pagemap", O_RDONLY | O_CLOEXEC);
 	lives = t->memory >= 0 && memory_lives(t->memory);
 	t->cmdline = openat(at, "cmdline", O_RDONLY | O_CLOEXEC);
+	if (t->cmdline < 0 || read_cmdline(t->cmdline, ret->cmdline) < 0)
+		ret->cmdline[0] = '\0';
 	r = read_stat(at, pid, tid, ret);
 	if (r < 0)
 		return r;
@@ -269,11 +277,13 @@ static int look_once(int at, pid_t pid, pid_t tid, struct proc_view *ret,
 		return -errno;
 	ret->uid = st.st_uid;
 	read_exe(at, ret);
-	if (t->cmdline < 0 || read_cmdline(t->cmdline, ret->cmdline) < 0)
-		ret->cmdline[0] = '\0';
 
-	if (lives)
+	if (lives && ret->cmdline[0])
 		return memory_lives(t->memory) ? 0 : -EAGAIN;
+	if (lives) {
+		proc_traces_close(t);
+		return 0;
+	}
 	close_p(&t->memory);
 	t->memory = -1;
 	if (t->cmdline >= 0 && !cmdline_same(t->cmdline, ret->cmdline))
@@ -337,7 +347,7 @@ int proc_look(const struct proc *p, pid_t pid, pid_t tid, struct proc_view *ret,
 	int r = look_through(p, pid, tid, ret, ret_traces);
 	pid_t other;
 
-	if (r < 0 || tid != pid || ret->state != 'Z')
+	if (r < 0 || tid != pid || ret->cmdline[0] || ret->exe[0])
 		return r;
 	/* A first thread that has ended shows no memory; others may live. */
 	other = other_thread(p, pid);
@@ -347,17 +357,29 @@ int proc_look(const struct proc *p, pid_t pid, pid_t tid, struct proc_view *ret,
 	return look_through(p, pid, other, ret, ret_traces);
 }
 
+/* A process whose first thread has ended keeps it where kcmp cannot see. */
+static bool shows_memory(const struct proc *p, pid_t pid)
+{
+	char name[32];
+	char byte;
+
+	(void)snprintf(name, sizeof(name), "%d/exe", (int)pid);
+	return readlinkat(p->fd, name, &byte, 1) >= 0 || errno != ENOENT;
+}
+
 bool proc_may_share(const struct proc *p, pid_t tid, pid_t parent)
 {
 	bool known;
 	bool shares = kcmp_shares(tid, parent, &known);
 
+	if (known)
+		return shares || !shows_memory(p, parent);
 	/*
 	 * Where kcmp is allowed and yet fails, the parent is gone, or its
 	 * credentials are others and then so is its memory: changing them
 	 * makes shared memory undumpable, and we could not have opened it.
 	 */
-	return known ? shares : !p->compares;
+	return !p->compares;
 }
 
 struct proc_probe *proc_probe_new(struct proc_traces *t, bool shared)

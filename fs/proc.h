@@ -36,7 +36,6 @@ bool proc_has_thread(pid_t pid, pid_t tid);
 /* A process as it is seen at one moment. Texts are "" where unreadable. */
 struct proc_view {
 	pid_t ppid;
-	char state;	/* of the first thread, 'Z': it has ended */
 	uid_t uid;	/* effective */
 	uint64_t start; /* clock ticks since boot */
 	char comm[PROC_COMM_MAX + 1];

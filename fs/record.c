@@ -71,8 +71,8 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 }
 
 void record_name_to(struct fs *fs, fuse_req_t req, struct inode *parent,
-		    const char *name, const struct inode *i,
-		    const char *path2, const struct record *what)
+		    const char *name, const struct inode *i, const char *path2,
+		    const struct record *what)
 {
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;

@@ -28,8 +28,8 @@ void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 
 /* The same with a second path as it stands. */
 void record_name_to(struct fs *fs, fuse_req_t req, struct inode *parent,
-		    const char *name, const struct inode *i,
-		    const char *path2, const struct record *what);
+		    const char *name, const struct inode *i, const char *path2,
+		    const struct record *what);
 
 /* Two names: rename, exchange. */
 struct record_names {

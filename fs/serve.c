@@ -35,8 +35,7 @@ struct server {
 
 static int fail(const char *what, int r)
 {
-	(void)fprintf(stderr, "statetape: %s: %s\n", what,
-		      strerrordesc_np(-r));
+	(void)fprintf(stderr, "statetape: %s: %s\n", what, strerrordesc_np(-r));
 	return r;
 }
 
@@ -57,8 +56,7 @@ static bool kernel_at_least(unsigned major, unsigned minor)
 	if (uname(&name) < 0 ||
 	    sscanf(name.release, "%u.%u", &has_major, &has_minor) != 2)
 		return false;
-	return has_major > major ||
-	       (has_major == major && has_minor >= minor);
+	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
 /* Network file systems, which keep some errors for close(2). */
@@ -129,9 +127,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	/* The umask is applied below, where default ACLs are known. */
 	want(conn, FUSE_CAP_DONT_MASK, true);
 	want(conn, FUSE_CAP_POSIX_ACL, acl);
-	s->fs.dirs_stateless =
-		conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
-		positions_lasting(inodes_root(s->fs.inodes)->fd);
+	s->fs.dirs_stateless = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
+			       positions_lasting(inodes_root(s->fs.inodes)->fd);
 	want(conn, FUSE_CAP_SPLICE_READ, false);
 	want(conn, FUSE_CAP_SPLICE_WRITE, false);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
@@ -189,8 +186,7 @@ static int open_parts(struct server *s)
 	/* Other machines' changes reach a network file system unannounced. */
 	fs->flush = is_remote(c->root_fd);
 	fs->hold = fs->flush ? FS_HOLD_SHORT : FS_HOLD_LONG;
-	fs->proc_fd = open("/proc/self/fd",
-			   O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fs->proc_fd < 0)
 		return fail("/proc is needed and cannot be opened", -errno);
 	r = inodes_new(c->root_fd, &fs->inodes);

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 struct fs_config {
-	int root_fd;		 /* the directory below, opened before mounting */
-	int fuse_fd;		 /* from mount_fuse() */
-	int state_fd;		 /* state directory; the journal lives there */
-	const char *repo;	 /* canonical path, for texts only */
+	int root_fd;	  /* the directory below, opened before mounting */
+	int fuse_fd;	  /* from mount_fuse() */
+	int state_fd;	  /* state directory; the journal lives there */
+	const char *repo; /* canonical path, for texts only */
 	const char *mountpoint;	 /* for texts only */
 	const char *fs_socket;	 /* questions are answered here */
 	const char *bell_socket; /* the journal's bell */
@@ -22,7 +22,7 @@ struct fs_config {
 	bool journal;		 /* off only to measure what it costs */
 	uint64_t journal_keep;	 /* bytes of journal kept; 0: default */
 	bool watch;		 /* follow changes made below the mount */
-	int ready_fd;		 /* one byte when serving; then closed. -1: none */
+	int ready_fd; /* one byte when serving; then closed. -1: none */
 };
 
 /*

@@ -86,8 +86,10 @@ static int check_apart(const char *repo, const char *mountpoint, char **ret_why)
 	return 0;
 }
 
-/* What we write while serving must not come to us as a request. The
- * repository itself is out of the question for state_init(). */
+/*
+ * What we write while serving must not come to us as a request. The repository
+ * itself is out of the question for state_init().
+ */
 static int check_state_outside(const struct state *s, const char *mountpoint,
 			       char **ret_why)
 {

@@ -29,8 +29,8 @@
 #include "fs/limits.h"
 #include "graph/base/cleanup.h"
 
-#define EVENTS                                                                 \
-	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |     \
+#define EVENTS                                                             \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \
 	 IN_ATTRIB | IN_EXCL_UNLINK | IN_ONLYDIR)
 
 struct watch {
@@ -110,8 +110,7 @@ static void take_back_inode(struct watch *w, struct inode *i)
 	count(&w->invalidations);
 }
 
-static void take_back_name(struct watch *w, struct inode *dir,
-			   const char *name)
+static void take_back_name(struct watch *w, struct inode *dir, const char *name)
 {
 	struct fs *fs = w->fs;
 
@@ -126,8 +125,7 @@ static void take_back_name(struct watch *w, struct inode *dir,
  * itself, the next open drops the pages, and only an open handle could go on
  * reading old ones.
  */
-static void check_inode(struct watch *w, struct inode *i,
-			const struct stat *st)
+static void check_inode(struct watch *w, struct inode *i, const struct stat *st)
 {
 	uint64_t known = atomic_load(&i->stamp);
 
@@ -155,8 +153,7 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 	struct stat st;
 	bool there = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if (i && there && st.st_ino == i->key.ino &&
-	    st.st_dev == i->key.dev) {
+	if (i && there && st.st_ino == i->key.ino && st.st_dev == i->key.dev) {
 		check_inode(w, i, &st);
 		inodes_unref(fs->inodes, i);
 		return;
@@ -239,8 +236,7 @@ static void drain(struct watch *w)
 
 		for (ssize_t at = 0; at < got;
 		     at += (ssize_t)(sizeof(*next) + next->len)) {
-			next = (const struct inotify_event *)(void *)(buf +
-								      at);
+			next = (const struct inotify_event *)(void *)(buf + at);
 			if (e && !same_place(e, next))
 				handle_event(w, e);
 			e = next;
@@ -263,8 +259,8 @@ static void shed(struct watch *w)
 	if (inodes_names(fs->inodes, counts.inodes / 2, &names, &n) < 0)
 		return;
 	for (size_t k = 0; k < n; k++) {
-		struct inode *i = inodes_find(fs->inodes, names[k].parent,
-					      names[k].name);
+		struct inode *i =
+			inodes_find(fs->inodes, names[k].parent, names[k].name);
 
 		if (i && !S_ISDIR(i->type) && !atomic_load(&i->opens)) {
 			(void)fuse_lowlevel_notify_inval_entry(

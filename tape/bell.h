@@ -1,8 +1,8 @@
 /*
  * The bell says only that a numbered log's head moved; whoever hears it asks
  * the log. A missed ring therefore costs nothing but time, and rings are
- * merged: at most one is on its way at any moment. nng PUB/SUB over a Unix
- * socket, mode 0600; a message is the head's number in decimal.
+ * merged: at most one is on its way at any moment. nng's PUB/SUB protocol over
+ * a Unix socket, mode 0600; a message is the head's number in decimal.
  */
 #ifndef STATETAPE_TAPE_BELL_H
 #define STATETAPE_TAPE_BELL_H
@@ -26,7 +26,10 @@ void bell_ring(struct bell *b, uint64_t n);
 
 struct bell_ear;
 
-/* Hear the bell at `path`; the bell may come up later, or again. */
+/*
+ * Hear the bell at `path`; the bell may come up later, or again. An ear is for
+ * one thread, and looks for its bell only while that one waits.
+ */
 int bell_ear_open(const char *path, struct bell_ear **ret);
 void bell_ear_free(struct bell_ear *e);
 

@@ -67,7 +67,7 @@ int sp_conn_start(struct sp_conn *c, int fd, uint16_t self, uint16_t peer,
 static int connect_within(int fd, const struct sockaddr_un *at, int timeout_ms)
 {
 	struct timeval t = { .tv_sec = timeout_ms / 1000,
-			     .tv_usec = timeout_ms % 1000 * 1000 };
+			     .tv_usec = timeout_ms % 1000 * 1000L };
 
 	/* Zero would be no limit at all. */
 	if (timeout_ms == 0)
@@ -190,8 +190,8 @@ int sp_conn_receive(struct sp_conn *c)
 			c->in[c->kept] = '\0';
 			return 1;
 		}
-		rc = c->stage == SP_GREETING ? conn_take_greeting(c) :
-					       conn_take_header(c);
+		rc = c->stage == SP_GREETING ? conn_take_greeting(c)
+					     : conn_take_header(c);
 		if (rc < 0)
 			break;
 	}

@@ -223,8 +223,8 @@ static void *server_main(void *arg)
 	struct sp_server *s = arg;
 
 	while (!atomic_load(&s->stop))
-		server_step(s, s->ops->turn ? s->ops->turn(s->ctx, s, false) :
-					      -1);
+		server_step(s,
+			    s->ops->turn ? s->ops->turn(s->ctx, s, false) : -1);
 	server_deafen(s);
 	if (s->ops->turn)
 		(void)s->ops->turn(s->ctx, s, true);
@@ -279,16 +279,15 @@ static int socket_bind(int fd, const struct sockaddr_un *at)
  * directory is locked from the one to the other, so that of two servers that
  * start together neither removes the other's.
  */
-static int dir_lock(const char *path)
+static int dir_lock(struct sockaddr_un at)
 {
-	CLEANUP(free_p) char *dir = NULL;
-	const char *slash = strrchr(path, '/');
+	char *slash = strrchr(at.sun_path, '/');
 	int fd;
 
-	dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	if (!dir)
-		return -ENOMEM;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (slash)
+		slash[1] = '\0';
+	fd = open(slash ? at.sun_path : ".",
+		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	/* A file system without locks is no reason not to serve. */
@@ -306,12 +305,12 @@ static int server_listen(struct sp_server *s)
 	if (strlen(s->path) >= sizeof(at.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(at.sun_path, s->path, strlen(s->path));
-	dir_fd = dir_lock(s->path);
+	dir_fd = dir_lock(at);
 	if (dir_fd < 0)
 		return dir_fd;
 
-	s->listen_fd = socket(AF_UNIX,
-			      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	s->listen_fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	/* The mode first: bind(2) makes the file with it. */
 	if (s->listen_fd < 0 || fchmod(s->listen_fd, 0600) < 0)
 		return -errno;

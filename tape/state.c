@@ -1,9 +1,6 @@
 /*
- * Two things here are worth an argument.
- *
- * The repository's canonical path must come out the same whether its mount is
- * absent, alive or dead, for the id is made from it. realpath(3) fails on a
- * dead mount (ENOTCONN); the parent and the last name then say the same.
+ * The repository's canonical path comes out the same whether its mount is
+ * absent, alive or dead (path.c), for the id is made from it.
  *
  * A directory for sockets under a shared temporary directory has a name that
  * anybody can foresee and make first. So it is made and opened without
@@ -31,8 +28,10 @@
 #include <xxhash.h>
 
 #include "graph/base/cleanup.h"
+#include "tape/path.h"
 
 #define STATE_NAME	  "statetape"
+#define STATE_IN_HOME	  ".local/state"
 #define STATE_LOCK	  "lock"
 #define STATE_REPO	  "repo" /* holds the repository's path, as it is */
 #define STATE_FS_SOCKET	  "fs.sock"
@@ -64,111 +63,15 @@ static const char *reason(int rc)
 	return text ? text : "unknown error";
 }
 
-static int join(const char *dir, const char *name, char **ret)
-{
-	const char *slash = strcmp(dir, "/") == 0 ? "" : "/";
-	char *path;
-
-	if (asprintf(&path, "%s%s%s", dir, slash, name) < 0)
-		return -ENOMEM;
-	*ret = path;
-	return 0;
-}
-
-/* What a mount without a server answers, as far as we have met it. */
-static bool is_out_of_reach(int err)
-{
-	return err == ENOTCONN || err == ECONNABORTED || err == EIO ||
-	       err == ESTALE;
-}
-
-/* "/a/b//" -> "/a" and "b". -EINVAL: it ends in no name. */
-static int split(const char *path, char **ret_dir, char **ret_name)
-{
-	size_t end = strlen(path);
-	size_t start;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/'; start--)
-		continue;
-	if (start == end || strncmp(path + start, ".", end - start) == 0 ||
-	    strncmp(path + start, "..", end - start) == 0)
-		return -EINVAL;
-
-	*ret_name = strndup(path + start, end - start);
-	*ret_dir = start ? strndup(path, start) : strdup(".");
-	return *ret_name && *ret_dir ? 0 : -ENOMEM;
-}
-
-/* Where a link at `path`, in `dir`, leads. -EINVAL: it is none. */
-static int follow(const char *dir, const char *path, char **ret)
-{
-	char to[PATH_MAX];
-	ssize_t n = readlink(path, to, sizeof(to) - 1);
-
-	if (n < 0)
-		return -EINVAL;
-	to[n] = '\0';
-	if (to[0] != '/')
-		return join(dir, to, ret);
-	*ret = strdup(to);
-	return *ret ? 0 : -ENOMEM;
-}
-
-/*
- * realpath(3), but the end of the path may be out of reach or, with
- * `missing_ok`, not there yet.
- */
-static int canonical(const char *path, bool missing_ok, char **ret)
-{
-	CLEANUP(free_p) char *dir = NULL;
-	CLEANUP(free_p) char *name = NULL;
-	CLEANUP(free_p) char *real_dir = NULL;
-	CLEANUP(free_p) char *joined = NULL;
-	CLEANUP(free_p) char *target = NULL;
-	char *real = realpath(path, NULL);
-	int rc = -errno;
-
-	if (real) {
-		*ret = real;
-		return 0;
-	}
-	if (!is_out_of_reach(-rc) && !(missing_ok && rc == -ENOENT))
-		return rc;
-	if (split(path, &dir, &name) < 0)
-		return rc;
-	rc = canonical(dir, missing_ok, &real_dir);
-	if (rc == 0)
-		rc = join(real_dir, name, &joined);
-	if (rc < 0)
-		return rc;
-	/* A link to such an end. The kernel has excluded a ring of links. */
-	if (follow(real_dir, joined, &target) == 0)
-		return canonical(target, missing_ok, ret);
-	*ret = TAKE(joined);
-	return 0;
-}
-
-/* A server that is slow, or stopped, must not hold us up here. */
-static bool is_directory(const char *path)
-{
-	struct statx st;
-
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
-		return is_out_of_reach(errno);
-	return S_ISDIR(st.stx_mode);
-}
-
 static int find_repo(const char *repo, char **ret, char **ret_why)
 {
 	CLEANUP(free_p) char *path = NULL;
-	int rc = canonical(repo, false, &path);
+	int rc = path_canonical(repo, false, &path);
 
-	if (rc < 0)
+	if (rc != 0)
 		return fail(rc, ret_why, "\"%s\" cannot be found: %s.", repo,
 			    reason(rc));
-	if (!is_directory(path))
+	if (!path_is_dir(path))
 		return fail(-ENOTDIR, ret_why, "\"%s\" is not a directory.",
 			    path);
 	*ret = TAKE(path);
@@ -192,8 +95,11 @@ static int make_id(const char *repo, char **ret)
 	if (!*name)
 		name = "root";
 	for (; name[len] && len < ID_NAME_MAX; len++)
-		plain[len] = is_plain(name[len]) ? name[len] : '_';
+		plain[len] = (char)(is_plain(name[len]) ? name[len] : '_');
 	plain[len] = '\0';
+	/* A hidden repository's state is not hidden. */
+	if (plain[0] == '.')
+		plain[0] = '_';
 	if (asprintf(&id, "%s-%016llx", plain, (unsigned long long)hash) < 0)
 		return -ENOMEM;
 	*ret = id;
@@ -203,53 +109,36 @@ static int make_id(const char *repo, char **ret)
 /* An absolute path from the environment; the XDG rules ignore others. */
 static const char *env_path(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
 
 	return value && value[0] == '/' ? value : NULL;
 }
 
-static int passwd_home(char **ret)
+/* What the password file calls our home, and `name` in it. */
+static int in_passwd_home(const char *name, char **ret)
 {
-	CLEANUP(free_p) char *text = NULL;
-	size_t size = 1 << 16;
+	char text[1 << 14];
 	struct passwd entry, *found;
 
-	text = malloc(size);
-	if (!text)
-		return -ENOMEM;
-	if (getpwuid_r(geteuid(), &entry, text, size, &found) != 0 || !found ||
-	    entry.pw_dir[0] != '/')
+	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) != 0 ||
+	    !found || entry.pw_dir[0] != '/')
 		return -ENOENT;
-	*ret = strdup(entry.pw_dir);
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int find_home(char **ret)
-{
-	const char *home = env_path("HOME");
-
-	if (!home)
-		return passwd_home(ret);
-	*ret = strdup(home);
-	return *ret ? 0 : -ENOMEM;
+	return path_join(entry.pw_dir, name, ret);
 }
 
 /* Where a user's state goes, canonical, there or not. */
 static int find_state_home(char **ret)
 {
 	const char *xdg = env_path("XDG_STATE_HOME");
-	CLEANUP(free_p) char *home = NULL;
+	const char *home = env_path("HOME");
 	CLEANUP(free_p) char *path = NULL;
 	int rc;
 
 	if (xdg)
-		return canonical(xdg, true, ret);
-	rc = find_home(&home);
-	if (rc == 0)
-		rc = join(home, ".local/state", &path);
-	if (rc == 0)
-		rc = canonical(path, true, ret);
-	return rc;
+		return path_canonical(xdg, true, ret);
+	rc = home ? path_join(home, STATE_IN_HOME, &path)
+		  : in_passwd_home(STATE_IN_HOME, &path);
+	return rc != 0 ? rc : path_canonical(path, true, ret);
 }
 
 /* Two levels below a base that others have made: base/name/id. */
@@ -277,9 +166,9 @@ static int place_name(struct place *p, bool shared, const char *id)
 			       geteuid());
 	else
 		(void)snprintf(p->name, sizeof(p->name), STATE_NAME);
-	rc = join(p->base, p->name, &dir);
+	rc = path_join(p->base, p->name, &dir);
 	if (rc == 0)
-		rc = join(dir, id, &p->path);
+		rc = path_join(dir, id, &p->path);
 	return rc;
 }
 
@@ -287,7 +176,7 @@ static int find_dir(const char *id, struct place *ret, char **ret_why)
 {
 	int rc = find_state_home(&ret->base);
 
-	if (rc < 0)
+	if (rc != 0)
 		return fail(rc, ret_why,
 			    "There is no place for state: %s. Set HOME or "
 			    "XDG_STATE_HOME.",
@@ -319,7 +208,7 @@ static int try_run(const char *base, bool shared, const char *id,
 		return -ENOENT;
 	if (!shared && !is_private(&st))
 		return -ENOENT;
-	rc = canonical(base, false, &p.base);
+	rc = path_canonical(base, false, &p.base);
 	if (rc == 0)
 		rc = place_name(&p, shared, id);
 	if (rc < 0)
@@ -357,44 +246,15 @@ static int find_run(const char *id, struct place *ret, char **ret_why)
 	return rc;
 }
 
-static bool lies_in(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return true;
-	return strncmp(path, dir, len) == 0 &&
-	       (path[len] == '/' || path[len] == '\0');
-}
-
 static int keep_out(const char *path, const char *repo, const char *variable,
 		    char **ret_why)
 {
-	if (!lies_in(path, repo))
+	if (!path_lies_in(path, repo))
 		return 0;
 	return fail(-EINVAL, ret_why,
 		    "\"%s\" would lie inside the repository \"%s\", which is "
 		    "never written to. Set %s to a directory outside it.",
 		    path, repo, variable);
-}
-
-static int make_dirs(const char *path)
-{
-	CLEANUP(free_p) char *each = strdup(path);
-	char *p = each;
-	char was;
-
-	if (!each)
-		return -ENOMEM;
-	do {
-		p = strchrnul(p + 1, '/');
-		was = *p;
-		*p = '\0';
-		if (mkdir(each, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*p = was;
-	} while (was);
-	return 0;
 }
 
 /* -EPERM: it is there, but it is not ours alone and cannot be made so. */
@@ -428,7 +288,7 @@ static int open_levels(const struct place *p, bool create, int *ret_fd)
 	CLEANUP(close_p) int top_fd = -1;
 	int rc;
 
-	if (create && (rc = make_dirs(p->base)) < 0)
+	if (create && (rc = path_make(p->base)) < 0)
 		return rc;
 	base_fd = open(p->base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
@@ -487,10 +347,10 @@ static int settle(struct state *s, bool create, char **ret_why)
 	if (rc == 0)
 		rc = open_place(&run, create, &run_fd, ret_why);
 	if (rc == 0)
-		rc = join(run.path, STATE_FS_SOCKET, &s->fs_socket);
+		rc = path_join(run.path, STATE_FS_SOCKET, &s->fs_socket);
 	if (rc == 0)
-		rc = join(run.path, STATE_BELL_SOCKET, &s->bell_socket);
-	if (rc < 0)
+		rc = path_join(run.path, STATE_BELL_SOCKET, &s->bell_socket);
+	if (rc != 0)
 		return rc;
 	s->dir = TAKE(dir.path);
 	s->run = TAKE(run.path);
@@ -530,8 +390,7 @@ static int read_repo(int dir_fd, const char *id, char **ret)
 		return rc;
 	if (strcmp(made, id) != 0)
 		return -ENOENT;
-	*ret = strdup(path);
-	return *ret ? 0 : -ENOMEM;
+	return path_copy(path, ret);
 }
 
 int state_init(const char *repo, int create, struct state *ret, char **ret_why)
@@ -544,7 +403,7 @@ int state_init(const char *repo, int create, struct state *ret, char **ret_why)
 		rc = make_id(s.repo, &s.id);
 	if (rc == 0)
 		rc = settle(&s, create, ret_why);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (create)
 		write_repo(&s);
@@ -560,11 +419,10 @@ int state_init_id(const char *id, struct state *ret, char **ret_why)
 
 	if (!*id || *id == '.' || strchr(id, '/'))
 		return fail(-ENOENT, ret_why, "\"%s\" is no id.", id);
-	s.id = strdup(id);
-	if (!s.id)
-		return -ENOMEM;
-	rc = settle(&s, false, ret_why);
-	if (rc < 0)
+	rc = path_copy(id, &s.id);
+	if (rc == 0)
+		rc = settle(&s, false, ret_why);
+	if (rc != 0)
 		return rc;
 	rc = s.dir_fd < 0 ? -ENOENT : read_repo(s.dir_fd, id, &s.repo);
 	if (rc < 0)
@@ -590,8 +448,8 @@ int state_list(char ***ret_ids, size_t *ret_n)
 	int rc = find_state_home(&base);
 
 	if (rc == 0)
-		rc = join(base, STATE_NAME, &dir);
-	if (rc < 0)
+		rc = path_join(base, STATE_NAME, &dir);
+	if (rc != 0)
 		return rc;
 	n = scandir(dir, &entries, is_id, alphasort);
 	if (n < 0 && errno != ENOENT)

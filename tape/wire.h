@@ -1,6 +1,7 @@
 /*
- * Questions and answers between our processes: one JSON object each way over
- * nng REQ/REP on a Unix socket, mode 0600. Questions are safe to repeat.
+ * Questions and answers between our processes: one JSON object each way in
+ * nng's REQ/REP protocol on a Unix socket, mode 0600. Questions are safe to
+ * repeat.
  * A question is {"v":1,"ask":"NAME",...}; an answer {"v":1,"ok":true,...} or
  * {"v":1,"ok":false,"error":"sentence"}.
  */

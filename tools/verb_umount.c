@@ -63,10 +63,10 @@ static int target_find(const char *argument, struct target *t)
 /* Does a process serve it? *ret_pid: which one, 0 if we cannot tell. */
 static bool is_served(struct state *s, pid_t *ret_pid)
 {
-	struct state probe = { .dir_fd = s->dir_fd, .lock_fd = -1 };
-	int r = state_lock(&probe, ret_pid);
+	int r = state_lock(s, ret_pid);
 
-	close_p(&probe.lock_fd);
+	if (r == 0)
+		(void)close(take_fd(&s->lock_fd));
 	return r == -EBUSY;
 }
 
@@ -126,7 +126,8 @@ static int wait_for_end(struct target *t)
 			return EXIT_SUCCESS;
 		(void)nanosleep(&step, NULL);
 	}
-	return complain("'%s' is unmounted, but its process %d does not end",
+	return complain("'%s' is unmounted, but its process (%d) has not ended "
+			"and may have to be killed",
 			t->mount.mountpoint, (int)pid);
 }
 
@@ -138,8 +139,7 @@ static int unmount(struct target *t, bool lazy)
 
 	if (r == 0)
 		return wait_for_end(t);
-	/* For whoever is still inside a mount that nobody serves, all is
-	 * lost already. */
+	/* Whoever is inside a mount that nobody serves has nothing to lose. */
 	if (r == -EBUSY && !lazy && !is_abandoned(t))
 		return complain_busy(&t->mount);
 	if (r == -EBUSY)

@@ -198,6 +198,26 @@ def a_missing_device_is_named_with_the_fix():
         assert "modprobe fuse" in r.stderr and "--device" in r.stderr, r
 
 
+def root_without_the_capability_is_told_what_a_container_needs():
+    """As in a container that was given the device and nothing else."""
+    st.need("setpriv", "fusermount3")
+    with st.Home() as home:
+        repo = home.mkdir("repo")
+        home.prefix = ["setpriv", "--bounding-set=-sys_admin",
+                       "--inh-caps=-all", "--"]
+        r = home.run("mount", repo)
+        assert r.returncode == 1, r
+        assert "--cap-add SYS_ADMIN" in r.stderr, r
+        assert r.stderr.count("\n") == 1, r
+        if not st.can_run(*home.prefix, "unshare", "-Urm", "true"):
+            st.skip("user namespaces cannot be made here")
+        r = home.run("mount", "-p", repo, "--", "sh", "-c",
+                     "echo x > \"$0/a\"", repo)
+        assert r.returncode == 0 and r.stderr == "", r
+        assert read(repo + "/a") == "x\n"
+        assert '"write"' in home.run("journal", "--json", repo).stdout
+
+
 # -- a user namespace -------------------------------------------------------
 
 def need_user_namespaces():
@@ -274,6 +294,7 @@ st.main(
     without_fusermount3_its_package_is_named,
     a_device_that_may_not_be_opened_is_named_with_the_fix,
     a_missing_device_is_named_with_the_fix,
+    root_without_the_capability_is_told_what_a_container_needs,
     a_user_namespace_needs_only_the_device,
     a_private_mount_works_inside_a_user_namespace,
     a_mount_in_another_namespace_is_named_by_its_process,

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,8 +111,9 @@ static inline void puppet_start_thread(bool leave)
 
 	if (pthread_create(&t, NULL, puppet_thread, NULL) != 0)
 		_exit(1);
+	/* Not pthread_exit(), which aborts at times in a fork of a thread. */
 	if (leave)
-		pthread_exit(NULL);
+		(void)syscall(SYS_exit, 0);
 	(void)pthread_join(t, NULL);
 }
 

@@ -135,7 +135,13 @@ static void tell(struct driver *d, enum puppet_verb verb, const char *text)
 {
 	if (!puppet_tell(&d->puppet, verb, text))
 		fail(d, "puppet", "an answer", "silence");
-	atomic_store(&heard_of[d->number][draw(d, 8)], d->puppet.at.tid);
+	/*
+	 * Nobody hears of a vforked child until it has execed: it has no
+	 * children through which one could, and no time for questions.
+	 */
+	if (verb != PUPPET_VFORK)
+		atomic_store(&heard_of[d->number][draw(d, 8)],
+			     d->puppet.at.tid);
 }
 
 static void push(struct driver *d, bool thread, bool vforked)

@@ -43,11 +43,11 @@ class Line:
     """One line of the journal."""
 
     def __init__(self, n, op, path, path2=None, off=None, len=None, res=0,
-                 pid=0, tid=0, ino=0, detail=None, author=None):
+                 pid=0, tid=0, ino=0, detail=None, author=None, uid=None):
         self.n, self.op, self.path, self.path2 = n, op, path, path2
         self.off, self.len, self.res = off, len, res
         self.pid, self.tid, self.ino = pid, tid, ino
-        self.detail, self.author = detail, author
+        self.detail, self.author, self.uid = detail, author, uid
 
     def __repr__(self):
         more = ""
@@ -163,10 +163,12 @@ class Matcher:
         bad = []
         if x.pid != e.pid:
             bad.append(f"pid {x.pid}, not {e.pid}")
+        if x.uid != e.uid:
+            bad.append(f"uid {x.uid}, not {e.uid}")
         if e.paths2 and x.op != "write" and x.path2 not in e.paths2:
             bad.append(f"second path {x.path2!r}")
-        if e.op in ("truncate", "fallocate") and x.len != e.len:
-            bad.append(f"length {x.len}, not {e.len}")
+        if e.op not in ("write", "copy") and (x.off, x.len) != (e.off, e.len):
+            bad.append(f"range {x.off}, {x.len}, not {e.off}, {e.len}")
         if e.detail is not None and x.detail != e.detail:
             bad.append(f"detail {x.detail!r}, not {e.detail!r}")
         bad += self._check_author(e, x.author)

@@ -89,8 +89,8 @@ class OpenFile:
 
 
 class Process:
-    def __init__(self, pid, parent, argv, comm, path):
-        self.pid, self.parent = pid, parent
+    def __init__(self, pid, parent, uid, argv, comm, path):
+        self.pid, self.parent, self.uid = pid, parent, uid
         self.argv, self.comm, self.path = argv, comm, path
 
 
@@ -112,6 +112,7 @@ class Event:
         self.split = False	# may be several adjacent lines at any size
         self.maybe = False	# cut short: may be in the journal or not
         p = task.process
+        self.uid = p.uid
         self.comm, self.argv, self.exe = p.comm, p.argv, p.path
         self.lineage = []
         while p:
@@ -349,7 +350,7 @@ class Model:
             raise Lost(f"thread {tid} was never started")
         place = (self.root if self.start_cwd == self.mountpoint else
                  self._walk(None, b"/", self.start_cwd, True)[2])
-        p = Process(tid, None, [b"?"], b"?", b"?")
+        p = Process(tid, None, os.geteuid(), [b"?"], b"?", b"?")
         self.processes += 1
         self.tasks[tid] = Task(tid, p, {}, [place])
         return self.tasks[tid]
@@ -363,7 +364,7 @@ class Model:
             process = parent.process
         else:
             p = parent.process
-            process = Process(tid, p, p.argv, p.comm, p.path)
+            process = Process(tid, p, p.uid, p.argv, p.comm, p.path)
             self.processes += 1
         fds = parent.fds if flags & CLONE_FILES else dict(parent.fds)
         cwd = parent.cwd if flags & CLONE_FS else list(parent.cwd)
@@ -380,6 +381,8 @@ class Model:
     def _on_exit(self, call):
         self.pending.pop(call.tid, None)
         self.calls += 1
+        if call.ret is None and not call.err and call.name in WRITES:
+            self._cut_short(self._task(call.tid), call)
         if not call.ok:
             return
         handler = getattr(self, "do_" + call.name, None)
@@ -435,6 +438,16 @@ class Model:
         if number(call.args[0]) == PR_SET_NAME and \
                 task.tid == task.process.pid:
             task.process.comm = string(call.args[1])[:15]
+
+    def do_setuid(self, task, call, effective=0):
+        uid = number(call.args[effective])
+        if uid not in (-1, 0xffffffff):
+            task.process.uid = uid
+
+    def do_setreuid(self, task, call):
+        self.do_setuid(task, call, 1)
+
+    do_setresuid = do_setreuid
 
     def do_chdir(self, task, call):
         task.cwd[0] = self._at(task, None, call.args[0])[2]
@@ -852,7 +865,8 @@ class Model:
 
     def _xattr(self, task, call, op, inode):
         name = string(call.args[1]).decode("utf-8", "surrogateescape")
-        self._attribute(task, call, op, inode, detail=name)
+        size = number(call.args[3]) if op == "setxattr" else None
+        self._attribute(task, call, op, inode, detail=name, len=size)
 
     def do_setxattr(self, task, call, follow=True):
         self._xattr(task, call, "setxattr",

@@ -25,6 +25,7 @@ utime utimes utimensat futimesat
 setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
 mmap msync
 fork vfork clone clone3 execve execveat chdir fchdir prctl
+setuid setreuid setresuid
 """.split()
 
 FLAGS = ["-f", "--seccomp-bpf", "-ttt", "-y", "-xx", "-X", "raw", "-s", "256",

@@ -243,6 +243,19 @@ static void a_vforked_child_is_its_parents_image_until_it_execs(void **state)
 	vforked_child_is_told_from_its_program(*state);
 }
 
+static void a_child_vforked_by_a_second_thread_is_told_apart(void **state)
+{
+	struct puppet p;
+
+	puppet_make("shell", &p);
+	tell(&p, PUPPET_LEAVE, NULL);
+	tell(&p, PUPPET_VFORK, NULL);
+	assert_speaker(*state, &p, "shell");
+	tell(&p, PUPPET_EXEC, "program");
+	assert_speaker(*state, &p, "program");
+	puppet_free(&p);
+}
+
 static void exec_by_a_thread_is_seen(void **state)
 {
 	struct puppet p;
@@ -778,6 +791,7 @@ int main(int argc, char **argv)
 		TEST(a_fork_is_its_parents_image_until_it_execs),
 		TEST(a_vforked_child_is_its_parents_image_until_it_execs),
 		TEST(without_kcmp_a_vforked_child_is_told_apart),
+		TEST(a_child_vforked_by_a_second_thread_is_told_apart),
 		TEST(exec_by_a_thread_is_seen),
 		TEST(a_process_we_may_not_inspect_is_watched_too),
 		TEST(who_has_exited_is_still_named),

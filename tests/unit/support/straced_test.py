@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
                 e.pid, e.comm, b" ".join(e.argv), shell)
             out.append(Line(
                 n, e.op, min(e.paths), min(e.paths2) if e.paths2 else None,
-                e.off, e.len, 0, e.pid, e.tid, 7, e.detail, a))
+                e.off, e.len, 0, e.pid, e.tid, 7, e.detail, a, e.uid))
         return out
 
 
@@ -160,6 +160,17 @@ class Replaying(Case):
                          [b"f", b"g", b"h", b"g"])
         self.assertEqual((events[1].comm, events[3].comm, events[3].argv),
                          (b"sh", b"cat", [b"cat", b"-u"]))
+
+    def test_a_process_may_become_another_user(self):
+        events = self.replay('''
+            10 mkdir("a", 0777) = 0
+            10 setresuid(65534, 65534, -1) = 0
+            10 mkdir("b", 0777) = 0
+            10 setresuid(-1, -1, 0) = 0
+            10 mkdir("c", 0777) = 0
+            ''')
+        self.assertEqual([e.uid for e in events],
+                         [os.geteuid(), 65534, 65534])
 
     def test_paths_follow_chdir_dirfd_dots_and_symlinks(self):
         self.put("d/e/x")
@@ -285,6 +296,20 @@ class Replaying(Case):
             10 write(3<M/g>, "x", 1) = 1
             ''')[-1], ("write", "g", 0, 1))
 
+    def test_what_a_dying_process_was_at_may_have_happened_or_not(self):
+        for end in ("= ?", "<unfinished ...>"):
+            events = self.replay('''
+                10 openat(-100<M>, "f", 0x441, 0666) = 3<M/f>
+                10 clone(child_stack=NULL, flags=0x1200000|17) = 11
+                11 write(3<M/f>, "ab", 2%s %s
+                11 +++ killed by SIGKILL +++
+                ''' % (")" if "?" in end else "", end))
+            self.assertEqual([e.maybe for e in events], [False, True])
+            lines = self.lines_for(events[:1])
+            self.assertEqual(Matcher(self.model, lines, 10).compare(), [])
+            lines = self.lines_for(events)
+            self.assertEqual(Matcher(self.model, lines, 10).compare(), [])
+
     def test_a_descriptor_from_nowhere_is_an_error(self):
         self.put("f")
         with self.assertRaises(Lost):
@@ -348,6 +373,7 @@ class Comparing(Case):
         for change in (alter(1, off=1), alter(1, len=1), alter(1, len=3),
                        alter(1, path=b"x"), alter(1, pid=99),
                        alter(1, tid=99), alter(1, res=-28),
+                       alter(1, uid=12345),
                        alter(1, op="truncate"), alter(3, detail="user.b"),
                        alter(5, path2=b"x"), alter(2, author=None),
                        alter(2, author=stranger),
@@ -380,7 +406,7 @@ class Comparing(Case):
                 x = lines[1]
                 lines.insert(2, Line(99, "write", x.path, None, at,
                                      x.len - at, 0, 10, 10, 7, None,
-                                     x.author))
+                                     x.author, x.uid))
                 x.len = at
             return change
         log = '''

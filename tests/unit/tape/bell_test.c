@@ -226,8 +226,8 @@ static void a_burst_is_told_in_few_messages(void **state)
 		bell_ring(w->bell, n);
 	while (raw_head(ear) < last)
 		messages++;
-	assert_true(messages <= 2 + (uint64_t)(clock_ns(CLOCK_MONOTONIC) -
-					       start) / 200000);
+	assert_true(messages <=
+		    2 + (uint64_t)(clock_ns(CLOCK_MONOTONIC) - start) / 200000);
 	(void)close(ear);
 }
 
@@ -297,8 +297,12 @@ static int answer_the_door(int listener)
 static void what_is_no_number_is_not_heard(void **state)
 {
 	struct world *w = *state;
-	const char *said[] = { "",   "ring", "-1", "12 monkeys",
-			       " 7", "99999999999999999999",
+	const char *said[] = { "",
+			       "ring",
+			       "-1",
+			       "12 monkeys",
+			       " 7",
+			       "99999999999999999999",
 			       "more than any number could ever be" };
 	int listener = raw_listen(w->path);
 	uint64_t head = 0;

@@ -173,9 +173,9 @@ static void an_nng_replier_is_understood(void **state)
 	assert_int_equal(wire_ask(w->path, "who", NULL, PATIENCE_MS, &answer),
 			 0);
 	(void)pthread_join(thread, NULL);
-	assert_string_equal(cJSON_GetStringValue(
-				    cJSON_GetObjectItem(answer, "from")),
-			    "nng");
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItem(answer, "from")),
+		"nng");
 	cJSON_Delete(answer);
 	assert_int_equal(nng_close(rep), 0);
 }

@@ -451,8 +451,8 @@ static void the_root_holds_everything_and_is_refused(void **state)
 static void all_ways_to_a_repository_lead_to_one_state(void **state)
 {
 	struct world *w = *state;
-	const char *ways[] = { "repo/", "repo//", "./repo", "repo/.",
-			       "home/../repo", "link", "link/" };
+	const char *ways[] = { "repo/",	       "repo//", "./repo", "repo/.",
+			       "home/../repo", "link",	 "link/" };
 	char *link = path_in(w->dir, "link");
 	char *id;
 
@@ -507,7 +507,7 @@ static void a_name_may_be_any_bytes(void **state)
 
 	expect_id(w, "caf\xe9 \xff", "caf___");
 	expect_id(w, "-rf #?%&:\n\t", "-rf________");
-	expect_id(w, "..x", "..x");
+	expect_id(w, "..x.y", "_.x.y");
 	memset(name, 'n', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	memset(want, 'n', sizeof(want));
@@ -636,8 +636,9 @@ static void the_holders_pid_stands_in_the_lock(void **state)
 static void a_holder_that_left_no_pid_is_unknown(void **state)
 {
 	struct world *w = *state;
-	const char *texts[] = { "",	"x\n",	      "12",
-				"-3\n", "99999999999\n", "\n" };
+	const char *texts[] = {
+		"", "x\n", "12", "-3\n", "99999999999\n", "\n"
+	};
 	struct state second;
 	pid_t pid;
 
@@ -646,9 +647,9 @@ static void a_holder_that_left_no_pid_is_unknown(void **state)
 	assert_int_equal(state_init(w->repo, 0, &second, NULL), 0);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(ftruncate(w->s.lock_fd, 0), 0);
-		assert_int_equal(pwrite(w->s.lock_fd, texts[i],
-					strlen(texts[i]), 0),
-				 strlen(texts[i]));
+		assert_int_equal(
+			pwrite(w->s.lock_fd, texts[i], strlen(texts[i]), 0),
+			strlen(texts[i]));
 		pid = -1;
 		assert_int_equal(state_lock(&second, &pid), -EBUSY);
 		assert_int_equal(pid, 0);

@@ -102,12 +102,10 @@ static void expect_echo(const char *path, const char *say)
 	cJSON *answer = NULL;
 
 	cJSON_AddStringToObject(question, "say", say);
-	assert_int_equal(wire_ask(path, "echo", question, PATIENCE_MS,
-				  &answer),
+	assert_int_equal(wire_ask(path, "echo", question, PATIENCE_MS, &answer),
 			 0);
-	assert_string_equal(cJSON_GetStringValue(
-				    cJSON_GetObjectItem(answer, "said")),
-			    say);
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItem(answer, "said")), say);
 	assert_true(cJSON_IsTrue(cJSON_GetObjectItem(answer, "ok")));
 	assert_true(cJSON_GetObjectItem(answer, "v")->valueint == 1);
 	cJSON_Delete(question);
@@ -122,9 +120,9 @@ static void expect_refusal(const char *path, const char *ask,
 	assert_int_equal(wire_ask(path, ask, NULL, PATIENCE_MS, &answer),
 			 -EREMOTEIO);
 	assert_true(cJSON_IsFalse(cJSON_GetObjectItem(answer, "ok")));
-	assert_string_equal(cJSON_GetStringValue(
-				    cJSON_GetObjectItem(answer, "error")),
-			    sentence);
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error")),
+		sentence);
 	cJSON_Delete(answer);
 }
 
@@ -165,9 +163,8 @@ static void what_the_asker_says_of_v_and_ask_does_not_count(void **state)
 	cJSON *answer = NULL;
 	char *after;
 
-	assert_int_equal(wire_ask(w->path, "echo", question, PATIENCE_MS,
-				  &answer),
-			 0);
+	assert_int_equal(
+		wire_ask(w->path, "echo", question, PATIENCE_MS, &answer), 0);
 	after = cJSON_PrintUnformatted(question);
 	assert_string_equal(after, "{\"ask\":\"fail\",\"v\":9,\"say\":1}");
 	free(after);
@@ -181,9 +178,9 @@ static void a_question_that_is_no_object_is_not_sent(void **state)
 	cJSON *question = cJSON_CreateArray();
 	cJSON *answer = NULL;
 
-	assert_int_equal(wire_ask(w->path, "echo", question, PATIENCE_MS,
-				  &answer),
-			 -EINVAL);
+	assert_int_equal(
+		wire_ask(w->path, "echo", question, PATIENCE_MS, &answer),
+		-EINVAL);
 	assert_null(answer);
 	cJSON_Delete(question);
 }
@@ -206,9 +203,9 @@ static void a_question_too_long_is_not_sent(void **state)
 	cJSON *answer = NULL;
 
 	cJSON_AddStringToObject(question, "say", text);
-	assert_int_equal(wire_ask(w->path, "echo", question, PATIENCE_MS,
-				  &answer),
-			 -EMSGSIZE);
+	assert_int_equal(
+		wire_ask(w->path, "echo", question, PATIENCE_MS, &answer),
+		-EMSGSIZE);
 	assert_null(answer);
 	cJSON_Delete(question);
 	free(text);
@@ -351,8 +348,7 @@ static void an_answer_that_makes_no_sense_is_an_error(void **state)
 		assert_int_equal(ask_a_quack(w->path, answers[i], &answer),
 				 -EBADMSG);
 	assert_null(answer);
-	assert_int_equal(ask_a_quack(w->path, "{\"v\":1,\"ok\":true}",
-				     &answer),
+	assert_int_equal(ask_a_quack(w->path, "{\"v\":1,\"ok\":true}", &answer),
 			 0);
 	cJSON_Delete(answer);
 }
@@ -381,8 +377,8 @@ static char *raw_ask(int fd, const char *text, size_t len)
 	assert_memory_equal(room, number, sizeof(number));
 	answer = cJSON_Parse(room + sizeof(number));
 	assert_true(cJSON_IsFalse(cJSON_GetObjectItem(answer, "ok")));
-	error = strdup(cJSON_GetStringValue(
-		cJSON_GetObjectItem(answer, "error")));
+	error = strdup(
+		cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error")));
 	cJSON_Delete(answer);
 	return error;
 }
