@@ -700,7 +700,7 @@ int journal_open(int dir_fd, const char *name, const char *root,
 		r = enter_directory(j);
 	if (r == 0)
 		r = recover(j);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	append_session(j, root);
 	*ret = TAKE(j);

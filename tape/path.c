@@ -30,9 +30,9 @@ int path_join(const char *dir, const char *name, char **ret)
 
 int path_copy(const char *path, char **ret)
 {
-	char *copy = strdup(path);
+	char *copy;
 
-	if (!copy)
+	if (asprintf(&copy, "%s", path) < 0)
 		return -ENOMEM;
 	*ret = copy;
 	return 0;

@@ -176,12 +176,13 @@ static int find_dir(const char *id, struct place *ret, char **ret_why)
 {
 	int rc = find_state_home(&ret->base);
 
-	if (rc != 0)
-		return fail(rc, ret_why,
-			    "There is no place for state: %s. Set HOME or "
-			    "XDG_STATE_HOME.",
-			    reason(rc));
-	return place_name(ret, false, id);
+	if (rc == 0)
+		return place_name(ret, false, id);
+	(void)fail(rc, ret_why,
+		   "There is no place for state: %s. Set HOME or "
+		   "XDG_STATE_HOME.",
+		   reason(rc));
+	return rc;
 }
 
 static bool sockets_fit(const char *run)
@@ -211,7 +212,7 @@ static int try_run(const char *base, bool shared, const char *id,
 	rc = path_canonical(base, false, &p.base);
 	if (rc == 0)
 		rc = place_name(&p, shared, id);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	if (!sockets_fit(p.path))
 		return -ENOENT;
@@ -238,11 +239,11 @@ static int find_run(const char *id, struct place *ret, char **ret_why)
 	if (rc == -ENOENT)
 		rc = try_run(P_tmpdir, true, id, ret);
 	if (rc == -ENOENT)
-		return fail(rc, ret_why,
-			    "There is no place for sockets: neither "
-			    "XDG_RUNTIME_DIR nor \"%s\" is a directory of ours "
-			    "with a path short enough for a socket's.",
-			    P_tmpdir);
+		(void)fail(rc, ret_why,
+			   "There is no place for sockets: neither "
+			   "XDG_RUNTIME_DIR nor \"%s\" is a directory of ours "
+			   "with a path short enough for a socket's.",
+			   P_tmpdir);
 	return rc;
 }
 

@@ -340,7 +340,7 @@ def an_interactive_shell_can_be_run():
             t.expect(rb"job\r\n")  # not the echo of what was typed
             t.type(b"\x1a")  # stops the job, not the shell and not us
             t.expect(rb"Stopped")
-            t.type(b"kill -KILL %1; wait; echo x > a; echo status $?\n")
+            t.type(b"kill -KILL %1; disown %1; echo x > a; echo status $?\n")
             t.expect(rb"status 0\r\n")
             t.type(b"exit 9\n")
             assert t.code() == 9
