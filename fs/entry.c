@@ -38,14 +38,34 @@ void fd_name(int fd, struct fd_name *ret)
 	ret->name = ret->path + sizeof(dir) - 1;
 }
 
+/*
+ * Every inode costs a descriptor. When there are none left, the kernel is
+ * asked to forget some files; it does so by messages to the other workers,
+ * for which this one waits a little.
+ */
+int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
+	      mode_t mode)
+{
+	const struct timespec pause = { .tv_nsec = FS_DESCRIPTOR_WAIT_MS *
+						   1000000L };
+	int fd = -1;
+
+	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
+		fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
+		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+			break;
+		watch_shed(fs->watch);
+		(void)nanosleep(&pause, NULL);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 int fs_reopen(struct fs *fs, const struct inode *i, int flags)
 {
 	struct fd_name name;
-	int fd;
 
 	fd_name(i->fd, &name);
-	fd = openat(fs->proc_fd, name.name, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return fs_openat(fs, fs->proc_fd, name.name, flags, 0);
 }
 
 static pthread_key_t buffer_key;
@@ -130,27 +150,6 @@ static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
 	e->entry_timeout = fs_attr_timeout(fs, parent, &(struct stat){ 0 });
 }
 
-/*
- * Every inode costs a descriptor. When there are none left, the kernel is
- * asked to forget some files; it does so by messages to the other workers,
- * for which this one waits a little.
- */
-static int open_path(struct fs *fs, struct inode *parent, const char *name)
-{
-	const struct timespec pause = { .tv_nsec = FS_DESCRIPTOR_WAIT_MS *
-						   1000000L };
-	int fd = -1;
-
-	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
-		fd = openat(parent->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
-			break;
-		watch_shed(fs->watch);
-		(void)nanosleep(&pause, NULL);
-	}
-	return fd < 0 ? -errno : fd;
-}
-
 int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	     struct fuse_entry_param *e)
 {
@@ -158,7 +157,7 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	int fd, r;
 
 	*e = (struct fuse_entry_param){ 0 };
-	fd = open_path(fs, parent, name);
+	fd = fs_openat(fs, parent->fd, name, O_PATH | O_NOFOLLOW, 0);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &e->attr) < 0) {

@@ -61,13 +61,14 @@ static inline struct fs *fs_of(fuse_req_t req)
 /* FUSE numbers a file by its inode's address, the root by 1. */
 static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 {
-	struct inode *i;
+	void *address;
 
-	_Static_assert(sizeof(i) == sizeof(ino), "an address is a number");
+	_Static_assert(sizeof(address) == sizeof(ino),
+		       "a number is an address");
 	if (ino == FUSE_ROOT_ID)
 		return inodes_root(fs->inodes);
-	memcpy(&i, &ino, sizeof(i));
-	return i;
+	memcpy(&address, &ino, sizeof(ino));
+	return address;
 }
 
 static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
@@ -80,11 +81,12 @@ static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
 /* NULL: the kernel opened it without us (directories). */
 static inline struct handle *fs_handle(const struct fuse_file_info *fi)
 {
-	struct handle *h;
+	void *address;
 
-	_Static_assert(sizeof(h) == sizeof(fi->fh), "an address is a number");
-	memcpy(&h, &fi->fh, sizeof(h));
-	return h;
+	_Static_assert(sizeof(address) == sizeof(fi->fh),
+		       "a number is an address");
+	memcpy(&address, &fi->fh, sizeof(fi->fh));
+	return address;
 }
 
 /* A descriptor's name below fs->proc_fd, and its absolute path. */
@@ -99,6 +101,10 @@ void fd_name(int fd, struct fd_name *ret);
  * request; NULL: memory is short.
  */
 char *fs_buffer(void);
+
+/* openat(2), close-on-exec, which waits for descriptors to become free. */
+int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
+	      mode_t mode);
 
 /* Open the inode's file again, for use. A descriptor or a negative errno. */
 int fs_reopen(struct fs *fs, const struct inode *i, int flags);

@@ -139,13 +139,12 @@ static void link_unchain_locked(struct inode_link *link)
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed);
 
-/* Remove and free a link, with its reference on the directory. */
-static void link_free_locked(struct inodes *t, struct inode_link *link,
-			     struct inode **doomed)
+/* Free a link that is in no chain, with its reference on the directory. */
+static void link_release_locked(struct inodes *t, struct inode_link *link,
+				struct inode **doomed)
 {
 	if (!link->gone)
 		link_hide_locked(t, link);
-	link_unchain_locked(link);
 	link->parent->refs--;
 	inode_drop_locked(t, link->parent, doomed);
 	free(link);
@@ -159,6 +158,8 @@ static void link_free_locked(struct inodes *t, struct inode_link *link,
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed)
 {
+	struct inode_link *link, *next;
+
 	if (i->nlookup || i->refs || i == t->root)
 		return;
 	table_remove(&t->by_key, &i->by_key);
@@ -166,8 +167,10 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 		table_remove(&t->by_watch, &i->by_watch);
 	/* Held against being dropped again while its links go. */
 	i->refs = 1;
-	while (i->links)
-		link_free_locked(t, i->links, doomed);
+	for (link = i->links; link; link = next) {
+		next = link->next;
+		link_release_locked(t, link, doomed);
+	}
 	i->links = (struct inode_link *)(void *)*doomed;
 	*doomed = i;
 }
@@ -210,14 +213,16 @@ static void links_sweep_gone_locked(struct inodes *t, struct inode *i,
 				    struct inode **doomed)
 {
 	struct inode_link **at = &i->links;
+	struct inode_link *link, *next;
 
-	while (*at) {
-		struct inode_link *link = *at;
-
-		if (link->gone)
-			link_free_locked(t, link, doomed);
-		else
+	for (link = i->links; link; link = next) {
+		next = link->next;
+		if (link->gone) {
+			*at = next;
+			link_release_locked(t, link, doomed);
+		} else {
 			at = &link->next;
+		}
 	}
 }
 
@@ -232,7 +237,8 @@ static void name_remove_locked(struct inodes *t, struct inode *parent,
 	if (link->inode->links == link && !link->next) {
 		link_hide_locked(t, link);
 	} else {
-		link_free_locked(t, link, doomed);
+		link_unchain_locked(link);
+		link_release_locked(t, link, doomed);
 	}
 }
 

@@ -62,7 +62,7 @@
 #define FS_BACKGROUND_MAX 64
 
 /* Out of descriptors: tries, and the milliseconds between them. */
-#define FS_DESCRIPTOR_TRIES   40
+#define FS_DESCRIPTOR_TRIES   400
 #define FS_DESCRIPTOR_WAIT_MS 5
 
 /*

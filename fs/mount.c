@@ -92,11 +92,12 @@ static char **environment_with(char *variable)
  * Start the helper with its end of the socket (-1: none) kept open, stderr
  * into `complaints` and none of the signals blocked that we may have blocked.
  */
-static int helper_spawn(char *const argv[], int socket, int complaints,
+static int helper_spawn(const char *const argv[], int socket, int complaints,
 			pid_t *ret)
 {
+	char *const *arguments;
 	char variable[sizeof("_FUSE_COMMFD=") + 11];
-	CLEANUP(free_p) char **env = NULL;
+	char **env;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -106,6 +107,8 @@ static int helper_spawn(char *const argv[], int socket, int complaints,
 	env = environment_with(variable);
 	if (!env)
 		return -ENOMEM;
+	/* posix_spawn() writes to no argument, its type notwithstanding. */
+	memcpy(&arguments, &argv, sizeof(arguments));
 	(void)sigemptyset(&none);
 	(void)posix_spawnattr_init(&attributes);
 	(void)posix_spawnattr_setsigmask(&attributes, &none);
@@ -117,10 +120,11 @@ static int helper_spawn(char *const argv[], int socket, int complaints,
 		error = posix_spawn_file_actions_adddup2(&files, socket,
 							 socket);
 	if (!error)
-		error = posix_spawnp(ret, HELPER, &files, &attributes, argv,
-				     env);
+		error = posix_spawnp(ret, HELPER, &files, &attributes,
+				     arguments, env);
 	(void)posix_spawn_file_actions_destroy(&files);
 	(void)posix_spawnattr_destroy(&attributes);
+	free(env);
 	return -error;
 }
 
@@ -142,13 +146,17 @@ static void drain(int fd, char *text, size_t size)
 	while (len > 0 && text[len - 1] == '\n')
 		len--;
 	text[len] = '\0';
+	for (; *text; text++)
+		if (*text == '\n')
+			*text = ' ';
 }
 
 /*
  * Run the helper to its end. Takes over `socket`. 0: it succeeded; -EPROTO: it
  * did not, and `words` holds what it said; else it could not be run.
  */
-static int helper_run(char *const argv[], int socket, char *words, size_t size)
+static int helper_run(const char *const argv[], int socket, char *words,
+		      size_t size)
 {
 	CLEANUP(close_p) int ours = socket;
 	CLEANUP(close_p) int in = -1;
@@ -226,14 +234,11 @@ static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 			   char **ret_why)
 {
 	CLEANUP(free_p) char *options = NULL;
-	CLEANUP(free_p) char *mountpoint = strdup(o->mountpoint);
 	CLEANUP(close_p) int ours = -1;
 	char words[HELPER_WORDS] = "";
-	char helper[] = HELPER, dash_o[] = "-o";
 	int sockets[2], r;
 
-	if (!mountpoint ||
-	    asprintf(&options,
+	if (asprintf(&options,
 		     "fsname=%s,subtype=statetape,default_permissions%s%s%s",
 		     o->source, o->allow_other ? ",allow_other" : "",
 		     o->read_only ? ",ro" : "", o->noexec ? ",noexec" : "") < 0)
@@ -241,8 +246,9 @@ static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
 		return -errno;
 	ours = sockets[0];
-	r = helper_run((char *[]){ helper, dash_o, options, mountpoint, NULL },
-		       sockets[1], words, sizeof(words));
+	r = helper_run(
+		(const char *[]){ HELPER, "-o", options, o->mountpoint, NULL },
+		sockets[1], words, sizeof(words));
 	if (r == 0) {
 		r = receive_device(ours, ret_fd);
 		if (r < 0) /* mounted, and nobody to serve it */
@@ -277,15 +283,11 @@ int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why)
 
 static int detach_by_helper(const char *mountpoint, bool lazy, char **ret_why)
 {
-	CLEANUP(free_p) char *path = strdup(mountpoint);
-	char helper[] = HELPER, how[] = "-u", lazily[] = "-uz";
 	char words[HELPER_WORDS] = "";
-	int r;
+	int r = helper_run((const char *[]){ HELPER, lazy ? "-uz" : "-u",
+					     mountpoint, NULL },
+			   -1, words, sizeof(words));
 
-	if (!path)
-		return -ENOMEM;
-	r = helper_run((char *[]){ helper, lazy ? lazily : how, path, NULL },
-		       -1, words, sizeof(words));
 	return r < 0 ? explain_helper(r, "unmount", mountpoint, words, ret_why)
 		     : 0;
 }

@@ -147,15 +147,16 @@ static const char *statetape_id(const struct mount_line *m)
 static int entry_from(const struct mount_line *m, bool covered,
 		      struct mount_entry *ret)
 {
-	CLEANUP(free_p) char *mountpoint = strdup(m->mountpoint);
-	CLEANUP(free_p) char *id = strdup(statetape_id(m));
+	struct mount_entry e = { .mountpoint = strdup(m->mountpoint),
+				 .id = strdup(statetape_id(m)),
+				 .dev = m->dev,
+				 .covered = covered };
 
-	if (!mountpoint || !id)
+	if (!e.mountpoint || !e.id) {
+		mount_entry_release(&e);
 		return -ENOMEM;
-	*ret = (struct mount_entry){ .mountpoint = TAKE(mountpoint),
-				     .id = TAKE(id),
-				     .dev = m->dev,
-				     .covered = covered };
+	}
+	*ret = e;
 	return 0;
 }
 

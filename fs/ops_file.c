@@ -235,11 +235,9 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 		atomic_store(&to->wrote, true);
 		fs_drop_setid(fs, to->inode, to->fd, fuse_req_ctx(req)->uid);
 	}
-	if (inodes_path(fs->inodes, from->inode, source, sizeof(source), NULL) <
-	    0)
-		(void)snprintf(source, sizeof(source), "#%llu",
-			       (unsigned long long)from->inode->key.ino);
-	record_inode_to(fs, req, to->inode, source, &what);
+	record_path(fs, from->inode, source, sizeof(source));
+	what.path2 = source;
+	record_inode(fs, req, to->inode, to, &what);
 	if (copied < 0)
 		(void)fuse_reply_err(req, (int)-what.res);
 	else

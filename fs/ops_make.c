@@ -20,19 +20,19 @@ static void assume(fuse_req_t req)
 
 /*
  * Something was (or was not) made as `name`: find its entry, tell the
- * journal, answer. `path2` is a second path for the journal, or NULL.
+ * journal, answer.
  */
 static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
-			const char *path2, struct record *what)
+			const struct record *what)
 {
 	struct fs *fs = fs_of(req);
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 	int r = (int)what->res;
 
 	if (r == 0)
 		r = fs_entry(fs, dir, name, &e);
-	record_name_to(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
-		       path2, what);
+	record_name(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
+		    what);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e) < 0)
@@ -51,7 +51,7 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
 		what.res = -errno;
 	(void)snprintf(detail, sizeof(detail), "mode=%o", (unsigned)mode);
 	what.detail = detail;
-	finish_make(req, dir, name, NULL, &what);
+	finish_make(req, dir, name, &what);
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -63,19 +63,21 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	assume(req);
 	if (mkdirat(dir->fd, name, mode) < 0)
 		what.res = -errno;
-	finish_make(req, dir, name, NULL, &what);
+	finish_make(req, dir, name, &what);
 }
 
 static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
 		       const char *name)
 {
 	struct inode *dir = fs_inode(fs_of(req), parent);
-	struct record what = { .op = JOURNAL_SYMLINK, .off = -1, .len = -1 };
+	struct record what = {
+		.op = JOURNAL_SYMLINK, .path2 = target, .off = -1, .len = -1
+	};
 
 	assume(req);
 	if (symlinkat(target, dir->fd, name) < 0)
 		what.res = -errno;
-	finish_make(req, dir, name, target, &what);
+	finish_make(req, dir, name, &what);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
@@ -85,7 +87,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 	struct inode *i = fs_inode(fs, ino);
 	struct inode *dir = fs_inode(fs, newparent);
 	struct record what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 	char path2[RECORD_PATH_MAX];
 	struct fd_name from;
 	int r = 0;
@@ -95,10 +97,10 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 		   AT_SYMLINK_FOLLOW) < 0)
 		r = -errno;
 	what.res = r;
-	if (inodes_path_in(fs->inodes, dir, newname, path2, sizeof(path2)) < 0)
-		(void)snprintf(path2, sizeof(path2), "#/%s", newname);
+	record_path_in(fs, dir, newname, path2, sizeof(path2));
+	what.path2 = path2;
 	/* Before the new name is known: `path` is the old one. */
-	record_inode_to(fs, req, i, path2, &what);
+	record_inode(fs, req, i, NULL, &what);
 	if (r == 0)
 		r = fs_entry_again(fs, i, dir, newname, &e);
 	if (r < 0)
@@ -112,18 +114,17 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
  * is there by now (made below, past the directory's lock), opening it is what
  * open(2) would have done, and nothing was created.
  */
-static int open_created(struct inode *dir, const char *name, mode_t mode,
-			int flags, bool *ret_created)
+static int open_created(struct fs *fs, struct inode *dir, const char *name,
+			mode_t mode, int flags, bool *ret_created)
 {
-	int fd =
-		openat(dir->fd, name,
-		       flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = fs_openat(fs, dir->fd, name,
+			   flags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 
 	*ret_created = fd >= 0;
-	if (fd < 0 && errno == EEXIST && !(flags & O_EXCL))
-		fd = openat(dir->fd, name,
-			    (flags & ~O_CREAT) | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd == -EEXIST && !(flags & O_EXCL))
+		fd = fs_openat(fs, dir->fd, name,
+			       (flags & ~O_CREAT) | O_NOFOLLOW, 0);
+	return fd;
 }
 
 /* Answer with entry and handle; takes `fd` over in every case. */
@@ -156,13 +157,13 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
 	struct record what = { .op = JOURNAL_CREATE, .off = -1, .len = -1 };
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 	bool created = false;
 	int fd, r = 0;
 
 	assume(req);
-	fd = open_created(dir, name, mode, fi->flags & ~(O_DIRECT | O_APPEND),
-			  &created);
+	fd = open_created(fs, dir, name, mode,
+			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
 	if (fd >= 0)
 		r = fs_entry(fs, dir, name, &e);
 	if (!created && fd >= 0 && fi->flags & O_TRUNC)
@@ -193,9 +194,9 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 
 	*e = (struct fuse_entry_param){ 0 };
 	fd_name(fd, &name);
-	path_fd = openat(fs->proc_fd, name.name, O_PATH | O_CLOEXEC);
+	path_fd = fs_openat(fs, fs->proc_fd, name.name, O_PATH, 0);
 	if (path_fd < 0)
-		return -errno;
+		return path_fd;
 	if (fstat(path_fd, &e->attr) < 0) {
 		r = -errno;
 		(void)close(path_fd);
@@ -217,15 +218,13 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
 	struct record what = { .op = JOURNAL_TMPFILE, .off = -1, .len = -1 };
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 	int fd, r;
 
 	assume(req);
-	fd = openat(dir->fd, ".",
-		    (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE |
-			    O_CLOEXEC,
-		    mode);
-	r = fd < 0 ? -errno : nameless_entry(fs, fd, &e);
+	fd = fs_openat(fs, dir->fd, ".",
+		       (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE, mode);
+	r = fd < 0 ? fd : nameless_entry(fs, fd, &e);
 	what.res = r;
 	record_inode(fs, req, dir, NULL, &what);
 	if (r < 0) {

@@ -121,24 +121,28 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      unsigned int flags)
 {
 	struct fs *fs = fs_of(req);
-	struct record_names n = { fs_inode(fs, parent), name,
-				  fs_inode(fs, newparent), newname };
-	struct inode *i = inodes_find(fs->inodes, n.parent, name);
-	struct record what = { .op = flags & RENAME_EXCHANGE ? JOURNAL_EXCHANGE
-							     : JOURNAL_RENAME,
+	struct inode *dir = fs_inode(fs, parent);
+	struct inode *to = fs_inode(fs, newparent);
+	struct inode *i = inodes_find(fs->inodes, dir, name);
+	bool exchange = flags & RENAME_EXCHANGE;
+	struct record what = { .op = exchange ? JOURNAL_EXCHANGE
+					      : JOURNAL_RENAME,
 			       .off = -1,
 			       .len = -1 };
+	char path2[RECORD_PATH_MAX];
 	int r = 0;
 
-	if (renameat2(n.parent->fd, name, n.to->fd, newname, flags) < 0)
+	if (renameat2(dir->fd, name, to->fd, newname, flags) < 0)
 		r = -errno;
 	what.res = r;
 	/* While the old names stand: paths are told as they were. */
-	record_names(fs, req, &n, i, &what);
-	if (r == 0 && flags & RENAME_EXCHANGE)
-		inodes_swap_names(fs->inodes, n.parent, name, n.to, newname);
+	record_path_in(fs, to, newname, path2, sizeof(path2));
+	what.path2 = path2;
+	record_name(fs, req, dir, name, i, &what);
+	if (r == 0 && exchange)
+		inodes_swap_names(fs->inodes, dir, name, to, newname);
 	else if (r == 0)
-		inodes_move_name(fs->inodes, n.parent, name, n.to, newname);
+		inodes_move_name(fs->inodes, dir, name, to, newname);
 	inodes_unref(fs->inodes, i);
 	(void)fuse_reply_err(req, -r);
 }

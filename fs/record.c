@@ -37,6 +37,7 @@ static struct journal_event event_of(struct fs *fs, const struct record *what,
 	return (struct journal_event){
 		.op = what->op,
 		.path = path,
+		.path2 = what->path2,
 		.detail = what->detail,
 		.ino = i ? i->key.ino : 0,
 		.off = what->off,
@@ -45,14 +46,22 @@ static struct journal_event event_of(struct fs *fs, const struct record *what,
 	};
 }
 
-/* The file's path in `buf`; a file without one is told by its number. */
-static const char *path_of(struct fs *fs, struct inode *i, char *buf,
-			   size_t size, bool *ret_gone)
+static void told_by_number(const struct inode *i, char *buf, size_t size)
 {
-	if (inodes_path(fs->inodes, i, buf, size, ret_gone) < 0)
-		(void)snprintf(buf, size, "#%llu",
-			       (unsigned long long)i->key.ino);
-	return buf;
+	(void)snprintf(buf, size, "#%llu", (unsigned long long)i->key.ino);
+}
+
+void record_path(struct fs *fs, struct inode *i, char *buf, size_t size)
+{
+	if (inodes_path(fs->inodes, i, buf, size, NULL) < 0)
+		told_by_number(i, buf, size);
+}
+
+void record_path_in(struct fs *fs, struct inode *parent, const char *name,
+		    char *buf, size_t size)
+{
+	if (inodes_path_in(fs->inodes, parent, name, buf, size) < 0)
+		(void)snprintf(buf, size, "#/%s", name);
 }
 
 void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
@@ -64,58 +73,25 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 
 	if (!fs->journal)
 		return;
-	e = event_of(fs, what, path_of(fs, i, path, sizeof(path), &gone), i);
+	if (inodes_path(fs->inodes, i, path, sizeof(path), &gone) < 0)
+		told_by_number(i, path, sizeof(path));
+	e = event_of(fs, what, path, i);
 	if (gone && !e.detail)
 		e.detail = "deleted";
 	append(fs, req, h, &e);
-}
-
-void record_name_to(struct fs *fs, fuse_req_t req, struct inode *parent,
-		    const char *name, const struct inode *i, const char *path2,
-		    const struct record *what)
-{
-	char path[RECORD_PATH_MAX];
-	struct journal_event e;
-
-	if (!fs->journal)
-		return;
-	if (inodes_path_in(fs->inodes, parent, name, path, sizeof(path)) < 0)
-		(void)snprintf(path, sizeof(path), "#/%s", name);
-	e = event_of(fs, what, path, i);
-	e.path2 = path2;
-	append(fs, req, NULL, &e);
 }
 
 void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 		 const char *name, const struct inode *i,
 		 const struct record *what)
 {
-	record_name_to(fs, req, parent, name, i, NULL, what);
-}
-
-void record_names(struct fs *fs, fuse_req_t req, const struct record_names *n,
-		  const struct inode *i, const struct record *what)
-{
-	char path2[RECORD_PATH_MAX];
-
-	if (!fs->journal)
-		return;
-	if (inodes_path_in(fs->inodes, n->to, n->to_name, path2,
-			   sizeof(path2)) < 0)
-		(void)snprintf(path2, sizeof(path2), "#/%s", n->to_name);
-	record_name_to(fs, req, n->parent, n->name, i, path2, what);
-}
-
-void record_inode_to(struct fs *fs, fuse_req_t req, struct inode *i,
-		     const char *path2, const struct record *what)
-{
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;
 
 	if (!fs->journal)
 		return;
-	e = event_of(fs, what, path_of(fs, i, path, sizeof(path), NULL), i);
-	e.path2 = path2;
+	record_path_in(fs, parent, name, path, sizeof(path));
+	e = event_of(fs, what, path, i);
 	append(fs, req, NULL, &e);
 }
 

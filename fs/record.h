@@ -8,13 +8,14 @@
 
 #include "fs/fs.h"
 
-/* What is known beside caller and path; zero-initialise, then set. */
+/* What is known beside caller and first path; zero-initialise, then set. */
 struct record {
 	enum journal_op op;
+	const char *path2; /* relative to the root, or a symlink's target */
+	const char *detail;
 	int64_t off; /* -1: none */
 	int64_t len; /* -1: none */
 	int64_t res;
-	const char *detail;
 };
 
 /* About a file by itself; `h` (or NULL) names its opener. */
@@ -26,24 +27,13 @@ void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 		 const char *name, const struct inode *i,
 		 const struct record *what);
 
-/* The same with a second path as it stands. */
-void record_name_to(struct fs *fs, fuse_req_t req, struct inode *parent,
-		    const char *name, const struct inode *i, const char *path2,
-		    const struct record *what);
-
-/* Two names: rename, exchange. */
-struct record_names {
-	struct inode *parent;
-	const char *name;
-	struct inode *to;
-	const char *to_name;
-};
-void record_names(struct fs *fs, fuse_req_t req, const struct record_names *n,
-		  const struct inode *i, const struct record *what);
-
-/* Into one file from another, or a new name of a file. */
-void record_inode_to(struct fs *fs, fuse_req_t req, struct inode *i,
-		     const char *path2, const struct record *what);
+/*
+ * A path as the journal tells it, for path2: of a file (one that has none is
+ * told by its number), or of a name in a directory.
+ */
+void record_path(struct fs *fs, struct inode *i, char *buf, size_t size);
+void record_path_in(struct fs *fs, struct inode *parent, const char *name,
+		    char *buf, size_t size);
 
 /* The caller opened, listed or missed something. */
 void record_read(struct fs *fs, fuse_req_t req, enum reads_kind kind,

@@ -1,8 +1,7 @@
 /*
  * Order of life. What may fail is built before the first request; threads
- * come after whatever must be set for all of them (capabilities, limits);
- * nng's sockets come last, since nng does not survive a fork. The end runs
- * the same way back.
+ * come after whatever must be set for all of them (capabilities, limits); the
+ * doors to other processes open last. The end runs the same way back.
  */
 #include "fs/serve.h"
 
@@ -48,14 +47,17 @@ static bool acl_below(struct fs *fs)
 	       errno != EOPNOTSUPP;
 }
 
-static bool kernel_at_least(unsigned major, unsigned minor)
+static bool kernel_at_least(unsigned long major, unsigned long minor)
 {
 	struct utsname name;
-	unsigned has_major = 0, has_minor = 0;
+	unsigned long has_major, has_minor = 0;
+	char *end;
 
-	if (uname(&name) < 0 ||
-	    sscanf(name.release, "%u.%u", &has_major, &has_minor) != 2)
+	if (uname(&name) < 0)
 		return false;
+	has_major = strtoul(name.release, &end, 10);
+	if (*end == '.')
+		has_minor = strtoul(end + 1, NULL, 10);
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
@@ -304,30 +306,26 @@ static void close_all(struct server *s)
 
 int fs_serve(const struct fs_config *config)
 {
-	CLEANUP(free_p) struct server *s = calloc(1, sizeof(*s));
+	struct server s = { .config = *config, .fs.proc_fd = -1 };
 	int r;
 
-	if (!s)
-		return fail("cannot start", -ENOMEM);
-	s->config = *config;
-	s->fs.proc_fd = -1;
 	raise_descriptor_limit();
-	s->fs.root = cred_init();
-	r = open_parts(s);
+	s.fs.root = cred_init();
+	r = open_parts(&s);
 	if (r == 0)
-		r = open_session(s);
+		r = open_session(&s);
 	if (r == 0)
-		r = fuse_set_signal_handlers(s->fs.session);
+		r = fuse_set_signal_handlers(s.fs.session);
 	if (r == 0) {
-		r = watch_new(&s->fs, config->watch, &s->fs.watch);
+		r = watch_new(&s.fs, config->watch, &s.fs.watch);
 		if (r < 0)
 			(void)fail("changes below cannot be followed", r);
 	}
 	if (r == 0) {
-		open_doors(s);
-		r = serve(s);
-		fuse_remove_signal_handlers(s->fs.session);
+		open_doors(&s);
+		r = serve(&s);
+		fuse_remove_signal_handlers(s.fs.session);
 	}
-	close_all(s);
+	close_all(&s);
 	return r;
 }

@@ -51,15 +51,15 @@ static int explain_path(int error, const char *path, char **ret_why)
  */
 static char *canonical_directory(const char *path, char **ret_why)
 {
-	CLEANUP(free_p) char *bare = strdup(path);
+	CLEANUP(free_p) char *bare = NULL;
 	CLEANUP(free_p) char *real = NULL;
 	CLEANUP(close_p) int fd = -1;
-	size_t len;
+	size_t len = strlen(path);
 
-	if (!bare)
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (asprintf(&bare, "%.*s", (int)len, path) < 0)
 		return NULL;
-	for (len = strlen(bare); len > 1 && bare[len - 1] == '/'; len--)
-		bare[len - 1] = '\0';
 	real = realpath(bare, NULL);
 	if (real)
 		fd = open(real, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -39,6 +39,7 @@ struct watch {
 	int inotify_fd; /* -1: not following changes */
 	int wake_fd;
 	uint64_t inodes_max;
+	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
 	atomic_bool shed;
 	atomic_uint admitted;
@@ -93,7 +94,7 @@ void watch_note_size(struct watch *w)
 	struct inodes_counts counts;
 
 	/* Counting takes the table's lock: now and then is enough. */
-	if (!w || atomic_fetch_add(&w->admitted, 1) % 256)
+	if (!w || atomic_fetch_add(&w->admitted, 1) % w->count_every)
 		return;
 	inodes_count(w->fs->inodes, &counts);
 	if (counts.inodes > w->inodes_max)
@@ -303,33 +304,45 @@ static uint64_t inodes_allowed(void)
 	return FS_INODES_SHARE(limit.rlim_cur);
 }
 
+static int watch_start(struct watch *w, bool inotify)
+{
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake_fd < 0)
+		return -errno;
+	if (inotify)
+		w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (inotify && w->inotify_fd < 0)
+		count(&w->refused);
+	inodes_set_inotify(w->fs->inodes, w->inotify_fd);
+	watch_directory(w, inodes_root(w->fs->inodes));
+	return -pthread_create(&w->thread, NULL, watch_main, w);
+}
+
+static void watch_release(struct watch *w)
+{
+	inodes_set_inotify(w->fs->inodes, -1);
+	close_p(&w->inotify_fd);
+	close_p(&w->wake_fd);
+	free(w);
+}
+
 int watch_new(struct fs *fs, bool inotify, struct watch **ret)
 {
-	CLEANUP(free_p) struct watch *w = calloc(1, sizeof(*w));
+	struct watch *w = calloc(1, sizeof(*w));
 	int r;
 
 	if (!w)
 		return -ENOMEM;
 	w->fs = fs;
+	w->inotify_fd = w->wake_fd = -1;
 	w->inodes_max = inodes_allowed();
-	w->inotify_fd = inotify ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
-	if (inotify && w->inotify_fd < 0)
-		count(&w->refused);
-	inodes_set_inotify(fs->inodes, w->inotify_fd);
-	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (w->wake_fd < 0) {
-		r = -errno;
-		close_p(&w->inotify_fd);
-		return r;
-	}
-	watch_directory(w, inodes_root(fs->inodes));
-	r = -pthread_create(&w->thread, NULL, watch_main, w);
+	w->count_every = w->inodes_max < 4096 ? 16 : 256;
+	r = watch_start(w, inotify);
 	if (r < 0) {
-		close_p(&w->inotify_fd);
-		close_p(&w->wake_fd);
+		watch_release(w);
 		return r;
 	}
-	*ret = TAKE(w);
+	*ret = w;
 	return 0;
 }
 
@@ -340,10 +353,7 @@ void watch_free(struct watch *w)
 	atomic_store(&w->stop, true);
 	wake(w);
 	(void)pthread_join(w->thread, NULL);
-	inodes_set_inotify(w->fs->inodes, -1);
-	close_p(&w->inotify_fd);
-	close_p(&w->wake_fd);
-	free(w);
+	watch_release(w);
 }
 
 void watch_stat(const struct watch *w, struct watch_stats *ret)

@@ -48,6 +48,7 @@
  */
 #include "tape/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -183,27 +184,33 @@ static bool is_same(const struct stat *st, dev_t dev, ino_t ino)
 	return st->st_dev == dev && st->st_ino == ino;
 }
 
-/* Is everything still where it was? What is not is given up. */
-static void look_around(struct journal *j)
+/* Is everything still where it was? What is not is given up, with the why. */
+static int look_around(struct journal *j)
 {
 	char name[JOURNAL_SEGMENT_NAME];
 	struct stat st;
+	int why = 0;
 
 	if (j->dir_fd >= 0 &&
 	    (fstatat(j->parent_fd, j->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	     !is_same(&st, j->dir_dev, j->dir_ino))) {
+		why = -ENOENT;
 		if (j->seg.fd >= 0)
-			give_up_segment(j, -ENOENT, true);
+			give_up_segment(j, why, true);
 		(void)close(take_fd(&j->dir_fd));
 	}
 	if (j->seg.fd < 0)
-		return;
+		return why;
 	journal_segment_name(j->seg.first, name);
 	if (fstatat(j->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !is_same(&st, j->seg.dev, j->seg.ino))
-		give_up_segment(j, -ENOENT, true);
-	else if ((uint64_t)st.st_size < j->seg.zeroed)
-		give_up_segment(j, -EIO, false);
+	    !is_same(&st, j->seg.dev, j->seg.ino)) {
+		why = -ENOENT;
+		give_up_segment(j, why, true);
+	} else if ((uint64_t)st.st_size < j->seg.zeroed) {
+		why = -EIO;
+		give_up_segment(j, why, false);
+	}
+	return why;
 }
 
 /* Open the directory, make it if need be, and be its only writer. */
@@ -268,10 +275,12 @@ static int adopt(struct journal *j, int fd, uint64_t first, uint64_t lines,
 {
 	static atomic_uint_fast64_t ids;
 	struct stat st;
+	int r;
 
 	if (fstat(fd, &st) < 0) {
+		r = -errno;
 		(void)close(fd);
-		return -errno;
+		return r;
 	}
 	j->seg = (struct segment){
 		.fd = fd,
@@ -372,10 +381,9 @@ static int make_room(struct journal *j, size_t len)
 	 * Zeros written behind a place where somebody cut the file would hide
 	 * the cut, so look first.
 	 */
-	look_around(j);
-	if (j->seg.fd < 0)
-		return j->lost_why;
-	r = move_window(j);
+	r = look_around(j);
+	if (r == 0)
+		r = move_window(j);
 	if (r < 0)
 		return r;
 	return has_room(&j->seg, len) ? 0 : -ENOSPC;
@@ -400,6 +408,7 @@ static int put_line(struct journal *j, struct journal_draft *d,
 	if (r < 0)
 		return r;
 
+	assert(j->seg.map);
 	to = j->seg.map + (j->seg.used - j->seg.map_at);
 	memcpy(to + 1, line + 1, len - 1);
 	__atomic_store_n(to, line[0], __ATOMIC_RELEASE);
@@ -449,9 +458,11 @@ static int get_ready(struct journal *j, const struct journal_stamp *now)
 			return j->error;
 	} else {
 		j->look_at = now->mono_ns + LOOK_NS;
-		look_around(j);
+		(void)look_around(j);
 	}
-	if (j->seg.fd >= 0 && j->seg.used >= j->segment_bytes)
+	/* Look before it is closed: nobody will afterwards. */
+	if (j->seg.fd >= 0 && j->seg.used >= j->segment_bytes &&
+	    look_around(j) == 0)
 		end_segment(j);
 	if (j->dir_fd < 0)
 		r = enter_directory(j);
@@ -540,7 +551,7 @@ void journal_stat(struct journal *j, struct journal_stats *ret)
 	bool listed;
 
 	(void)pthread_mutex_lock(&j->lock);
-	look_around(j);
+	(void)look_around(j);
 	listed = j->dir_fd >= 0 && journal_segments_list(j->dir_fd, &list) == 0;
 	*ret = (struct journal_stats){
 		.head = j->head,
@@ -713,6 +724,7 @@ static void close_in_order(struct journal *j)
 	struct journal_stamp now = stamp_now();
 	char name[JOURNAL_SEGMENT_NAME];
 
+	(void)look_around(j);
 	if (j->lost_from > 0) {
 		j->look_at = 0;
 		(void)get_ready(j, &now);

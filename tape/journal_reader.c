@@ -290,20 +290,11 @@ int journal_reader_next(struct journal_reader *r, struct journal_line *ret)
 	return 1;
 }
 
-static void reader_free_p(struct journal_reader **r)
+static int reader_init(struct journal_reader *r, int dir_fd, const char *name,
+		       uint64_t since)
 {
-	journal_reader_free(*r);
-}
+	CLEANUP(close_p) int journal_fd = -1;
 
-int journal_reader_open(int dir_fd, const char *name, uint64_t since,
-			struct journal_reader **ret)
-{
-	CLEANUP(reader_free_p) struct journal_reader *r = NULL;
-	CLEANUP(close_p) int fd = -1;
-
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return -ENOMEM;
 	r->fd = -1;
 	r->last = since < JOURNAL_NUMBER_MAX ? since : JOURNAL_NUMBER_MAX;
 	r->known = BUF(KNOWN_MAX);
@@ -313,10 +304,24 @@ int journal_reader_open(int dir_fd, const char *name, uint64_t since,
 	r->name = strdup(name);
 	if (!r->name)
 		return -ENOMEM;
-	fd = open_directory(r);
-	if (fd < 0)
-		return fd;
-	*ret = TAKE(r);
+	journal_fd = open_directory(r);
+	return journal_fd < 0 ? journal_fd : 0;
+}
+
+int journal_reader_open(int dir_fd, const char *name, uint64_t since,
+			struct journal_reader **ret)
+{
+	struct journal_reader *r = calloc(1, sizeof(*r));
+	int k;
+
+	if (!r)
+		return -ENOMEM;
+	k = reader_init(r, dir_fd, name, since);
+	if (k < 0) {
+		journal_reader_free(r);
+		return k;
+	}
+	*ret = r;
 	return 0;
 }
 

@@ -134,6 +134,21 @@ static size_t utf8_len(const unsigned char *s)
 
 static const char hex_digits[] = "0123456789abcdef";
 
+/* What stands behind the backslash for `c`; 0: it has no short escape. */
+static char short_escape(unsigned char c)
+{
+	switch (c) {
+	case '\t':
+		return 't';
+	case '\n':
+		return 'n';
+	case '\\':
+		return '\\';
+	default:
+		return 0;
+	}
+}
+
 /*
  * Write the character at `s`, at most four bytes, at *out and move *out behind
  * it. Returns how many bytes of `s` that was.
@@ -141,6 +156,7 @@ static const char hex_digits[] = "0123456789abcdef";
 static size_t escape_one(const unsigned char *s, char **out)
 {
 	size_t len = plain[*s] ? 1 : utf8_len(s);
+	char letter = short_escape(*s);
 	char *p = *out;
 
 	if (len > 0) {
@@ -149,8 +165,8 @@ static size_t escape_one(const unsigned char *s, char **out)
 		return len;
 	}
 	*p++ = '\\';
-	if (*s == '\t' || *s == '\n' || *s == '\\') {
-		*p++ = *s == '\t' ? 't' : *s == '\n' ? 'n' : '\\';
+	if (letter) {
+		*p++ = letter;
 	} else {
 		*p++ = 'x';
 		*p++ = hex_digits[*s >> 4];
@@ -436,6 +452,7 @@ static enum journal_op next_op(struct fields *f)
  */
 static size_t unescape_one(const char *s, char **out)
 {
+	const char *c;
 	int high, low;
 
 	if (!strncmp(s, ELLIPSIS, ELLIPSIS_LEN)) {
@@ -443,9 +460,11 @@ static size_t unescape_one(const char *s, char **out)
 		*out += ELLIPSIS_LEN;
 		return ELLIPSIS_LEN;
 	}
-	if (*s == 't' || *s == 'n' || *s == '\\') {
-		*(*out)++ = *s == 't' ? '\t' : *s == 'n' ? '\n' : '\\';
-		return 1;
+	for (c = "\t\n\\"; *c; c++) {
+		if (*s == short_escape((unsigned char)*c)) {
+			*(*out)++ = *c;
+			return 1;
+		}
 	}
 	high = *s == 'x' ? hex_value(s[1]) : -1;
 	low = high >= 0 ? hex_value(s[2]) : -1;

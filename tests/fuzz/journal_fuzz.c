@@ -18,7 +18,6 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "graph/base/cleanup.h"
 #include "tape/journal.h"
 #include "tape/journal_text.h"
 #include "tests/support/journal_files.h"
@@ -80,7 +79,7 @@ static void check_again(const struct journal_parsed *p)
 
 static void parse_line(const uint8_t *data, size_t len, bool with_checksum)
 {
-	CLEANUP(free_p) char *text = malloc(len + 32);
+	char *text = malloc(len + 32);
 	struct journal_parsed p;
 
 	must(text != NULL);
@@ -93,13 +92,13 @@ static void parse_line(const uint8_t *data, size_t len, bool with_checksum)
 	}
 	if (journal_parse(text, len, &p) == 0)
 		check_again(&p);
+	free(text);
 }
 
 /* Escaped, it is clean; and it is what a line would say. */
 static void escape_text(const uint8_t *data, size_t len)
 {
-	CLEANUP(free_p) char *text = strndup((const char *)data, len);
-	CLEANUP(free_p) char *out = NULL;
+	char *text = strndup((const char *)data, len), *out;
 	size_t size, got, i;
 
 	must(text != NULL);
@@ -113,6 +112,8 @@ static void escape_text(const uint8_t *data, size_t len)
 	for (i = 0; i < got; i++)
 		must((unsigned char)out[i] >= ' ' && out[i] != 0x7f);
 	must(journal_escape(text, out, 5 + len / 2) < 5 + len / 2);
+	free(out);
+	free(text);
 }
 
 /* All there is to read, in rising order; returns the last number. */
@@ -167,6 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	/* Memory, where there is such a place: opening a journal syncs. */
 	if (access("/dev/shm", W_OK) == 0)
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 		(void)setenv("TMPDIR", "/dev/shm", 1);
 	if (len == 0)
 		return 0;

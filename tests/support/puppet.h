@@ -99,17 +99,20 @@ static inline void puppet_exec(const char *text)
 
 static inline void puppet_listen(void);
 
-static inline void *puppet_thread(void *unused)
+/* The last one of a process ends it (sanitizers keep threads of their own). */
+static inline void *puppet_thread(void *last)
 {
 	puppet_listen();
-	return unused;
+	if (last)
+		_exit(0);
+	return NULL;
 }
 
 static inline void puppet_start_thread(bool leave)
 {
 	pthread_t t;
 
-	if (pthread_create(&t, NULL, puppet_thread, NULL) != 0)
+	if (pthread_create(&t, NULL, puppet_thread, leave ? &t : NULL) != 0)
 		_exit(1);
 	/* Not pthread_exit(), which aborts at times in a fork of a thread. */
 	if (leave)

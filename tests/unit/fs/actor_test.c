@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -372,6 +373,11 @@ static pid_t heir_of(pid_t number)
 {
 	pid_t pid = child_numbered(number);
 
+	/* A thread's number is free a moment after the thread was joined. */
+	for (int i = 0; i < 1000 && pid == -EEXIST; i++) {
+		(void)sched_yield();
+		pid = child_numbered(number);
+	}
 	if (pid < 0) {
 		(void)printf("skipped: cannot choose a process's number: %s\n",
 			     strerrordesc_np(-pid));

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "graph/base/cleanup.h"
+#include "tests/support/scratch.h"
 
 /* A directory with the files a, b and the directories d, e, d/f. */
 struct tree {
-	char path[64];
+	char *path;
 	struct inodes *inodes;
 };
 
@@ -37,12 +37,10 @@ static void put(const struct tree *t, const char *name, bool dir)
 static int setup(void **state)
 {
 	static struct tree t;
-	const char *tmp = getenv("TMPDIR");
 	int fd;
 
-	(void)snprintf(t.path, sizeof(t.path), "%s/inode.XXXXXX",
-		       tmp ? tmp : P_tmpdir);
-	assert_non_null(mkdtemp(t.path));
+	t.path = scratch_new();
+	assert_non_null(t.path);
 	put(&t, "a", false);
 	put(&t, "b", false);
 	put(&t, "d", true);
@@ -57,18 +55,11 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "d/f", "a", "b" };
-	static const char *const dirs[] = { "d", "e", "." };
 	struct tree *t = *state;
-	int fd = open(t->path, O_PATH | O_CLOEXEC);
 
 	inodes_free(t->inodes);
-	for (size_t n = 0; n < 3; n++)
-		(void)unlinkat(fd, names[n], 0);
-	for (size_t n = 0; n < 2; n++)
-		(void)unlinkat(fd, dirs[n], AT_REMOVEDIR);
-	(void)close(fd);
-	return rmdir(t->path);
+	scratch_free(t->path);
+	return 0;
 }
 
 static struct inode *look(struct tree *t, struct inode *dir, const char *name)

@@ -43,11 +43,18 @@ static int tear_down(void **state)
  * First thing in every test, not in set_up(): around each of the two cmocka
  * installs a SIGBUS handler of its own.
  */
+static void begin_with(uint64_t segment_bytes)
+{
+	struct journal_limits limits = { .segment_bytes = segment_bytes };
+
+	assert_int_equal(journal_open(place.fd, JOURNAL_NAME, "/repo", &limits,
+				      &journal),
+			 0);
+}
+
 static void begin(void)
 {
-	assert_int_equal(
-		journal_open(place.fd, JOURNAL_NAME, "/repo", NULL, &journal),
-		0);
+	begin_with(0);
 }
 
 static struct journal_author author = { .pid = 7, .comm = "author" };
@@ -186,6 +193,47 @@ static void a_renamed_segment_is_a_removed_one(void **state)
 	assert_int_equal(renameat(place.fd, path, place.fd, "elsewhere"), 0);
 	append_until_noticed();
 	assert_int_equal(expect_complete(0), lost());
+}
+
+static void a_removed_segment_is_noticed_before_the_next_is_begun(void **state)
+{
+	char path[64];
+	int i;
+
+	(void)state;
+	begin_with(4096);
+	for (i = 0; i < 20; i++) {
+		current_path(path, sizeof(path));
+		assert_int_equal(unlinkat(place.fd, path, 0), 0);
+		append_many(60);
+	}
+	assert_true(lost() > 20 * 30);
+	assert_int_equal(expect_complete(0), lost());
+}
+
+static void a_removed_segment_is_noticed_at_closing(void **state)
+{
+	struct journal_reader *r;
+	struct journal_line l;
+	uint64_t head;
+	char path[64];
+
+	(void)state;
+	begin();
+	head = append("gone");
+	current_path(path, sizeof(path));
+	assert_int_equal(unlinkat(place.fd, path, 0), 0);
+	journal_close(journal);
+	journal = NULL;
+
+	assert_int_equal(journal_reader_open(place.fd, JOURNAL_NAME, 0, &r), 0);
+	assert_int_equal(journal_reader_next(r, &l), -ESTALE);
+	assert_int_equal(l.n, head);
+	assert_int_equal(journal_reader_next(r, &l), 1);
+	assert_int_equal(l.event.op, JOURNAL_GAP);
+	assert_int_equal(l.event.off, 1);
+	assert_int_equal(l.event.len, head);
+	journal_reader_free(r);
 }
 
 static void a_removed_directory_is_made_again(void **state)
@@ -376,7 +424,6 @@ static void a_gap_is_named_at_closing_if_it_was_not_before(void **state)
 	struct journal_reader *r;
 	struct journal_line l, last = { 0 };
 	struct journal_stats stats;
-	int k;
 
 	(void)state;
 	begin();
@@ -390,7 +437,7 @@ static void a_gap_is_named_at_closing_if_it_was_not_before(void **state)
 	journal = NULL;
 
 	assert_int_equal(journal_reader_open(place.fd, JOURNAL_NAME, 0, &r), 0);
-	while ((k = journal_reader_next(r, &l)) != 0)
+	while (journal_reader_next(r, &l) != 0)
 		last = l;
 	assert_int_equal(last.n, stats.head + 1);
 	assert_int_equal(last.event.op, JOURNAL_GAP);
@@ -450,6 +497,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_removed_segment_is_replaced_and_its_numbers_named),
 		TEST(a_renamed_segment_is_a_removed_one),
+		TEST(a_removed_segment_is_noticed_before_the_next_is_begun),
+		TEST(a_removed_segment_is_noticed_at_closing),
 		TEST(a_removed_directory_is_made_again),
 		TEST(a_directory_moved_away_is_made_again),
 		TEST(removals_in_a_row_are_named_by_one_gap),

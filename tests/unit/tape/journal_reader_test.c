@@ -484,7 +484,9 @@ static void authors_are_known_wherever_reading_begins(void **state)
 		}
 		assert_int_equal(k, 0);
 		/* It lives as long as the reader, segments later. */
-		assert_string_equal(first->parent->comm, "parent");
+		assert_non_null(first);
+		if (first)
+			assert_string_equal(first->parent->comm, "parent");
 		journal_reader_free(r);
 	}
 }

@@ -396,37 +396,38 @@ static void an_operation_of_the_future_keeps_its_number(void **state)
 	assert_int_equal(p.line.event.op, JOURNAL_NONE);
 }
 
+#define FRAME(n, mono, ino, off, uid, path)                    \
+	n "\t" mono "\t1\twrite\t" ino "\t" off "\t0\t0\t" uid \
+	  "\t0\t0\t0\t" path "\t\t"
+
 static void frames_that_are_not_ours_are_refused(void **state)
 {
 	static const char *const frames[] = {
+		/* Too few fields, too many. */
 		"",
 		"1",
 		"1\t1\t1",
-		/* Too few, too many fields. */
 		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t\t\t",
+		FRAME("1", "1", "0", "0", "0", "p") "\t",
 		/* Numbers: zero, empty, signed, too large, with a tail. */
-		"0\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t\t",
-		"\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t\t",
-		"-1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t\t",
-		"4611686018427387905\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp\t"
-		"\t",
-		"1\t18446744073709551616\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\tp"
-		"\t\t",
-		"1\t1\t1\twrite\t0\t9223372036854775808\t0\t0\t0\t0\t0\t0\tp"
-		"\t\t",
-		"1\t1\t1\twrite\t0\t-9223372036854775809\t0\t0\t0\t0\t0\t0\tp"
-		"\t\t",
-		"1\t1\t1\twrite\t0\t-\t0\t0\t0\t0\t0\t0\tp\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t4294967296\t0\t0\t0\tp\t\t",
-		"1\t1\t1\twrite\t0x1\t0\t0\t0\t0\t0\t0\t0\tp\t\t",
+		FRAME("0", "1", "0", "0", "0", "p"),
+		FRAME("", "1", "0", "0", "0", "p"),
+		FRAME("-1", "1", "0", "0", "0", "p"),
+		FRAME("4611686018427387905", "1", "0", "0", "0", "p"),
+		FRAME("1", "18446744073709551616", "0", "0", "0", "p"),
+		FRAME("1", "1", "0", "9223372036854775808", "0", "p"),
+		FRAME("1", "1", "0", "-9223372036854775809", "0", "p"),
+		FRAME("1", "1", "0", "-", "0", "p"),
+		FRAME("1", "1", "0", "0", "4294967296", "p"),
+		FRAME("1", "1", "0x1", "0", "0", "p"),
+		FRAME("1", "1", "1 ", "0", "0", "p"),
 		/* Escapes there are not; a NUL in disguise. */
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\t\\q\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\t\\\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\t\\x4\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\t\\x\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\t\\xFF\t\t",
-		"1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0\ta\\x00b\t\t",
+		FRAME("1", "1", "0", "0", "0", "\\q"),
+		FRAME("1", "1", "0", "0", "0", "\\"),
+		FRAME("1", "1", "0", "0", "0", "\\x4"),
+		FRAME("1", "1", "0", "0", "0", "\\x"),
+		FRAME("1", "1", "0", "0", "0", "\\xFF"),
+		FRAME("1", "1", "0", "0", "0", "a\\x00b"),
 	};
 	struct journal_parsed p;
 	size_t i;
@@ -434,10 +435,9 @@ static void frames_that_are_not_ours_are_refused(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
 		assert_int_equal(parse_frame(frames[i], &p), -EBADMSG);
-	assert_int_equal(parse_frame("1\t1\t1\twrite\t0\t0\t0\t0\t0\t0\t0\t0"
-				     "\tp\t\t",
-				     &p),
+	assert_int_equal(parse_frame(FRAME("1", "1", "0", "0", "0", "p"), &p),
 			 0);
+	assert_string_equal(p.line.event.path, "p");
 }
 
 static void what_does_not_fit_is_cut_at_a_character(void **state)

@@ -39,6 +39,15 @@ static char *path_in(const char *dir, const char *name)
 	return path;
 }
 
+/* NULL: take it away. */
+static void set_env(const char *variable, const char *value)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	int rc = value ? setenv(variable, value, 1) : unsetenv(variable);
+
+	assert_int_equal(rc, 0);
+}
+
 /* A directory, and the variable that names it. */
 static void set_dir(const struct world *w, const char *variable,
 		    const char *name)
@@ -46,7 +55,7 @@ static void set_dir(const struct world *w, const char *variable,
 	char *path = path_in(w->dir, name);
 
 	assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
-	assert_int_equal(setenv(variable, path, 1), 0);
+	set_env(variable, path);
 	free(path);
 }
 
@@ -58,17 +67,14 @@ static int setup(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	if (outer_tmpdir)
-		assert_int_equal(setenv("TMPDIR", outer_tmpdir, 1), 0);
-	else
-		assert_int_equal(unsetenv("TMPDIR"), 0);
+	set_env("TMPDIR", outer_tmpdir);
 	w->dir = scratch_new();
 	assert_non_null(w->dir);
 	w->s = (struct state){ .dir_fd = -1, .lock_fd = -1 };
 	w->repo = path_in(w->dir, "repo");
 	assert_int_equal(mkdir(w->repo, 0755), 0);
-	assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
-	assert_int_equal(unsetenv("TMPDIR"), 0);
+	set_env("XDG_STATE_HOME", NULL);
+	set_env("TMPDIR", NULL);
 	set_dir(w, "HOME", "home");
 	set_dir(w, "XDG_RUNTIME_DIR", "run");
 	*state = w;
@@ -211,8 +217,8 @@ static void a_relative_xdg_path_is_ignored(void **state)
 {
 	struct world *w = *state;
 
-	assert_int_equal(setenv("XDG_STATE_HOME", "here", 1), 0);
-	assert_int_equal(setenv("XDG_RUNTIME_DIR", "there", 1), 0);
+	set_env("XDG_STATE_HOME", "here");
+	set_env("XDG_RUNTIME_DIR", "there");
 	assert_int_equal(look(w), 0);
 	assert_non_null(strstr(w->s.dir, "/home/.local/state/statetape/"));
 	assert_int_equal(w->s.run[0], '/');
@@ -224,7 +230,7 @@ static void without_a_home_the_password_file_knows(void **state)
 {
 	struct world *w = *state;
 
-	assert_int_equal(unsetenv("HOME"), 0);
+	set_env("HOME", NULL);
 	if (look(w) == -ENOENT)
 		skip();
 	assert_non_null(strstr(w->s.dir, "/.local/state/statetape/"));
@@ -240,7 +246,7 @@ static char *set_tmp(const struct world *w)
 	set_dir(w, "TMPDIR", "tmp");
 	(void)snprintf(name, sizeof(name), "tmp/statetape-%u", geteuid());
 	path = path_in(w->dir, name);
-	assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+	set_env("XDG_RUNTIME_DIR", NULL);
 	return path;
 }
 
@@ -271,12 +277,14 @@ static void without_a_runtime_directory_sockets_go_to_tmp(void **state)
 static void a_runtime_directory_open_to_others_is_not_used(void **state)
 {
 	struct world *w = *state;
-	char *tmp;
+	char *tmp, *run;
 
 	skip_if_there_is_a_run_user();
 	tmp = set_tmp(w);
 	set_dir(w, "XDG_RUNTIME_DIR", "run");
-	assert_int_equal(chmod(getenv("XDG_RUNTIME_DIR"), 0777), 0);
+	run = path_in(w->dir, "run");
+	assert_int_equal(chmod(run, 0777), 0);
+	free(run);
 	assert_int_equal(make(w), 0);
 	expect_path(w->s.run, tmp, w->s.id);
 	free(tmp);
@@ -289,7 +297,7 @@ static void a_runtime_directory_that_is_not_there_is_not_used(void **state)
 
 	skip_if_there_is_a_run_user();
 	tmp = set_tmp(w);
-	assert_int_equal(setenv("XDG_RUNTIME_DIR", "/no/such/place", 1), 0);
+	set_env("XDG_RUNTIME_DIR", "/no/such/place");
 	assert_int_equal(make(w), 0);
 	expect_path(w->s.run, tmp, w->s.id);
 	free(tmp);
@@ -320,6 +328,7 @@ static void somebody_elses_directory_in_tmp_is_refused(void **state)
 	if (chown(tmp, 12345, 12345) < 0) {
 		free(tmp);
 		skip();
+		return;
 	}
 	assert_int_equal(make(w), -EPERM);
 	expect_why(w, "belong to you");
@@ -397,7 +406,7 @@ static void state_inside_the_repository_is_refused(void **state)
 	struct world *w = *state;
 	char *inside = path_in(w->repo, "a/b");
 
-	assert_int_equal(setenv("XDG_STATE_HOME", inside, 1), 0);
+	set_env("XDG_STATE_HOME", inside);
 	assert_int_equal(make(w), -EINVAL);
 	expect_why(w, "XDG_STATE_HOME");
 	assert_false(is_there(inside));
@@ -405,7 +414,7 @@ static void state_inside_the_repository_is_refused(void **state)
 	free(inside);
 
 	inside = path_in(w->dir, "repository");
-	assert_int_equal(setenv("XDG_STATE_HOME", inside, 1), 0);
+	set_env("XDG_STATE_HOME", inside);
 	assert_int_equal(make(w), 0);
 	free(inside);
 }
@@ -417,14 +426,14 @@ static void state_inside_by_way_of_a_link_is_refused(void **state)
 	char *inside = path_in(link, "deeper");
 
 	assert_int_equal(symlink(w->repo, link), 0);
-	assert_int_equal(setenv("XDG_STATE_HOME", inside, 1), 0);
+	set_env("XDG_STATE_HOME", inside);
 	assert_int_equal(make(w), -EINVAL);
 	free(inside);
 
 	/* A link whose target is still to be made. */
 	assert_int_equal(unlink(link), 0);
 	assert_int_equal(symlink("repo/new", link), 0);
-	assert_int_equal(setenv("XDG_STATE_HOME", link, 1), 0);
+	set_env("XDG_STATE_HOME", link);
 	assert_int_equal(make(w), -EINVAL);
 	assert_int_equal(rmdir(w->repo), 0);
 	free(link);
@@ -582,6 +591,7 @@ static void a_dead_mount_has_the_state_of_its_repository(void **state)
 	if (!mount_dead(w->repo)) {
 		free(id);
 		skip();
+		return;
 	}
 	assert_int_equal(stat(w->repo, &st), -1);
 	assert_int_equal(errno, ENOTCONN);
@@ -674,10 +684,13 @@ static void the_lock_lives_as_long_as_a_child_does(void **state)
 	child = fork();
 	if (child == 0) {
 		(void)close(hold[1]);
-		(void)!write(ready[1], "x", state_lock(&w->s, NULL) == 0);
+		if (state_lock(&w->s, NULL) == 0)
+			(void)!write(ready[1], "x", 1);
+		(void)close(ready[1]);
 		(void)!read(hold[0], &byte, 1);
 		_exit(0);
 	}
+	(void)close(ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	state_release(&w->s);
 	assert_int_equal(state_init(w->repo, 0, &second, NULL), 0);
@@ -690,7 +703,6 @@ static void the_lock_lives_as_long_as_a_child_does(void **state)
 	state_release(&second);
 	(void)close(hold[0]);
 	(void)close(ready[0]);
-	(void)close(ready[1]);
 }
 
 /* One who was killed left a pid behind, and no lock. */
@@ -767,7 +779,7 @@ int main(void)
 		TEST(releasing_twice_is_fine),
 	};
 
-	const char *tmpdir = getenv("TMPDIR");
+	const char *tmpdir = getenv("TMPDIR"); /* NOLINT(concurrency-*) */
 	int failed;
 
 	outer_tmpdir = tmpdir ? strdup(tmpdir) : NULL;

@@ -310,7 +310,8 @@ static int ask_a_quack(const char *path, const char *says, cJSON **ret)
 	if (says) {
 		q.len = sizeof(number) + strlen(says);
 		memcpy(q.answer, number, sizeof(number));
-		memcpy(q.answer + sizeof(number), says, strlen(says));
+		(void)snprintf(q.answer + sizeof(number),
+			       sizeof(q.answer) - sizeof(number), "%s", says);
 	}
 	assert_int_equal(pthread_create(&thread, NULL, quack, &q), 0);
 	rc = wire_ask(path, "echo", NULL, PATIENCE_MS, ret);

@@ -1,0 +1,222 @@
+/*
+ * Deeds that all processes do at once, without a lock, on the same files and
+ * in the same directory. They are chosen so that their order does not matter:
+ * everybody has bytes of his own in "slots" (neighbours share pages), adds
+ * whole records to "log", and has names of his own in "names".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/prop/fs/twin.h"
+
+/* No multiple of a page, so that pages are shared. */
+#define SHARE  5000
+#define RECORD 32
+
+int twin_crowd_make(const char *const root[SIDES])
+{
+	static const char *const files[] = { "crowd/slots", "crowd/log" };
+	char path[PATH_MAX];
+
+	for
+		EACH_SIDE(s)
+		{
+			(void)snprintf(path, sizeof(path), "%s/crowd", root[s]);
+			if (mkdir(path, 0777) < 0)
+				return -errno;
+			for (int i = 0; i < 2; i++) {
+				(void)snprintf(path, sizeof(path), "%s/%s",
+					       root[s], files[i]);
+				if (mknod(path, S_IFREG | 0666, 0) < 0)
+					return -errno;
+			}
+			(void)snprintf(path, sizeof(path), "%s/crowd/names",
+				       root[s]);
+			if (mkdir(path, 0777) < 0)
+				return -errno;
+		}
+	return 0;
+}
+
+static int open_crowd(struct twin *t, int side, const char *name, int flags)
+{
+	int fd = openat(t->crowd[side], name, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		twin_fail(t, "crowd/%s: %s", name, strerror(errno));
+	return fd;
+}
+
+static uint64_t ino_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : st.st_ino;
+}
+
+static void do_append(struct twin *t)
+{
+	char record[RECORD + 1];
+	struct pair p;
+
+	twin_say(t, "append");
+	(void)snprintf(record, sizeof(record), "%10d %19llu\n", t->number,
+		       (unsigned long long)t->op);
+	for
+		EACH_SIDE(s)
+		{
+			int fd = open_crowd(t, s, "log", O_WRONLY | O_APPEND);
+			off_t end;
+
+			p.got[s] = outcome(write(fd, record, RECORD));
+			end = lseek(fd, 0, SEEK_CUR);
+			if (s == MOUNT)
+				twin_log(t, "write", ino_of(fd), end - RECORD,
+					 RECORD);
+			(void)close(fd);
+		}
+	if (!twin_agree(t, &p) || p.got[MOUNT] != RECORD)
+		twin_fail(t, "appended %lld", p.got[MOUNT]);
+}
+
+static void do_write(struct twin *t)
+{
+	size_t at = dice_below(&t->dice, SHARE);
+	size_t len = dice_below(&t->dice, SHARE - at) + 1;
+	off_t off = (off_t)t->number * SHARE + (off_t)at;
+	struct pair p;
+
+	twin_say(t, "write crowd %lld %zu", (long long)off, len);
+	dice_fill(&t->dice, t->data[0], len);
+	for
+		EACH_SIDE(s)
+		{
+			int fd = open_crowd(t, s, "slots", O_WRONLY);
+
+			p.got[s] = outcome(pwrite(fd, t->data[0], len, off));
+			if (s == MOUNT)
+				twin_log(t, "write", ino_of(fd), off,
+					 (long long)len);
+			(void)close(fd);
+		}
+	(void)twin_agree(t, &p);
+}
+
+/* How much of one's share is there: the others write beyond it at any time. */
+static size_t share_there(struct twin *t)
+{
+	struct stat st;
+	off_t first = (off_t)t->number * SHARE;
+
+	if (fstatat(t->crowd[PLAIN], "slots", &st, 0) < 0 ||
+	    st.st_size <= first)
+		return 0;
+	return st.st_size - first > SHARE ? SHARE
+					  : (size_t)(st.st_size - first);
+}
+
+static void do_read(struct twin *t)
+{
+	size_t len = share_there(t);
+	struct pair p;
+
+	twin_say(t, "read crowd");
+	memset(t->data, 0, sizeof(t->data));
+	for
+		EACH_SIDE(s)
+		{
+			int fd = open_crowd(t, s, "slots", O_RDONLY);
+
+			p.got[s] = outcome(pread(fd, t->data[s], len,
+						 (off_t)t->number * SHARE));
+			/* Zeros nobody wrote may not be there on both sides
+			 * yet. */
+			if (p.got[s] >= 0)
+				p.got[s] = 0;
+			(void)close(fd);
+		}
+	if (twin_agree(t, &p) &&
+	    memcmp(t->data[PLAIN], t->data[MOUNT], len) != 0)
+		twin_fail(t, "other bytes in my share");
+}
+
+/* A page's worth of mapping, and stores to my own bytes in it. */
+static void do_map(struct twin *t)
+{
+	off_t page = ((off_t)t->number * SHARE + 4095) & ~(off_t)4095;
+	size_t have = share_there(t), want;
+	struct pair p;
+
+	want = (size_t)(page - (off_t)t->number * SHARE) + 64;
+	if (have < want)
+		return;
+	twin_say(t, "store crowd %lld", (long long)page);
+	dice_fill(&t->dice, t->data[0], 64);
+	for
+		EACH_SIDE(s)
+		{
+			int fd = open_crowd(t, s, "slots", O_RDWR);
+			struct stat st;
+			unsigned char *map = MAP_FAILED;
+
+			/* The mount's file must be as long, or the store is
+			 * fatal. */
+			if (fstat(fd, &st) == 0 && st.st_size >= page + 64)
+				map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					   MAP_SHARED, fd, page);
+			if (map == MAP_FAILED)
+				twin_fail(t, "my share is not there");
+			memcpy(map, t->data[0], 64);
+			p.got[s] = outcome(munmap(map, 4096));
+			if (s == MOUNT)
+				twin_log(t, "mmap", ino_of(fd), -1, -1);
+			(void)close(fd);
+		}
+	(void)twin_agree(t, &p);
+}
+
+/* Make, move and remove a name of one's own, in one step or another. */
+static void do_name(struct twin *t)
+{
+	static const char *const ops[] = { "mkdir", "symlink", "rename",
+					   "unlink", "rmdir" };
+	size_t deed = dice_below(&t->dice, 5);
+	char a[64], b[64], full[80], full2[80];
+	struct pair p = { { 0 } };
+
+	(void)snprintf(a, sizeof(a), "names/%d-%d", t->number,
+		       (int)dice_below(&t->dice, 5));
+	(void)snprintf(b, sizeof(b), "names/%d-%d", t->number,
+		       (int)dice_below(&t->dice, 5));
+	(void)snprintf(full, sizeof(full), "crowd/%s", a);
+	(void)snprintf(full2, sizeof(full2), "crowd/%s", b);
+	twin_say(t, "crowd %s %s %s", ops[deed], a, b);
+	for
+		EACH_SIDE(s)
+		{
+			int top = t->crowd[s];
+			int r = deed == 0   ? mkdirat(top, a, 0755)
+				: deed == 1 ? symlinkat(full2, top, a)
+				: deed == 2 ? renameat(top, a, top, b)
+				: deed == 3 ? unlinkat(top, a, 0)
+					    : unlinkat(top, a, AT_REMOVEDIR);
+
+			p.got[s] = outcome(r);
+		}
+	/* A name moved to itself is no change and in no journal. */
+	if (twin_agree(t, &p) && !(deed == 2 && strcmp(a, b) == 0))
+		twin_log_paths(t, ops[deed], full,
+			       deed == 1 || deed == 2 ? full2 : "");
+}
+
+void twin_do_crowd(struct twin *t)
+{
+	static void (*const deeds[])(struct twin *) = {
+		do_append, do_write, do_read, do_map, do_name, do_name,
+	};
+
+	deeds[dice_below(&t->dice, sizeof(deeds) / sizeof(*deeds))](t);
+}
