@@ -87,7 +87,7 @@ static void put_counts(struct fs *fs, cJSON *ret)
 	inodes_count(fs->inodes, &counts);
 	put(ret, "inodes", counts.inodes);
 	put(ret, "lookups", counts.lookups);
-	put(ret, "handles", atomic_load(&fs->handles));
+	put(ret, "handles", handles_count(fs));
 	put(ret, "actors", actors_count(fs->actors));
 	cache = cJSON_AddObjectToObject(ret, "cache");
 	put(cache, "kept", atomic_load(&fs->opens_kept));

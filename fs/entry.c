@@ -19,6 +19,7 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/record.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
 
@@ -204,7 +205,10 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 	h->writable = (flags & O_ACCMODE) != O_RDONLY;
 	h->inode = inodes_ref(fs->inodes, i);
 	atomic_fetch_add_explicit(&i->opens, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&fs->handles, 1, memory_order_relaxed);
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	LIST_INSERT_HEAD(&fs->handles, h, open);
+	fs->handles_count++;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
 	return h;
 }
 
@@ -212,32 +216,70 @@ void handle_free(struct fs *fs, struct handle *h)
 {
 	if (!h)
 		return;
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	LIST_REMOVE(h, open);
+	fs->handles_count--;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
 	(void)close(h->fd);
 	atomic_fetch_sub_explicit(&h->inode->opens, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&fs->handles, 1, memory_order_relaxed);
 	inodes_unref(fs->inodes, h->inode);
 	actor_unref(h->opener);
 	free(h->dir);
 	free(h);
 }
 
-void fs_drop_setid(struct fs *fs, struct inode *i, int fd, uid_t uid)
+uint64_t handles_count(struct fs *fs)
 {
+	uint64_t n;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	n = fs->handles_count;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return n;
+}
+
+void handles_end(struct fs *fs)
+{
+	struct handle *h;
+
+	while ((h = LIST_FIRST(&fs->handles))) {
+		record_close(fs, NULL, h);
+		handle_free(fs, h);
+	}
+}
+
+bool fs_in_group(fuse_req_t req, gid_t gid)
+{
+	gid_t groups[64];
+	int n = fuse_req_getgroups(req, 64, groups);
+
+	if (fuse_req_ctx(req)->gid == gid)
+		return true;
+	for (int k = 0; k < n && k < 64; k++)
+		if (groups[k] == gid)
+			return true;
+	/* More than we asked for, or unknown: the bit stays. */
+	return n < 0 || n > 64;
+}
+
+void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
+{
+	struct fs *fs = fs_of(req);
 	struct fd_name name;
 	struct stat st;
 	mode_t mode;
 
 	/*
 	 * Below, the kernel spares the bits when root writes; the caller is
-	 * somebody else. The rule is its own: set-group-id counts only with
-	 * group execution, else it is a lock mark.
+	 * somebody else. The rule is its own: set-group-id goes with group
+	 * execution, and without it from those who are not of the group.
 	 */
-	if (!fs->root || uid == 0 || !atomic_load(&i->setid))
+	if (!fs->root || fuse_req_ctx(req)->uid == 0 || !atomic_load(&i->setid))
 		return;
 	if (fstat(fd, &st) < 0)
 		return;
 	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
-	if (st.st_mode & S_IXGRP)
+	if (st.st_mode & S_IXGRP || !fs_in_group(req, st.st_gid))
 		mode &= ~(mode_t)S_ISGID;
 	fd_name(i->fd, &name);
 	(void)fchmodat(fs->proc_fd, name.name, mode, 0);

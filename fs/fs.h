@@ -8,10 +8,12 @@
 #define FUSE_USE_VERSION 314
 
 #include <fuse_lowlevel.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "fs/actor.h"
 #include "fs/inode.h"
@@ -36,14 +38,18 @@ struct fs {
 	bool flush;	     /* close(2) can fail below: ask it each time */
 	double hold;	     /* seconds the kernel may keep what is watched */
 
+	pthread_mutex_t handles_lock; /* innermost */
+	LIST_HEAD(, handle) handles;  /* protected by handles_lock */
+	uint64_t handles_count;	      /* likewise */
+
 	atomic_ullong ops[JOURNAL_OPS];
-	atomic_ullong handles;
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
 	atomic_ullong opens_dropped; /* opens that found them outdated */
 };
 
 /* An open file or directory. */
 struct handle {
+	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
 	int fd;
 	bool writable;
 	atomic_bool wrote;
@@ -137,9 +143,18 @@ int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 
 struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
 void handle_free(struct fs *fs, struct handle *h);
+uint64_t handles_count(struct fs *fs);
+/*
+ * After the last request: the kernel tells of a release without waiting, and
+ * an unmount that comes quickly swallows it. Log and free what is left.
+ */
+void handles_end(struct fs *fs);
 
 /* Whoever may write a set-id file takes the bits away (not the superuser). */
-void fs_drop_setid(struct fs *fs, struct inode *i, int fd, uid_t uid);
+void fs_drop_setid(fuse_req_t req, struct inode *i, int fd);
+
+/* Is the caller in group `gid`? Asks /proc: not for the hot path. */
+bool fs_in_group(fuse_req_t req, gid_t gid);
 
 /* The kernel may remember that such a name is missing (ops_name.c). */
 bool name_is_probed_everywhere(const char *name);

@@ -42,8 +42,12 @@
 /* What all read sets may hold; the oldest processes' are forgotten beyond. */
 #define READS_BYTES_MAX (64u << 20)
 
-/* Paths remembered per process; further ones are counted, not kept. */
-#define READS_PER_PROCESS_MAX 65536u
+/*
+ * Paths remembered per process, and their bytes, so that a greedy one does
+ * not displace all others; further paths are counted, not kept.
+ */
+#define READS_PER_PROCESS_MAX	    65536u
+#define READS_PER_PROCESS_BYTES_MAX (READS_BYTES_MAX / 4)
 
 /* Largest read or write request; the kernel's own bound by default. */
 #define FS_REQUEST_MAX (1u << 20)

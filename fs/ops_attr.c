@@ -90,14 +90,22 @@ static int change_owner(const struct change *c)
 	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid : (uid_t)-1;
 	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid : (gid_t)-1;
 	char detail[48];
+	bool nothing = !(c->to_set & ANY_CHANGE);
+	bool setid = atomic_load(&c->i->setid);
 	int r;
 
-	/* Nothing to set at all is chown(-1, -1), which drops set-id bits. */
-	if (c->to_set & ANY_CHANGE &&
-	    !(c->to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+	if (!nothing && !(c->to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		return 0;
+	/* Before: whether set-group-id stays is a matter of the old group. */
+	fs_drop_setid(c->req, c->i, c->i->fd);
 	r = fchownat(c->i->fd, "", uid, gid,
 		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+	/*
+	 * Nothing to set is chown(-1, -1), or the kernel about to let somebody
+	 * write a set-id file. Both drop the bits, which this did.
+	 */
+	if (nothing && setid)
+		return note(c, JOURNAL_CHMOD, -1, "set-id dropped", r);
 	(void)snprintf(detail, sizeof(detail), "owner=%d:%d", (int)uid,
 		       (int)gid);
 	return note(c, JOURNAL_CHOWN, -1, detail, r);
@@ -105,7 +113,6 @@ static int change_owner(const struct change *c)
 
 static int change_size(const struct change *c)
 {
-	struct fs *fs = fs_of(c->req);
 	int64_t size = c->attr->st_size;
 	int r;
 
@@ -113,7 +120,7 @@ static int change_size(const struct change *c)
 		return 0;
 	r = c->h ? ftruncate(c->h->fd, size) : truncate(c->name.path, size);
 	if (r == 0) {
-		fs_drop_setid(fs, c->i, c->i->fd, fuse_req_ctx(c->req)->uid);
+		fs_drop_setid(c->req, c->i, c->i->fd);
 		atomic_store(&c->i->stamp, 0);
 	}
 	return note(c, JOURNAL_TRUNCATE, size, NULL, r);
@@ -261,20 +268,6 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 		reply_xattr(req, len, names, size);
 }
 
-static bool caller_in_group(fuse_req_t req, gid_t gid)
-{
-	gid_t groups[64];
-	int n = fuse_req_getgroups(req, 64, groups);
-
-	if (fuse_req_ctx(req)->gid == gid)
-		return true;
-	for (int k = 0; k < n && k < 64; k++)
-		if (groups[k] == gid)
-			return true;
-	/* More than we asked for, or unknown: the bit stays. */
-	return n < 0 || n > 64;
-}
-
 /*
  * An access list is a mode too: like chmod(2), setting one takes set-group-id
  * from a file whose group is not the caller's.
@@ -289,7 +282,7 @@ static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
 	    strcmp(name, "system.posix_acl_access") != 0)
 		return;
 	if (fstat(i->fd, &st) < 0 || !(st.st_mode & S_ISGID) ||
-	    caller_in_group(req, st.st_gid))
+	    fs_in_group(req, st.st_gid))
 		return;
 	fd_name(i->fd, &file);
 	(void)fchmodat(fs->proc_fd, file.name, st.st_mode & 07777 & ~S_ISGID,

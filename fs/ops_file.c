@@ -53,7 +53,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		record_read(fs, req, READS_OPENED, i);
 	if (fi->flags & O_TRUNC) {
 		atomic_store(&i->stamp, 0);
-		fs_drop_setid(fs, i, fd, fuse_req_ctx(req)->uid);
+		fs_drop_setid(req, i, fd);
 		record_inode(fs, req, i, h,
 			     &(struct record){ .op = JOURNAL_TRUNCATE,
 					       .off = -1,
@@ -72,13 +72,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino,
 	struct handle *h = fs_handle(fi);
 
 	(void)ino;
-	if (h->writable)
-		record_inode(fs, req, h->inode, h,
-			     &(struct record){ .op = JOURNAL_CLOSE,
-					       .off = -1,
-					       .len = -1,
-					       .detail = h->wrote ? "wrote"
-								  : NULL });
+	record_close(fs, req, h);
 	handle_free(fs, h);
 	(void)fuse_reply_err(req, 0);
 }
@@ -172,7 +166,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 		atomic_store_explicit(&h->inode->stamp, 0,
 				      memory_order_relaxed);
 		atomic_store_explicit(&h->wrote, true, memory_order_relaxed);
-		fs_drop_setid(fs, h->inode, h->fd, fuse_req_ctx(req)->uid);
+		fs_drop_setid(req, h->inode, h->fd);
 	}
 	record_inode(fs, req, h->inode, h,
 		     &(struct record){ .op = fi->writepage ? JOURNAL_MMAP
@@ -197,7 +191,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
 	(void)ino;
 	if (r == 0) {
 		atomic_store(&h->inode->stamp, 0);
-		fs_drop_setid(fs, h->inode, h->fd, fuse_req_ctx(req)->uid);
+		fs_drop_setid(req, h->inode, h->fd);
 	}
 	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
 	record_inode(fs, req, h->inode, h,
@@ -233,7 +227,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	if (copied > 0) {
 		atomic_store(&to->inode->stamp, 0);
 		atomic_store(&to->wrote, true);
-		fs_drop_setid(fs, to->inode, to->fd, fuse_req_ctx(req)->uid);
+		fs_drop_setid(req, to->inode, to->fd);
 	}
 	record_path(fs, from->inode, source, sizeof(source));
 	what.path2 = source;

@@ -226,6 +226,8 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		       (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE, mode);
 	r = fd < 0 ? fd : nameless_entry(fs, fd, &e);
 	what.res = r;
+	if (r == 0)
+		what.ino = fs_inode(fs, e.ino)->key.ino;
 	record_inode(fs, req, dir, NULL, &what);
 	if (r < 0) {
 		if (fd >= 0)

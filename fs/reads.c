@@ -106,7 +106,7 @@ static struct read_set *read_set_new(struct actor *a)
 	/* The actor is counted with the set, though others may hold it. */
 	s->fixed = sizeof(*s) + sizeof(*author) + strlen(author->cmdline) +
 		   strlen(author->exe);
-	s->paths = BUF(READS_BYTES_MAX);
+	s->paths = BUF(READS_PER_PROCESS_BYTES_MAX);
 	s->slots = KEYS_FIRST;
 	s->keys = calloc(s->slots, sizeof(*s->keys));
 	if (!s->keys) {
@@ -544,7 +544,8 @@ static int copy_paths(struct reads *r, const struct actor *a, struct buf *paths)
 
 static int answer_one(struct reads *r, struct actor *a, cJSON *list)
 {
-	CLEANUP(buf_release) struct buf paths = BUF(READS_BYTES_MAX);
+	CLEANUP(buf_release)
+	struct buf paths = BUF(READS_PER_PROCESS_BYTES_MAX);
 	cJSON *object;
 	int err = copy_paths(r, a, &paths);
 

@@ -8,7 +8,8 @@
 static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
 		   struct journal_event *e)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	static const struct fuse_ctx nobody = { 0 };
+	const struct fuse_ctx *ctx = req ? fuse_req_ctx(req) : &nobody;
 	struct actor *actor = actors_get(fs->actors, ctx->pid);
 	struct actor *author = actor;
 	uint64_t n;
@@ -39,7 +40,9 @@ static struct journal_event event_of(struct fs *fs, const struct record *what,
 		.path = path,
 		.path2 = what->path2,
 		.detail = what->detail,
-		.ino = i ? i->key.ino : 0,
+		.ino = what->ino ? what->ino
+		       : i	 ? i->key.ino
+				 : 0,
 		.off = what->off,
 		.len = what->len,
 		.res = what->res,
@@ -79,6 +82,17 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 	if (gone && !e.detail)
 		e.detail = "deleted";
 	append(fs, req, h, &e);
+}
+
+void record_close(struct fs *fs, fuse_req_t req, const struct handle *h)
+{
+	struct record what = { .op = JOURNAL_CLOSE, .off = -1, .len = -1 };
+
+	if (!h->writable)
+		return;
+	if (atomic_load(&h->wrote))
+		what.detail = "wrote";
+	record_inode(fs, req, h->inode, h, &what);
 }
 
 void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,

@@ -13,8 +13,9 @@ struct record {
 	enum journal_op op;
 	const char *path2; /* relative to the root, or a symlink's target */
 	const char *detail;
-	int64_t off; /* -1: none */
-	int64_t len; /* -1: none */
+	uint64_t ino; /* 0: that of the file at the path */
+	int64_t off;  /* -1: none */
+	int64_t len;  /* -1: none */
 	int64_t res;
 };
 
@@ -26,6 +27,9 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 		 const char *name, const struct inode *i,
 		 const struct record *what);
+
+/* A handle that could write is released; without a request, at the end. */
+void record_close(struct fs *fs, fuse_req_t req, const struct handle *h);
 
 /*
  * A path as the journal tells it, for path2: of a file (one that has none is

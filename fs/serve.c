@@ -294,9 +294,10 @@ static void close_all(struct server *s)
 	hang_up(s);
 	wire_server_free(s->wire);
 	watch_free(fs->watch);
-	bell_free(fs->bell);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
+	handles_end(fs);
+	bell_free(fs->bell);
 	journal_close(fs->journal);
 	reads_free(fs->reads);
 	actors_free(fs->actors);
@@ -309,6 +310,8 @@ int fs_serve(const struct fs_config *config)
 	struct server s = { .config = *config, .fs.proc_fd = -1 };
 	int r;
 
+	(void)pthread_mutex_init(&s.fs.handles_lock, NULL);
+	LIST_INIT(&s.fs.handles);
 	raise_descriptor_limit();
 	s.fs.root = cred_init();
 	r = open_parts(&s);

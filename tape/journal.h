@@ -30,7 +30,7 @@ enum journal_op {
 	JOURNAL_MMAP,	  /* write-back of a shared mapping */
 	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC */
 	JOURNAL_CREATE,
-	JOURNAL_TMPFILE, /* O_TMPFILE: path is the directory */
+	JOURNAL_TMPFILE, /* O_TMPFILE: path is the directory, ino the file's */
 	JOURNAL_MKNOD,
 	JOURNAL_MKDIR,
 	JOURNAL_SYMLINK, /* path2 = target text */

@@ -123,8 +123,8 @@ def a_mountpoint_elsewhere_is_private_too():
 
 def the_command_is_who_it_was():
     with home() as h:
-        r = private(h, "sh", "-c", "id -u; id -g; grep CapEff /proc/self/status;"
-                    "echo x > '%s/a'" % h.repo)
+        r = private(h, "sh", "-c", "id -u; id -g; echo x > '%s/a'; "
+                    "grep CapEff /proc/self/status" % h.repo)
         uid, gid, caps = r.stdout.split("\n")[:3]
         assert (uid, gid) == (str(UID), str(UID)), r
         if AS_USER:

@@ -241,7 +241,7 @@ def a_user_namespace_needs_only_the_device():
         r = in_namespace(home, "test $(id -u) = 0; \"$0\" mount \"$1\"; "
                          "echo x > \"$1/a\"; cat \"$1/a\"; mkdir \"$1/d\"; "
                          "mv \"$1/a\" \"$1/d/b\"; chmod 600 \"$1/d/b\"; "
-                         "grep -c \"$1 .* fuse.statetape\" /proc/self/mountinfo; "
+                         "grep -c \"$1 .*fuse.statetape\" /proc/self/mounts; "
                          "\"$0\" umount \"$1\"", repo)
         assert r.returncode == 0, r
         lines = r.stdout.split("\n")

@@ -1,7 +1,8 @@
 /*
  * What one line in the journal costs: nanoseconds per journal_append() beside
  * nanoseconds per write(2) of the same bytes to the end of a file, both in the
- * directory given, in turns within the same run.
+ * directory given, in turns within the same run. Processor time stands beside
+ * the time on the wall, which on a busy machine says little.
  *
  *	bench-journal DIRECTORY [LINES [THREADS]]
  */
@@ -57,12 +58,36 @@ static const struct journal_event event = {
 	.author = &compiler,
 };
 
-static double now_ns(void)
+/* Two clocks, or the time between two readings of them. */
+struct span {
+	double wall_ns;
+	double cpu_ns;
+};
+
+static double ns_of(clockid_t clock)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)clock_gettime(clock, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static struct span span_begin(void)
+{
+	return (struct span){
+		.wall_ns = ns_of(CLOCK_MONOTONIC),
+		.cpu_ns = ns_of(CLOCK_PROCESS_CPUTIME_ID),
+	};
+}
+
+static struct span span_per_line(struct span begin, long lines)
+{
+	struct span now = span_begin();
+
+	return (struct span){
+		.wall_ns = (now.wall_ns - begin.wall_ns) / (double)lines,
+		.cpu_ns = (now.cpu_ns - begin.cpu_ns) / (double)lines,
+	};
 }
 
 struct work {
@@ -80,12 +105,12 @@ static void *append_lines(void *arg)
 	return NULL;
 }
 
-/* Nanoseconds per line with `threads` of them at once. */
-static double time_journal(struct journal *j, long lines, int threads)
+/* Per line, with `threads` of them at once. */
+static struct span time_journal(struct journal *j, long lines, int threads)
 {
 	struct work w = { .journal = j, .lines = lines / threads };
 	pthread_t ids[THREADS_MAX];
-	double begin = now_ns();
+	struct span begin = span_begin();
 	int i;
 
 	for (i = 0; i < threads; i++)
@@ -93,20 +118,20 @@ static double time_journal(struct journal *j, long lines, int threads)
 			abort();
 	for (i = 0; i < threads; i++)
 		(void)pthread_join(ids[i], NULL);
-	return (now_ns() - begin) / (double)(w.lines * threads);
+	return span_per_line(begin, w.lines * threads);
 }
 
-static double time_write(int dir_fd, long lines)
+static struct span time_write(int dir_fd, long lines)
 {
 	CLEANUP(close_p) int fd = -1;
 	static struct journal_draft d;
 	struct journal_stamp stamp = { .n = 1000000, .author = 2 };
+	struct span begin;
 	const char *line;
-	double begin;
 	size_t len;
 	long i;
 
-	stamp.mono_ns = (uint64_t)now_ns();
+	stamp.mono_ns = (uint64_t)ns_of(CLOCK_MONOTONIC);
 	stamp.wall_ns = (uint64_t)time(NULL) * 1000000000;
 	journal_draft_event(&d, &event);
 	line = journal_draft_finish(&d, &stamp, &len);
@@ -114,11 +139,16 @@ static double time_write(int dir_fd, long lines)
 		    0600);
 	if (fd < 0)
 		abort();
-	begin = now_ns();
+	begin = span_begin();
 	for (i = 0; i < lines; i++)
 		if (write(fd, line, len) != (ssize_t)len)
 			abort();
-	return (now_ns() - begin) / (double)lines;
+	return span_per_line(begin, lines);
+}
+
+static void print_span(const char *what, struct span s)
+{
+	(void)printf("%s %5.0f ns (cpu %4.0f)   ", what, s.wall_ns, s.cpu_ns);
 }
 
 static int bench(int dir_fd, long lines, int threads)
@@ -133,14 +163,14 @@ static int bench(int dir_fd, long lines, int threads)
 		return 1;
 	}
 	(void)time_journal(j, lines, 1);
-	for (i = 0; i < ROUNDS; i++)
-		(void)printf("append %4.0f ns   append x%d %4.0f ns   "
-			     "write(2) %4.0f ns\n",
-			     time_journal(j, lines, 1), threads,
-			     time_journal(j, lines, threads),
-			     time_write(dir_fd, lines));
+	for (i = 0; i < ROUNDS; i++) {
+		print_span("append", time_journal(j, lines, 1));
+		print_span("threads", time_journal(j, lines, threads));
+		print_span("write(2)", time_write(dir_fd, lines));
+		(void)printf("\n");
+	}
 	journal_stat(j, &stats);
-	(void)printf("head %lu, lost %lu, segments %lu\n",
+	(void)printf("%d threads; head %lu, lost %lu, segments %lu\n", threads,
 		     (unsigned long)stats.head, (unsigned long)stats.lost,
 		     (unsigned long)stats.segments);
 	journal_close(j);

@@ -120,10 +120,9 @@ void twin_same_at(struct twin *t, const char *path)
 	struct stat st[SIDES];
 	struct pair p;
 
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(
-		fstatat(t->zone->top[s], path, &st[s], AT_SYMLINK_NOFOLLOW));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fstatat(t->zone->top[s], path, &st[s],
+					   AT_SYMLINK_NOFOLLOW));
 	if (twin_agree(t, &p))
 		twin_same_stat(t, st);
 }
@@ -182,16 +181,13 @@ static int open_zone(struct zone *z, const struct plan *plan, const char *name)
 	char path[PATH_MAX];
 
 	(void)snprintf(z->name, sizeof(z->name), "%s", name);
-	for
-		EACH_SIDE(s)
-		{
-			(void)snprintf(path, sizeof(path), "%s/%s",
-				       plan->root[s], name);
-			z->top[s] =
-				open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (z->top[s] < 0)
-				return -errno;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", plan->root[s],
+			       name);
+		z->top[s] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (z->top[s] < 0)
+			return -errno;
+	}
 	return 0;
 }
 
@@ -210,17 +206,13 @@ static int prepare(struct twin *t, const struct plan *plan)
 	char name[16], path[PATH_MAX];
 	int r;
 
-	for
-		EACH_SIDE(s)
-		{
-			t->root[s] = plan->root[s];
-			(void)snprintf(path, sizeof(path), "%s/crowd",
-				       plan->root[s]);
-			t->crowd[s] =
-				open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (t->crowd[s] < 0)
-				return -errno;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		t->root[s] = plan->root[s];
+		(void)snprintf(path, sizeof(path), "%s/crowd", plan->root[s]);
+		t->crowd[s] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (t->crowd[s] < 0)
+			return -errno;
+	}
 	for (int z = 0; z < ZONES; z++) {
 		(void)snprintf(name, sizeof(name), z ? "shared%d" : "own%d",
 			       z ? z : t->number);
@@ -243,19 +235,16 @@ static int prepare(struct twin *t, const struct plan *plan)
 /* O_TMPFILE is asked for only where both sides have it. */
 static bool have_tmpfile(const struct twin *t)
 {
-	for
-		EACH_SIDE(s)
-		{
-			int fd = openat(t->crowd[s], ".",
-					O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	for (int s = 0; s < SIDES; s++) {
+		int fd = openat(t->crowd[s], ".",
+				O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-			if (fd < 0)
-				return false;
-			if (s == MOUNT && t->log)
-				(void)fprintf(t->log,
-					      "tmpfile\t0\t-1\t-1\tcrowd\t\n");
-			(void)close(fd);
-		}
+		if (fd < 0)
+			return false;
+		if (s == MOUNT && t->log)
+			(void)fprintf(t->log, "tmpfile\t0\t-1\t-1\tcrowd\t\n");
+		(void)close(fd);
+	}
 	return true;
 }
 
@@ -337,16 +326,13 @@ static int make_zone(const struct plan *plan, const char *name, uid_t uid)
 {
 	char path[PATH_MAX];
 
-	for
-		EACH_SIDE(s)
-		{
-			(void)snprintf(path, sizeof(path), "%s/%s",
-				       plan->root[s], name);
-			if (mkdir(path, 0777) < 0 ||
-			    (geteuid() == 0 &&
-			     chown(path, uid, (gid_t)uid) < 0))
-				return -errno;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", plan->root[s],
+			       name);
+		if (mkdir(path, 0777) < 0 ||
+		    (geteuid() == 0 && chown(path, uid, (gid_t)uid) < 0))
+			return -errno;
+	}
 	return 0;
 }
 
@@ -462,15 +448,13 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind != SIDES)
 		return 2;
-	for
-		EACH_SIDE(s)
-		{
-			plan.root[s] = realpath(argv[optind + s], NULL);
-			if (!plan.root[s]) {
-				perror(argv[optind + s]);
-				return 2;
-			}
+	for (int s = 0; s < SIDES; s++) {
+		plan.root[s] = realpath(argv[optind + s], NULL);
+		if (!plan.root[s]) {
+			perror(argv[optind + s]);
+			return 2;
 		}
+	}
 	plan.stop = mmap(NULL, sizeof(*plan.stop), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (plan.stop == MAP_FAILED)

@@ -24,8 +24,6 @@
 
 enum side { PLAIN, MOUNT, SIDES };
 
-#define EACH_SIDE(s) (int s = 0; (s) < SIDES; (s)++)
-
 #define ZONES	   5 /* one's own and the shared ones */
 #define SLOTS	   8 /* pairs of files a process keeps open */
 #define STORY	   60

@@ -21,23 +21,20 @@ int twin_crowd_make(const char *const root[SIDES])
 	static const char *const files[] = { "crowd/slots", "crowd/log" };
 	char path[PATH_MAX];
 
-	for
-		EACH_SIDE(s)
-		{
-			(void)snprintf(path, sizeof(path), "%s/crowd", root[s]);
-			if (mkdir(path, 0777) < 0)
-				return -errno;
-			for (int i = 0; i < 2; i++) {
-				(void)snprintf(path, sizeof(path), "%s/%s",
-					       root[s], files[i]);
-				if (mknod(path, S_IFREG | 0666, 0) < 0)
-					return -errno;
-			}
-			(void)snprintf(path, sizeof(path), "%s/crowd/names",
-				       root[s]);
-			if (mkdir(path, 0777) < 0)
+	for (int s = 0; s < SIDES; s++) {
+		(void)snprintf(path, sizeof(path), "%s/crowd", root[s]);
+		if (mkdir(path, 0777) < 0)
+			return -errno;
+		for (int i = 0; i < 2; i++) {
+			(void)snprintf(path, sizeof(path), "%s/%s", root[s],
+				       files[i]);
+			if (mknod(path, S_IFREG | 0666, 0) < 0)
 				return -errno;
 		}
+		(void)snprintf(path, sizeof(path), "%s/crowd/names", root[s]);
+		if (mkdir(path, 0777) < 0)
+			return -errno;
+	}
 	return 0;
 }
 
@@ -65,19 +62,16 @@ static void do_append(struct twin *t)
 	twin_say(t, "append");
 	(void)snprintf(record, sizeof(record), "%10d %19llu\n", t->number,
 		       (unsigned long long)t->op);
-	for
-		EACH_SIDE(s)
-		{
-			int fd = open_crowd(t, s, "log", O_WRONLY | O_APPEND);
-			off_t end;
+	for (int s = 0; s < SIDES; s++) {
+		int fd = open_crowd(t, s, "log", O_WRONLY | O_APPEND);
+		off_t end;
 
-			p.got[s] = outcome(write(fd, record, RECORD));
-			end = lseek(fd, 0, SEEK_CUR);
-			if (s == MOUNT)
-				twin_log(t, "write", ino_of(fd), end - RECORD,
-					 RECORD);
-			(void)close(fd);
-		}
+		p.got[s] = outcome(write(fd, record, RECORD));
+		end = lseek(fd, 0, SEEK_CUR);
+		if (s == MOUNT)
+			twin_log(t, "write", ino_of(fd), end - RECORD, RECORD);
+		(void)close(fd);
+	}
 	if (!twin_agree(t, &p) || p.got[MOUNT] != RECORD)
 		twin_fail(t, "appended %lld", p.got[MOUNT]);
 }
@@ -91,31 +85,53 @@ static void do_write(struct twin *t)
 
 	twin_say(t, "write crowd %lld %zu", (long long)off, len);
 	dice_fill(&t->dice, t->data[0], len);
-	for
-		EACH_SIDE(s)
-		{
-			int fd = open_crowd(t, s, "slots", O_WRONLY);
+	for (int s = 0; s < SIDES; s++) {
+		int fd = open_crowd(t, s, "slots", O_WRONLY);
 
-			p.got[s] = outcome(pwrite(fd, t->data[0], len, off));
-			if (s == MOUNT)
-				twin_log(t, "write", ino_of(fd), off,
-					 (long long)len);
-			(void)close(fd);
-		}
+		p.got[s] = outcome(pwrite(fd, t->data[0], len, off));
+		if (s == MOUNT)
+			twin_log(t, "write", ino_of(fd), off, (long long)len);
+		(void)close(fd);
+	}
 	(void)twin_agree(t, &p);
 }
 
-/* How much of one's share is there: the others write beyond it at any time. */
+/* Where my bytes on the mount stop and start being those of the plain side. */
+static void fail_share(struct twin *t, size_t len)
+{
+	size_t first = 0, last = len - 1;
+
+	while (t->data[PLAIN][first] == t->data[MOUNT][first])
+		first++;
+	while (t->data[PLAIN][last] == t->data[MOUNT][last])
+		last--;
+	twin_fail(t,
+		  "my share %#llx .. %#llx differs in %#llx .. %#llx: "
+		  "%02x %02x .. and %02x %02x ..",
+		  (long long)t->number * SHARE,
+		  (long long)t->number * SHARE + (long long)len,
+		  (long long)t->number * SHARE + (long long)first,
+		  (long long)t->number * SHARE + (long long)last + 1,
+		  t->data[PLAIN][first], t->data[PLAIN][first + 1],
+		  t->data[MOUNT][first], t->data[MOUNT][first + 1]);
+}
+
+/*
+ * How much of one's share is there on both sides: others make the file longer
+ * at any time, on one side first.
+ */
 static size_t share_there(struct twin *t)
 {
+	off_t first = (off_t)t->number * SHARE, there = SHARE;
 	struct stat st;
-	off_t first = (off_t)t->number * SHARE;
 
-	if (fstatat(t->crowd[PLAIN], "slots", &st, 0) < 0 ||
-	    st.st_size <= first)
-		return 0;
-	return st.st_size - first > SHARE ? SHARE
-					  : (size_t)(st.st_size - first);
+	for (int s = 0; s < SIDES; s++) {
+		if (fstatat(t->crowd[s], "slots", &st, 0) < 0)
+			return 0;
+		if (st.st_size - first < there)
+			there = st.st_size - first;
+	}
+	return there > 0 ? (size_t)there : 0;
 }
 
 static void do_read(struct twin *t)
@@ -125,22 +141,22 @@ static void do_read(struct twin *t)
 
 	twin_say(t, "read crowd");
 	memset(t->data, 0, sizeof(t->data));
-	for
-		EACH_SIDE(s)
-		{
-			int fd = open_crowd(t, s, "slots", O_RDONLY);
+	for (int s = 0; s < SIDES; s++) {
+		int fd = open_crowd(t, s, "slots", O_RDONLY);
+		ssize_t got =
+			pread(fd, t->data[s], len, (off_t)t->number * SHARE);
 
-			p.got[s] = outcome(pread(fd, t->data[s], len,
-						 (off_t)t->number * SHARE));
-			/* Zeros nobody wrote may not be there on both sides
-			 * yet. */
-			if (p.got[s] >= 0)
-				p.got[s] = 0;
-			(void)close(fd);
-		}
+		/*
+		 * How far one can read depends on others, who are making the
+		 * file longer; what was not written reads as zeros or not
+		 * at all.
+		 */
+		p.got[s] = got < 0 ? -errno : 0;
+		(void)close(fd);
+	}
 	if (twin_agree(t, &p) &&
 	    memcmp(t->data[PLAIN], t->data[MOUNT], len) != 0)
-		twin_fail(t, "other bytes in my share");
+		fail_share(t, len);
 }
 
 /* A page's worth of mapping, and stores to my own bytes in it. */
@@ -155,26 +171,24 @@ static void do_map(struct twin *t)
 		return;
 	twin_say(t, "store crowd %lld", (long long)page);
 	dice_fill(&t->dice, t->data[0], 64);
-	for
-		EACH_SIDE(s)
-		{
-			int fd = open_crowd(t, s, "slots", O_RDWR);
-			struct stat st;
-			unsigned char *map = MAP_FAILED;
+	for (int s = 0; s < SIDES; s++) {
+		int fd = open_crowd(t, s, "slots", O_RDWR);
+		struct stat st;
+		unsigned char *map = MAP_FAILED;
 
-			/* The mount's file must be as long, or the store is
-			 * fatal. */
-			if (fstat(fd, &st) == 0 && st.st_size >= page + 64)
-				map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					   MAP_SHARED, fd, page);
-			if (map == MAP_FAILED)
-				twin_fail(t, "my share is not there");
-			memcpy(map, t->data[0], 64);
-			p.got[s] = outcome(munmap(map, 4096));
-			if (s == MOUNT)
-				twin_log(t, "mmap", ino_of(fd), -1, -1);
-			(void)close(fd);
-		}
+		/* The mount's file must be as long, or the store is
+		 * fatal. */
+		if (fstat(fd, &st) == 0 && st.st_size >= page + 64)
+			map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				   MAP_SHARED, fd, page);
+		if (map == MAP_FAILED)
+			twin_fail(t, "my share is not there");
+		memcpy(map, t->data[0], 64);
+		p.got[s] = outcome(munmap(map, 4096));
+		if (s == MOUNT)
+			twin_log(t, "mmap", ino_of(fd), -1, -1);
+		(void)close(fd);
+	}
 	(void)twin_agree(t, &p);
 }
 
@@ -194,18 +208,16 @@ static void do_name(struct twin *t)
 	(void)snprintf(full, sizeof(full), "crowd/%s", a);
 	(void)snprintf(full2, sizeof(full2), "crowd/%s", b);
 	twin_say(t, "crowd %s %s %s", ops[deed], a, b);
-	for
-		EACH_SIDE(s)
-		{
-			int top = t->crowd[s];
-			int r = deed == 0   ? mkdirat(top, a, 0755)
-				: deed == 1 ? symlinkat(full2, top, a)
-				: deed == 2 ? renameat(top, a, top, b)
-				: deed == 3 ? unlinkat(top, a, 0)
-					    : unlinkat(top, a, AT_REMOVEDIR);
+	for (int s = 0; s < SIDES; s++) {
+		int top = t->crowd[s];
+		int r = deed == 0   ? mkdirat(top, a, 0755)
+			: deed == 1 ? symlinkat(full2, top, a)
+			: deed == 2 ? renameat(top, a, top, b)
+			: deed == 3 ? unlinkat(top, a, 0)
+				    : unlinkat(top, a, AT_REMOVEDIR);
 
-			p.got[s] = outcome(r);
-		}
+		p.got[s] = outcome(r);
+	}
 	/* A name moved to itself is no change and in no journal. */
 	if (twin_agree(t, &p) && !(deed == 2 && strcmp(a, b) == 0))
 		twin_log_paths(t, ops[deed], full,

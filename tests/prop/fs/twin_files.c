@@ -32,12 +32,10 @@ static void close_slot(struct twin *t, struct slot *slot)
 
 	if (slot->fd[PLAIN] < 0)
 		return;
-	for
-		EACH_SIDE(s)
-		{
-			p.got[s] = outcome(close(slot->fd[s]));
-			slot->fd[s] = -1;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		p.got[s] = outcome(close(slot->fd[s]));
+		slot->fd[s] = -1;
+	}
 	(void)twin_agree(t, &p);
 }
 
@@ -52,9 +50,8 @@ static void check_slot(struct twin *t, const struct slot *slot)
 	struct stat st[SIDES];
 	struct pair p;
 
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fstat(slot->fd[s], &st[s]));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fstat(slot->fd[s], &st[s]));
 	if (twin_agree(t, &p))
 		twin_same_stat(t, st);
 }
@@ -128,13 +125,10 @@ static void do_open(struct twin *t)
 	twin_path(t, path);
 	twin_say(t, "open %s flags %#o", path, flags);
 	existed = fstatat(t->zone->top[PLAIN], path, &st, 0) == 0;
-	for
-		EACH_SIDE(s)
-		{
-			slot->fd[s] =
-				openat(t->zone->top[s], path, flags, mode);
-			p.got[s] = slot->fd[s] < 0 ? -errno : 0;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		slot->fd[s] = openat(t->zone->top[s], path, flags, mode);
+		p.got[s] = slot->fd[s] < 0 ? -errno : 0;
+	}
 	slot->zone = t->zone;
 	slot->flags = flags;
 	if (twin_agree(t, &p)) {
@@ -155,14 +149,11 @@ static void do_tmpfile(struct twin *t)
 		return;
 	close_slot(t, slot);
 	twin_say(t, "tmpfile");
-	for
-		EACH_SIDE(s)
-		{
-			slot->fd[s] =
-				openat(t->zone->top[s], ".",
-				       O_TMPFILE | O_RDWR | O_CLOEXEC, 0640);
-			p.got[s] = slot->fd[s] < 0 ? -errno : 0;
-		}
+	for (int s = 0; s < SIDES; s++) {
+		slot->fd[s] = openat(t->zone->top[s], ".",
+				     O_TMPFILE | O_RDWR | O_CLOEXEC, 0640);
+		p.got[s] = slot->fd[s] < 0 ? -errno : 0;
+	}
 	slot->zone = t->zone;
 	slot->flags = O_RDWR;
 	if (!twin_agree(t, &p))
@@ -173,15 +164,12 @@ static void do_tmpfile(struct twin *t)
 		return;
 	twin_path(t, path);
 	twin_say(t, "link the nameless as %s", path);
-	for
-		EACH_SIDE(s)
-		{
-			(void)snprintf(link, sizeof(link), "/proc/self/fd/%d",
-				       slot->fd[s]);
-			p.got[s] =
-				outcome(linkat(AT_FDCWD, link, t->zone->top[s],
-					       path, AT_SYMLINK_FOLLOW));
-		}
+	for (int s = 0; s < SIDES; s++) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d",
+			       slot->fd[s]);
+		p.got[s] = outcome(linkat(AT_FDCWD, link, t->zone->top[s], path,
+					  AT_SYMLINK_FOLLOW));
+	}
 	if (twin_agree(t, &p) && twin_resolve(t, path, full))
 		twin_log_paths(t, "link", "", full);
 	twin_same_at(t, path);
@@ -205,9 +193,8 @@ static void do_write(struct twin *t, struct slot *slot)
 	twin_say(t, "write fd %d %lld %zu", slot->fd[PLAIN], (long long)off,
 		 len);
 	dice_fill(&t->dice, t->data[0], len);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(pwrite(slot->fd[s], t->data[0], len, off));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(pwrite(slot->fd[s], t->data[0], len, off));
 	if (twin_agree(t, &p) && p.got[MOUNT] > 0 &&
 	    fstat(slot->fd[MOUNT], &st) == 0) {
 		if (slot->flags & O_APPEND)
@@ -225,9 +212,8 @@ static void do_read(struct twin *t, struct slot *slot)
 
 	twin_say(t, "read fd %d %lld %zu", slot->fd[PLAIN], (long long)off,
 		 len);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(pread(slot->fd[s], t->data[s], len, off));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(pread(slot->fd[s], t->data[s], len, off));
 	if (twin_agree(t, &p) &&
 	    memcmp(t->data[PLAIN], t->data[MOUNT], (size_t)p.got[0]) != 0)
 		twin_fail(t, "other bytes");
@@ -239,9 +225,8 @@ static void do_ftruncate(struct twin *t, struct slot *slot)
 	struct pair p;
 
 	twin_say(t, "ftruncate fd %d %lld", slot->fd[PLAIN], (long long)size);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(ftruncate(slot->fd[s], size));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(ftruncate(slot->fd[s], size));
 	if (twin_agree(t, &p))
 		twin_log(t, "truncate", ino_of(slot), -1, size);
 	check_slot(t, slot);
@@ -263,9 +248,8 @@ static void do_fallocate(struct twin *t, struct slot *slot)
 
 	twin_say(t, "fallocate fd %d mode %d %lld %lld", slot->fd[PLAIN], mode,
 		 (long long)off, (long long)len);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fallocate(slot->fd[s], mode, off, len));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fallocate(slot->fd[s], mode, off, len));
 	if (twin_agree(t, &p))
 		twin_log(t, "fallocate", ino_of(slot), off, len);
 	check_slot(t, slot);
@@ -283,14 +267,12 @@ static void do_copy(struct twin *t, struct slot *slot)
 		return;
 	twin_say(t, "copy fd %d %lld -> fd %d %lld %zu", from->fd[PLAIN],
 		 (long long)off_in, slot->fd[PLAIN], (long long)off_out, len);
-	for
-		EACH_SIDE(s)
-		{
-			off_t in = off_in, out = off_out;
+	for (int s = 0; s < SIDES; s++) {
+		off_t in = off_in, out = off_out;
 
-			p.got[s] = outcome(copy_file_range(
-				from->fd[s], &in, slot->fd[s], &out, len, 0));
-		}
+		p.got[s] = outcome(copy_file_range(from->fd[s], &in,
+						   slot->fd[s], &out, len, 0));
+	}
 	if (twin_agree(t, &p) && p.got[MOUNT] > 0)
 		twin_log(t, "copy", ino_of(slot), off_out, p.got[MOUNT]);
 	check_slot(t, slot);
@@ -312,21 +294,18 @@ static void do_map(struct twin *t, struct slot *slot)
 	twin_say(t, "store fd %d %lld %zu sync %d", slot->fd[PLAIN],
 		 (long long)page + (long long)at, len, sync);
 	dice_fill(&t->dice, t->data[0], len);
-	for
-		EACH_SIDE(s)
-		{
-			unsigned char *map =
-				mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				     MAP_SHARED, slot->fd[s], page);
+	for (int s = 0; s < SIDES; s++) {
+		unsigned char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					  MAP_SHARED, slot->fd[s], page);
 
-			p.got[s] = map == MAP_FAILED ? -errno : 0;
-			if (map == MAP_FAILED)
-				continue;
-			memcpy(map + at, t->data[0], len);
-			if (sync)
-				p.got[s] = outcome(msync(map, 4096, MS_SYNC));
-			(void)munmap(map, 4096);
-		}
+		p.got[s] = map == MAP_FAILED ? -errno : 0;
+		if (map == MAP_FAILED)
+			continue;
+		memcpy(map + at, t->data[0], len);
+		if (sync)
+			p.got[s] = outcome(msync(map, 4096, MS_SYNC));
+		(void)munmap(map, 4096);
+	}
 	if (twin_agree(t, &p))
 		twin_log(t, "mmap", ino_of(slot), -1, -1);
 	check_slot(t, slot);
@@ -364,9 +343,8 @@ static void do_fchmod(struct twin *t, struct slot *slot)
 	struct pair p;
 
 	twin_say(t, "fchmod fd %d %o", slot->fd[PLAIN], mode);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fchmod(slot->fd[s], mode));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fchmod(slot->fd[s], mode));
 	if (twin_agree(t, &p))
 		twin_log(t, "chmod", ino_of(slot), -1, -1);
 	check_slot(t, slot);
@@ -380,9 +358,8 @@ static void do_sync(struct twin *t, struct slot *slot)
 	if (!dice_one_in(&t->dice, 8))
 		return;
 	twin_say(t, "fdatasync fd %d", slot->fd[PLAIN]);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fdatasync(slot->fd[s]));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fdatasync(slot->fd[s]));
 	(void)twin_agree(t, &p);
 }
 

@@ -65,9 +65,8 @@ static void do_mkdir(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "mkdir %s %o", path, mode);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(mkdirat(t->zone->top[s], path, mode));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(mkdirat(t->zone->top[s], path, mode));
 	if (twin_agree(t, &p) && twin_resolve(t, path, full))
 		twin_log_paths(t, "mkdir", full, "");
 	twin_same_at(t, path);
@@ -82,9 +81,8 @@ static void do_mknod(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "mknod %s %o", path, mode);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(mknodat(t->zone->top[s], path, mode, 0));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(mknodat(t->zone->top[s], path, mode, 0));
 	if (twin_agree(t, &p) && twin_resolve(t, path, full))
 		twin_log_paths(t, "mknod", full, "");
 	twin_same_at(t, path);
@@ -98,9 +96,8 @@ static void do_symlink(struct twin *t)
 	twin_path(t, target);
 	twin_path(t, path);
 	twin_say(t, "symlink %s -> %s", path, target);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(symlinkat(target, t->zone->top[s], path));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(symlinkat(target, t->zone->top[s], path));
 	if (twin_agree(t, &p) && twin_resolve(t, path, full))
 		twin_log_paths(t, "symlink", full, target);
 	twin_same_at(t, path);
@@ -113,10 +110,9 @@ static void do_readlink(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "readlink %s", path);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(
-		readlinkat(t->zone->top[s], path, (char *)t->data[s], LEN_MAX));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(readlinkat(t->zone->top[s], path,
+					      (char *)t->data[s], LEN_MAX));
 	if (twin_agree(t, &p) &&
 	    memcmp(t->data[PLAIN], t->data[MOUNT], (size_t)p.got[0]) != 0)
 		twin_fail(t, "the link leads elsewhere");
@@ -133,9 +129,8 @@ static void do_remove(struct twin *t)
 	twin_path(t, path);
 	twin_say(t, "%s %s", flags ? "rmdir" : "unlink", path);
 	known = twin_resolve(t, path, full);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(unlinkat(t->zone->top[s], path, flags));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(unlinkat(t->zone->top[s], path, flags));
 	if (twin_agree(t, &p) && known)
 		twin_log_paths(t, flags ? "rmdir" : "unlink", full, "");
 	twin_same_at(t, path);
@@ -165,10 +160,9 @@ static void do_rename(struct twin *t)
 	twin_say(t, "rename %s -> %s flags %u", from, to, way);
 	logged = !same_file(t, from, to) && twin_resolve(t, from, full) &&
 		 twin_resolve(t, to, full2);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(
-		renameat2(t->zone->top[s], from, t->zone->top[s], to, way));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(renameat2(t->zone->top[s], from,
+					     t->zone->top[s], to, way));
 	if (twin_agree(t, &p) && logged)
 		twin_log_paths(t,
 			       way == RENAME_EXCHANGE ? "exchange" : "rename",
@@ -186,10 +180,9 @@ static void do_link(struct twin *t)
 	twin_path(t, from);
 	twin_path(t, to);
 	twin_say(t, "link %s -> %s flags %d", from, to, flags);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(
-		linkat(t->zone->top[s], from, t->zone->top[s], to, flags));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(linkat(t->zone->top[s], from,
+					  t->zone->top[s], to, flags));
 	if (twin_agree(t, &p) && twin_resolve(t, to, full))
 		twin_log_paths(t, "link", "", full);
 	twin_same_at(t, from);
@@ -204,9 +197,8 @@ static void do_chmod(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "chmod %s %o", path, mode);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fchmodat(t->zone->top[s], path, mode, 0));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fchmodat(t->zone->top[s], path, mode, 0));
 	if (twin_agree(t, &p))
 		twin_log(t, "chmod", ino_at(t, path, 0), -1, -1);
 	twin_same_at(t, path);
@@ -224,9 +216,9 @@ static void do_chown(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "chown %s %d:%d flags %d", path, (int)uid, (int)gid, flags);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fchownat(t->zone->top[s], path, uid, gid, flags));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(
+			fchownat(t->zone->top[s], path, uid, gid, flags));
 	if (twin_agree(t, &p))
 		twin_log(t, "chown", ino_at(t, path, flags), -1, -1);
 	twin_same_at(t, path);
@@ -248,9 +240,9 @@ static void do_utimens(struct twin *t)
 	twin_path(t, path);
 	twin_say(t, "utimens %s %lld.%09ld flags %d", path,
 		 (long long)times[1].tv_sec, times[1].tv_nsec, flags);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(utimensat(t->zone->top[s], path, times, flags));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] =
+			outcome(utimensat(t->zone->top[s], path, times, flags));
 	if (twin_agree(t, &p))
 		twin_log(t, "utimens", ino_at(t, path, flags), -1, -1);
 	twin_same_at(t, path);
@@ -264,13 +256,11 @@ static void do_truncate(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "truncate %s %lld", path, (long long)size);
-	for
-		EACH_SIDE(s)
-		{
-			(void)snprintf(full[s], sizeof(full[s]), "%s/%s/%s",
-				       t->root[s], t->zone->name, path);
-			p.got[s] = outcome(truncate(full[s], size));
-		}
+	for (int s = 0; s < SIDES; s++) {
+		(void)snprintf(full[s], sizeof(full[s]), "%s/%s/%s", t->root[s],
+			       t->zone->name, path);
+		p.got[s] = outcome(truncate(full[s], size));
+	}
 	if (twin_agree(t, &p))
 		twin_log(t, "truncate", ino_at(t, path, 0), -1, size);
 	twin_same_at(t, path);
@@ -284,9 +274,8 @@ static void do_access(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "access %s %d", path, mode);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(faccessat(t->zone->top[s], path, mode, 0));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(faccessat(t->zone->top[s], path, mode, 0));
 	(void)twin_agree(t, &p);
 	twin_same_at(t, path);
 }
@@ -313,15 +302,12 @@ static void do_setxattr(struct twin *t)
 	twin_say(t, "%s %s %s %zu flags %d",
 		 removes ? "removexattr" : "setxattr", path, name, len, flags);
 	dice_fill(&t->dice, t->data[0], len);
-	for
-		EACH_SIDE(s)
-		{
-			xattr_path(t, s, path, full);
-			p.got[s] = outcome(removes ? removexattr(full, name)
-						   : setxattr(full, name,
-							      t->data[0], len,
-							      flags));
-		}
+	for (int s = 0; s < SIDES; s++) {
+		xattr_path(t, s, path, full);
+		p.got[s] = outcome(
+			removes ? removexattr(full, name)
+				: setxattr(full, name, t->data[0], len, flags));
+	}
 	if (twin_agree(t, &p))
 		twin_log(t, removes ? "removexattr" : "setxattr",
 			 ino_at(t, path, 0), -1, -1);
@@ -336,16 +322,13 @@ static void do_listxattr(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "listxattr %s", path);
-	for
-		EACH_SIDE(s)
-		{
-			xattr_path(t, s, path, full);
-			p.got[s] = outcome(
-				listxattr(full, (char *)t->data[s], LEN_MAX));
-			for (long long i = 0; i < p.got[s]; i++)
-				sum[s] +=
-					(unsigned)t->data[s][i] * t->data[s][i];
-		}
+	for (int s = 0; s < SIDES; s++) {
+		xattr_path(t, s, path, full);
+		p.got[s] =
+			outcome(listxattr(full, (char *)t->data[s], LEN_MAX));
+		for (long long i = 0; i < p.got[s]; i++)
+			sum[s] += (unsigned)t->data[s][i] * t->data[s][i];
+	}
 	if (twin_agree(t, &p) && sum[PLAIN] != sum[MOUNT])
 		twin_fail(t, "other attributes");
 }
@@ -359,13 +342,10 @@ static void do_getxattr(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "getxattr %s size %zu", path, size);
-	for
-		EACH_SIDE(s)
-		{
-			xattr_path(t, s, path, full);
-			p.got[s] = outcome(
-				getxattr(full, "user.a", t->data[s], size));
-		}
+	for (int s = 0; s < SIDES; s++) {
+		xattr_path(t, s, path, full);
+		p.got[s] = outcome(getxattr(full, "user.a", t->data[s], size));
+	}
 	if (twin_agree(t, &p) && size &&
 	    memcmp(t->data[PLAIN], t->data[MOUNT], (size_t)p.got[0]) != 0)
 		twin_fail(t, "another value");
@@ -410,9 +390,9 @@ static void do_list(struct twin *t)
 	if (dice_one_in(&t->dice, 4))
 		(void)snprintf(path, sizeof(path), ".");
 	twin_say(t, "readdir %s", path);
-	for
-		EACH_SIDE(s)
-	p.got[s] = list(t->zone->top[s], path, (char *)t->data[s], LEN_MAX);
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = list(t->zone->top[s], path, (char *)t->data[s],
+				LEN_MAX);
 	if (twin_agree(t, &p) &&
 	    strcmp((char *)t->data[PLAIN], (char *)t->data[MOUNT]) != 0)
 		twin_fail(t, "listed\n%s, on the mount\n%s", t->data[PLAIN],
@@ -427,9 +407,8 @@ static void do_stat(struct twin *t)
 
 	twin_path(t, path);
 	twin_say(t, "stat %s", path);
-	for
-		EACH_SIDE(s)
-	p.got[s] = outcome(fstatat(t->zone->top[s], path, &st[s], 0));
+	for (int s = 0; s < SIDES; s++)
+		p.got[s] = outcome(fstatat(t->zone->top[s], path, &st[s], 0));
 	if (twin_agree(t, &p))
 		twin_same_stat(t, st);
 }
