@@ -122,7 +122,7 @@ def deeds_kept(m, pids):
         ino, off, length, res = map(int, fields[4:8])
         assert n == expected, "line %d follows line %d" % (n, expected - 1)
         expected += 1
-        if fields[14] == "owner=-1:-1":
+        if fields[14] == "set-id dropped":
             continue  # the kernel takes set-id bits away before a write
         if res >= 0 and (pid in pids or op == "mmap"):
             kept.add(pid, op, ino, off, length, *fields[12:14])
