@@ -10,13 +10,13 @@
  * than any exec: the quickest we could make, a vforked child becoming a static
  * program without libc, took 59 us here, and a check costs 0.25 us.
  */
-#define ACTOR_TRUST_NS 20000
+#define ACTOR_TRUST_NS 20000L
 
 /*
  * How long a thread is taken for its process's without asking. Shorter than
  * it takes to start as many threads as there are numbers for them.
  */
-#define ACTOR_MEMBER_NS 1000000
+#define ACTOR_MEMBER_NS 1000000L
 
 /* Longer command lines are cut. */
 #define ACTOR_CMDLINE_MAX 4096
@@ -26,7 +26,7 @@
 
 /*
  * Threads and processes remembered (actor.c: sets of a cache). One that is
- * forgotten is described anew, which costs some 30 us, when it comes again.
+ * forgotten is described anew, which costs some 40 us, when it comes again.
  */
 #define ACTOR_SETS 64
 #define ACTOR_WAYS 64

@@ -332,6 +332,7 @@ static pid_t other_thread(const struct proc *p, pid_t pid)
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
 		close_p(&fd);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone. */
 	while (dir && (d = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)strtol(d->d_name, NULL, 10);
 

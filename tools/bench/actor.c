@@ -17,7 +17,7 @@
 #include "fs/limits.h"
 #include "fs/reads.h"
 
-#define TRUSTED_ROUNDS	1000000
+#define TRUSTED_ROUNDS	1000000L
 #define VERIFIED_ROUNDS 20000
 #define PROCESSES	200
 #define PATHS		50000

@@ -224,14 +224,20 @@ static void step_deeper(struct driver *d)
 	}
 }
 
+static void step_vforked(struct driver *d)
+{
+	if (draw(d, 3) == 0)
+		do_end(d);
+	else
+		do_exec(d);
+}
+
 static void step(struct driver *d)
 {
 	uint64_t dice = draw(d, 10);
 
-	if (top(d)->vforked && dice < 7)
-		do_exec(d);
-	else if (top(d)->vforked)
-		do_end(d);
+	if (top(d)->vforked)
+		step_vforked(d);
 	else if (d->depth < STACK_MAX && dice < 4)
 		step_deeper(d);
 	else if (d->depth == 1 && dice < 6)

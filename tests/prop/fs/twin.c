@@ -440,6 +440,7 @@ int main(int argc, char **argv)
 			     .ops = UINT64_MAX,
 			     .seconds = 20,
 			     .procs = 16 };
+	char root[SIDES][PATH_MAX];
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -449,7 +450,7 @@ int main(int argc, char **argv)
 	if (argc - optind != SIDES)
 		return 2;
 	for (int s = 0; s < SIDES; s++) {
-		plan.root[s] = realpath(argv[optind + s], NULL);
+		plan.root[s] = realpath(argv[optind + s], root[s]);
 		if (!plan.root[s]) {
 			perror(argv[optind + s]);
 			return 2;

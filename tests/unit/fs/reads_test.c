@@ -431,7 +431,7 @@ static void those_heard_of_least_recently_are_forgotten_first(void **state)
 static void the_bound_holds_and_what_it_costs_is_counted(void **state)
 {
 	struct fixture *f = *state;
-	const uint64_t notes = 3 * (READS_BYTES_MAX / LONG_PATH);
+	const uint64_t notes = UINT64_C(3) * READS_BYTES_MAX / LONG_PATH;
 	struct reads_stats st;
 	cJSON *answer;
 
@@ -518,7 +518,7 @@ static void workers_do_not_lose_each_others_notes(void **state)
 		assert_int_equal(pthread_create(&t[i], NULL, work, &w[i]), 0);
 	for (int i = 0; i < WORKERS; i++)
 		assert_int_equal(pthread_join(t[i], NULL), 0);
-	for (uint64_t key = 0; key < 1000 * (WORKERS + 1); key++)
+	for (uint64_t key = 0; key < UINT64_C(1000) * (WORKERS + 1); key++)
 		if (key % 3)
 			assert_true(reads_known(f->reads, f->self, READS_OPENED,
 						key));
