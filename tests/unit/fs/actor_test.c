@@ -16,67 +16,9 @@
 
 #include "fs/limits.h"
 #include "graph/base/cleanup.h"
-#include "tests/support/puppet.h"
+#include "tests/unit/fs/actor_case.h"
 
 #define NOBODY 65534
-
-/* One cache per test, with the test itself as the session's root. */
-static int set_up(void **state)
-{
-	struct actors *as;
-
-	if (actors_new(getpid(), &as) < 0)
-		return -1;
-	*state = as;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	actors_free(*state);
-	return 0;
-}
-
-static void puppet_make(const char *text, struct puppet *p)
-{
-	assert_true(puppet_new(text, p));
-}
-
-static void tell(struct puppet *p, enum puppet_verb verb, const char *text)
-{
-	assert_true(puppet_tell(p, verb, text));
-}
-
-/* Who is behind the puppet's voice, a reference. */
-static struct actor *speaker(struct actors *as, const struct puppet *p)
-{
-	struct actor *a = actors_get(as, p->at.tid);
-
-	assert_non_null(a);
-	assert_int_equal(actor_pid(a), p->at.pid);
-	return a;
-}
-
-static void assert_cmdline(struct actor *a, const char *text)
-{
-	char expected[PUPPET_TEXT + 32];
-
-	(void)snprintf(expected, sizeof(expected), "marionette puppet %s",
-		       text);
-	assert_string_equal(actor_author(a)->cmdline, expected);
-}
-
-/* Asks twice, so that both the fresh and the remembered answer are seen. */
-static void assert_speaker(struct actors *as, const struct puppet *p,
-			   const char *text)
-{
-	for (int i = 0; i < 2; i++) {
-		struct actor *a = speaker(as, p);
-
-		assert_cmdline(a, text);
-		actor_unref(a);
-	}
-}
 
 static void read_own(const char *name, char *text, size_t size)
 {
@@ -427,142 +369,6 @@ static void a_thread_number_used_again_is_another_process(void **state)
 	puppet_free(&p);
 }
 
-static void the_chain_ends_at_the_sessions_root(void **state)
-{
-	struct puppet p;
-	struct actor *a;
-	const struct journal_author *up;
-
-	puppet_make("parent", &p);
-	tell(&p, PUPPET_FORK, NULL);
-	tell(&p, PUPPET_EXEC, "child");
-	a = speaker(*state, &p);
-	up = actor_author(a)->parent;
-	assert_non_null(up);
-	assert_int_equal(up->pid, p.pid);
-	assert_string_equal(up->cmdline, "marionette puppet parent");
-	assert_false(up->session_root);
-	up = up->parent;
-	assert_non_null(up);
-	assert_int_equal(up->pid, getpid());
-	assert_true(up->session_root);
-	assert_null(up->parent);
-	actor_unref(a);
-	puppet_free(&p);
-}
-
-static void without_a_root_the_chain_ends_at_init(void **state)
-{
-	struct actors *as;
-	struct actor *a;
-	const struct journal_author *up;
-
-	(void)state;
-	assert_int_equal(actors_new(0, &as), 0);
-	a = actors_get(as, getpid());
-	up = actor_author(a);
-	while (up->parent)
-		up = up->parent;
-	/* A container's first process may have a parent outside. */
-	assert_true(up->pid == 1 || up->comm[0] != '\0');
-	assert_false(up->session_root);
-	actor_unref(a);
-	actors_free(as);
-}
-
-static void a_parent_that_has_execed_since_is_named_as_it_is_now(void **state)
-{
-	struct puppet p;
-	struct actor *a;
-
-	puppet_make("early", &p);
-	assert_speaker(*state, &p, "early");
-	tell(&p, PUPPET_EXEC, "late");
-	tell(&p, PUPPET_FORK, NULL);
-	a = speaker(*state, &p);
-	assert_string_equal(actor_author(a)->parent->cmdline,
-			    "marionette puppet late");
-	actor_unref(a);
-	puppet_free(&p);
-}
-
-static void siblings_share_their_parent(void **state)
-{
-	struct puppet p;
-	struct actor *one;
-	struct actor *two;
-
-	puppet_make("parent", &p);
-	tell(&p, PUPPET_FORK, NULL);
-	one = speaker(*state, &p);
-	tell(&p, PUPPET_END, NULL);
-	tell(&p, PUPPET_FORK, NULL);
-	two = speaker(*state, &p);
-	assert_ptr_equal(actor_author(one)->parent, actor_author(two)->parent);
-	actor_unref(one);
-	actor_unref(two);
-	puppet_free(&p);
-}
-
-static void an_orphan_is_the_child_of_whoever_it_was_given_to(void **state)
-{
-	struct puppet p;
-	struct actor *a;
-	pid_t orphan;
-
-	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-	puppet_make("orphan", &p);
-	tell(&p, PUPPET_ORPHAN, NULL);
-	orphan = p.at.pid;
-	a = speaker(*state, &p);
-	assert_int_equal(actor_author(a)->parent->pid, getpid());
-	actor_unref(a);
-	puppet_free(&p);
-	assert_int_equal(waitpid(orphan, NULL, 0), orphan);
-	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
-}
-
-static int chain_length(struct actor *a)
-{
-	int links = 0;
-
-	for (struct journal_author *up = actor_author(a); up; up = up->parent)
-		links++;
-	return links;
-}
-
-static void a_chain_met_link_by_link_has_a_maximum(void **state)
-{
-	struct puppet p;
-
-	puppet_make("deep", &p);
-	for (int i = 0; i < 2 * ACTOR_CHAIN_MAX; i++) {
-		struct actor *a;
-
-		tell(&p, PUPPET_FORK, NULL);
-		a = speaker(*state, &p);
-		assert_in_range(chain_length(a), 1, ACTOR_CHAIN_MAX);
-		actor_unref(a);
-	}
-	puppet_free(&p);
-}
-
-static void
-a_chain_met_at_its_end_is_climbed_so_far_and_no_further(void **state)
-{
-	struct puppet p;
-	struct actor *a;
-
-	puppet_make("deep", &p);
-	for (int i = 0; i < 2 * ACTOR_CHAIN_MAX; i++)
-		tell(&p, PUPPET_FORK, NULL);
-	a = speaker(*state, &p);
-	assert_int_equal(chain_length(a), ACTOR_CHAIN_MAX);
-	assert_int_equal(actors_count(*state), ACTOR_CHAIN_MAX);
-	actor_unref(a);
-	puppet_free(&p);
-}
-
 static void a_name_may_hold_anything(void **state)
 {
 	struct puppet p;
@@ -780,8 +586,6 @@ static void nothing_is_accepted(void **state)
 	actors_free(NULL);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -805,13 +609,6 @@ int main(int argc, char **argv)
 		TEST(who_is_gone_and_was_never_met_has_a_number),
 		TEST(a_process_number_used_again_is_another_process),
 		TEST(a_thread_number_used_again_is_another_process),
-		TEST(the_chain_ends_at_the_sessions_root),
-		TEST(without_a_root_the_chain_ends_at_init),
-		TEST(a_parent_that_has_execed_since_is_named_as_it_is_now),
-		TEST(siblings_share_their_parent),
-		TEST(an_orphan_is_the_child_of_whoever_it_was_given_to),
-		TEST(a_chain_met_link_by_link_has_a_maximum),
-		TEST(a_chain_met_at_its_end_is_climbed_so_far_and_no_further),
 		TEST(a_name_may_hold_anything),
 		TEST(a_threads_own_name_is_not_its_processs),
 		TEST(a_long_command_line_is_cut),
