@@ -38,9 +38,9 @@ struct fs {
 	bool flush;	     /* close(2) can fail below: ask it each time */
 	double hold;	     /* seconds the kernel may keep what is watched */
 
-	pthread_mutex_t handles_lock; /* innermost */
-	LIST_HEAD(, handle) handles;  /* protected by handles_lock */
-	uint64_t handles_count;	      /* likewise */
+	pthread_mutex_t handles_lock;		 /* innermost */
+	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */
+	uint64_t handles_count;			 /* likewise */
 
 	atomic_ullong ops[JOURNAL_OPS];
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */

@@ -60,8 +60,10 @@ void twin_fail(struct twin *t, const char *format, ...)
 	/* One story is enough. */
 	if (atomic_exchange(t->stop, true))
 		_exit(1);
-	for (uint64_t n = first; n <= t->op; n++)
-		(void)printf("%s\n", t->story[n % STORY]);
+	for (uint64_t n = first; n <= t->op; n++) {
+		if (t->story[n % STORY][0])
+			(void)printf("%s\n", t->story[n % STORY]);
+	}
 	(void)printf("twin: process %d (uid %d): ", t->number, (int)geteuid());
 	va_start(ap, format);
 	(void)vprintf(format, ap);
@@ -267,6 +269,7 @@ static void step(struct twin *t)
 	size_t z = dice_one_in(&t->dice, 3) ? dice_below(&t->dice, ZONES) : 0;
 
 	t->zone = &t->zones[z];
+	t->story[t->op % STORY][0] = '\0';
 	if (dice_one_in(&t->dice, 6)) {
 		twin_do_crowd(t);
 		return;
@@ -339,8 +342,10 @@ static int make_zone(const struct plan *plan, const char *name, uid_t uid)
 static int make_zones(const struct plan *plan)
 {
 	char name[16];
-	int r = twin_crowd_make(plan->root);
+	int r = twin_crowd_make(plan->root[PLAIN], (int)plan->procs);
 
+	if (r == 0)
+		r = twin_crowd_make(plan->root[MOUNT], (int)plan->procs);
 	for (int z = 1; r == 0 && z < ZONES; z++) {
 		(void)snprintf(name, sizeof(name), "shared%d", z);
 		r = make_zone(plan, name, 0);

@@ -113,7 +113,7 @@ void twin_do_name(struct twin *t);
 void twin_do_file(struct twin *t);
 void twin_do_crowd(struct twin *t);
 void twin_close_slots(struct twin *t);
-int twin_crowd_make(const char *const root[SIDES]);
+int twin_crowd_make(const char *root, int procs);
 
 /*
  * 0 if the trees are alike in everything but numbers and clock times. Prints

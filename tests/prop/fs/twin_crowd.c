@@ -1,8 +1,13 @@
 /*
  * Deeds that all processes do at once, without a lock, on the same files and
  * in the same directory. They are chosen so that their order does not matter:
- * everybody has bytes of his own in "slots" (neighbours share pages), adds
- * whole records to "log", and has names of his own in "names".
+ * everybody has bytes of his own in "grows" and "fixed" (neighbours share
+ * pages), adds whole records to "log", and has names of his own in "names".
+ *
+ * Mappings are made of "fixed" alone, whose size does not change. While a
+ * FUSE file is made longer inside its last page by write(2), and that page is
+ * written back for somebody's mapping, Linux (6.18) zeroes the new bytes in
+ * its cache: every FUSE file system has this, and none can help it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,26 +21,38 @@
 #define SHARE  5000
 #define RECORD 32
 
-int twin_crowd_make(const char *const root[SIDES])
+static int make_file(int top, const char *name, off_t size)
 {
-	static const char *const files[] = { "crowd/slots", "crowd/log" };
-	char path[PATH_MAX];
+	int fd = openat(top, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	int r;
 
-	for (int s = 0; s < SIDES; s++) {
-		(void)snprintf(path, sizeof(path), "%s/crowd", root[s]);
-		if (mkdir(path, 0777) < 0)
-			return -errno;
-		for (int i = 0; i < 2; i++) {
-			(void)snprintf(path, sizeof(path), "%s/%s", root[s],
-				       files[i]);
-			if (mknod(path, S_IFREG | 0666, 0) < 0)
-				return -errno;
-		}
-		(void)snprintf(path, sizeof(path), "%s/crowd/names", root[s]);
-		if (mkdir(path, 0777) < 0)
-			return -errno;
-	}
-	return 0;
+	if (fd < 0)
+		return -errno;
+	r = ftruncate(fd, size) < 0 ? -errno : 0;
+	(void)close(fd);
+	return r;
+}
+
+int twin_crowd_make(const char *root, int procs)
+{
+	char path[PATH_MAX];
+	int top, r;
+
+	(void)snprintf(path, sizeof(path), "%s/crowd", root);
+	if (mkdir(path, 0777) < 0)
+		return -errno;
+	top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	r = make_file(top, "log", 0);
+	if (r == 0)
+		r = make_file(top, "grows", 0);
+	if (r == 0)
+		r = make_file(top, "fixed", (off_t)(procs + 1) * SHARE);
+	if (r == 0 && mkdirat(top, "names", 0777) < 0)
+		r = -errno;
+	(void)close(top);
+	return r;
 }
 
 static int open_crowd(struct twin *t, int side, const char *name, int flags)
@@ -76,17 +93,23 @@ static void do_append(struct twin *t)
 		twin_fail(t, "appended %lld", p.got[MOUNT]);
 }
 
+static off_t share_of(const struct twin *t)
+{
+	return (off_t)t->number * SHARE;
+}
+
 static void do_write(struct twin *t)
 {
+	bool grows = dice_one_in(&t->dice, 2);
 	size_t at = dice_below(&t->dice, SHARE);
 	size_t len = dice_below(&t->dice, SHARE - at) + 1;
-	off_t off = (off_t)t->number * SHARE + (off_t)at;
+	off_t off = share_of(t) + (off_t)at;
 	struct pair p;
 
-	twin_say(t, "write crowd %lld %zu", (long long)off, len);
+	twin_say(t, "write crowd %d %lld %zu", grows, (long long)off, len);
 	dice_fill(&t->dice, t->data[0], len);
 	for (int s = 0; s < SIDES; s++) {
-		int fd = open_crowd(t, s, "slots", O_WRONLY);
+		int fd = open_crowd(t, s, grows ? "grows" : "fixed", O_WRONLY);
 
 		p.got[s] = outcome(pwrite(fd, t->data[0], len, off));
 		if (s == MOUNT)
@@ -94,6 +117,8 @@ static void do_write(struct twin *t)
 		(void)close(fd);
 	}
 	(void)twin_agree(t, &p);
+	if (grows && at + len > t->grown)
+		t->grown = at + len;
 }
 
 /* Where my bytes on the mount stop and start being those of the plain side. */
@@ -107,51 +132,25 @@ static void fail_share(struct twin *t, size_t len)
 		last--;
 	twin_fail(t,
 		  "my share %#llx .. %#llx differs in %#llx .. %#llx: "
-		  "%02x %02x .. and %02x %02x ..",
-		  (long long)t->number * SHARE,
-		  (long long)t->number * SHARE + (long long)len,
-		  (long long)t->number * SHARE + (long long)first,
-		  (long long)t->number * SHARE + (long long)last + 1,
-		  t->data[PLAIN][first], t->data[PLAIN][first + 1],
-		  t->data[MOUNT][first], t->data[MOUNT][first + 1]);
-}
-
-/*
- * How much of one's share is there on both sides: others make the file longer
- * at any time, on one side first.
- */
-static size_t share_there(struct twin *t)
-{
-	off_t first = (off_t)t->number * SHARE, there = SHARE;
-	struct stat st;
-
-	for (int s = 0; s < SIDES; s++) {
-		if (fstatat(t->crowd[s], "slots", &st, 0) < 0)
-			return 0;
-		if (st.st_size - first < there)
-			there = st.st_size - first;
-	}
-	return there > 0 ? (size_t)there : 0;
+		  "%02x.. and %02x..",
+		  (long long)share_of(t), (long long)share_of(t) + SHARE,
+		  (long long)share_of(t) + (long long)first,
+		  (long long)share_of(t) + (long long)last + 1,
+		  t->data[PLAIN][first], t->data[MOUNT][first]);
 }
 
 static void do_read(struct twin *t)
 {
-	size_t len = share_there(t);
+	bool grows = dice_one_in(&t->dice, 2);
+	/* As far as I wrote myself: how much longer it is depends on others. */
+	size_t len = grows ? t->grown : SHARE;
 	struct pair p;
 
-	twin_say(t, "read crowd");
-	memset(t->data, 0, sizeof(t->data));
+	twin_say(t, "read crowd %d %zu", grows, len);
 	for (int s = 0; s < SIDES; s++) {
-		int fd = open_crowd(t, s, "slots", O_RDONLY);
-		ssize_t got =
-			pread(fd, t->data[s], len, (off_t)t->number * SHARE);
+		int fd = open_crowd(t, s, grows ? "grows" : "fixed", O_RDONLY);
 
-		/*
-		 * How far one can read depends on others, who are making the
-		 * file longer; what was not written reads as zeros or not
-		 * at all.
-		 */
-		p.got[s] = got < 0 ? -errno : 0;
+		p.got[s] = outcome(pread(fd, t->data[s], len, share_of(t)));
 		(void)close(fd);
 	}
 	if (twin_agree(t, &p) &&
@@ -159,30 +158,21 @@ static void do_read(struct twin *t)
 		fail_share(t, len);
 }
 
-/* A page's worth of mapping, and stores to my own bytes in it. */
+/* A page that others write to as well, and stores to my own bytes in it. */
 static void do_map(struct twin *t)
 {
-	off_t page = ((off_t)t->number * SHARE + 4095) & ~(off_t)4095;
-	size_t have = share_there(t), want;
+	off_t page = (share_of(t) + 4095) & ~(off_t)4095;
 	struct pair p;
 
-	want = (size_t)(page - (off_t)t->number * SHARE) + 64;
-	if (have < want)
-		return;
 	twin_say(t, "store crowd %lld", (long long)page);
 	dice_fill(&t->dice, t->data[0], 64);
 	for (int s = 0; s < SIDES; s++) {
-		int fd = open_crowd(t, s, "slots", O_RDWR);
-		struct stat st;
-		unsigned char *map = MAP_FAILED;
+		int fd = open_crowd(t, s, "fixed", O_RDWR);
+		unsigned char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					  MAP_SHARED, fd, page);
 
-		/* The mount's file must be as long, or the store is
-		 * fatal. */
-		if (fstat(fd, &st) == 0 && st.st_size >= page + 64)
-			map = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				   MAP_SHARED, fd, page);
 		if (map == MAP_FAILED)
-			twin_fail(t, "my share is not there");
+			twin_fail(t, "mmap: %s", strerror(errno));
 		memcpy(map, t->data[0], 64);
 		p.got[s] = outcome(munmap(map, 4096));
 		if (s == MOUNT)
