@@ -333,7 +333,7 @@ static void do_seek(struct twin *t, struct slot *slot)
 	for (ssize_t i = 0; i < got; i++) {
 		if (t->data[0][i])
 			twin_fail(t, "a hole over data at %lld",
-				  (long long)(off + i));
+				  (long long)off + (long long)i);
 	}
 }
 

@@ -280,11 +280,13 @@ static void do_access(struct twin *t)
 	twin_same_at(t, path);
 }
 
+#define XATTR_PATH ((size_t)2 * PATH_MAX)
+
 /* Extended attributes have no call that takes a directory's descriptor. */
 static void xattr_path(struct twin *t, int side, const char *path,
-		       char out[2 * PATH_MAX])
+		       char out[XATTR_PATH])
 {
-	(void)snprintf(out, 2 * PATH_MAX, "%s/%s/%s", t->root[side],
+	(void)snprintf(out, XATTR_PATH, "%s/%s/%s", t->root[side],
 		       t->zone->name, path);
 }
 
