@@ -365,6 +365,8 @@ const struct verb_note verb_files[] = {
 	  "hash of its path." },
 	{ "$XDG_STATE_HOME/statetape/ID/last-end",
 	  "How the last mount ended, in one sentence." },
+	{ "$XDG_STATE_HOME/statetape/ID/log",
+	  "What the process that serves the files had to say." },
 	{ "$XDG_RUNTIME_DIR/statetape/ID/",
 	  "The sockets of a mounted repository." },
 	{ "/etc/fuse.conf",
@@ -378,6 +380,10 @@ const struct verb_note verb_exits[] = {
 	{ "1", "It failed, and stderr says why; or status or doctor found "
 	       "something wrong." },
 	{ "2", "The command line was not understood." },
+	{ "125", "mount did not get as far as running its command." },
+	{ "126", "The command given to mount cannot be run." },
+	{ "127", "The command given to mount was not found." },
+	{ "128+N", "Signal N ended that command; else its code is mount's." },
 	{ 0 },
 };
 
