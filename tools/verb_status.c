@@ -174,15 +174,16 @@ static void print_watch(const cJSON *w)
 	CLEANUP(free_p)
 	char *dirs = count_text(number(w, "dirs"), "directory", "directories");
 	CLEANUP(free_p)
-	char *changes =
-		count_text(number(w, "invalidations"), "change", "changes");
+	char *dropped =
+		count_text(number(w, "invalidations"), "cache entry dropped",
+			   "cache entries dropped");
 
 	label("watch");
 	if (!cJSON_IsTrue(member(w, "enabled"))) {
-		(void)puts("off: changes made below the mount may go unseen");
+		(void)puts("off: names and attributes are asked for anew");
 		return;
 	}
-	(void)printf("%s, %s from below", dirs, changes);
+	(void)printf("%s, %s", dirs, dropped);
 	if (number(w, "overflows"))
 		(void)printf(", %" PRIu64 " overflows", number(w, "overflows"));
 	if (cJSON_IsTrue(member(w, "limit_reached")))
