@@ -170,7 +170,8 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void log_line(enum fuse_log_level level, const char *format, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+log_line(enum fuse_log_level level, const char *format, va_list ap)
 {
 	if (level > FUSE_LOG_WARNING)
 		return;
