@@ -56,7 +56,6 @@ struct twin {
 	const struct zone *zone; /* where the present deed is done */
 	struct slot slots[SLOTS];
 	int crowd[SIDES];  /* directory where all work at once */
-	size_t grown;	   /* how far my share of crowd/grows is written */
 	size_t grown;	   /* bytes of my share of "grows" I have written */
 	FILE *log;	   /* what was done and must be in the journal */
 	atomic_bool *stop; /* shared by all: somebody failed */
