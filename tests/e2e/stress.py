@@ -137,6 +137,10 @@ def check_journal(m, logs):
     kept = deeds_kept(m, {int(n) for n in os.listdir(logs)})
     print("%d deeds done, %d in the journal" % (done.total(), kept.total()))
     missing, extra = done - kept, kept - done
+    if not m.status()["libfuse"].startswith(("3.17", "3.18")):
+        # There the kernel drops set-id bits by a chmod of its own.
+        for deed in [d for d in extra if d[1] == "chmod"]:
+            del extra[deed]
     for title, deeds in ("missing from", missing), ("only in", extra):
         for deed, count in deeds.most_common(10):
             print("%s the journal: %d x %r" % (title, count, deed))
