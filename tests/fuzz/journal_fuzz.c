@@ -98,10 +98,12 @@ static void parse_line(const uint8_t *data, size_t len, bool with_checksum)
 /* Escaped, it is clean; and it is what a line would say. */
 static void escape_text(const uint8_t *data, size_t len)
 {
-	char *text = strndup((const char *)data, len), *out;
+	char *text = malloc(len + 1), *out;
 	size_t size, got, i;
 
 	must(text != NULL);
+	memcpy(text, data, len);
+	text[len] = '\0';
 	len = strlen(text);
 	size = JOURNAL_ESCAPED_SIZE(len);
 	size = size < 5 ? 5 : size;
