@@ -52,6 +52,9 @@
 /* Largest read or write request; the kernel's own bound by default. */
 #define FS_REQUEST_MAX (1u << 20)
 
+/* Reads from this size on are spliced instead of copied. */
+#define FS_SPLICE_MIN (64u << 10)
+
 /* What one getdents64() call may bring. */
 #define FS_DIR_BUFFER (32u << 10)
 

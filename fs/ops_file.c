@@ -105,6 +105,20 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	(void)fuse_reply_err(req, r < 0 ? errno : 0);
 }
 
+/*
+ * Much at once goes from the file below to the kernel by reference to its
+ * pages; for little, setting that up costs more than a copy.
+ */
+static void read_by_splice(fuse_req_t req, int fd, size_t size, off_t off)
+{
+	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
+
+	data.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
+	data.buf[0].fd = fd;
+	data.buf[0].pos = off;
+	(void)fuse_reply_data(req, &data, 0);
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
@@ -112,6 +126,10 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	ssize_t got;
 
 	(void)ino;
+	if (size >= FS_SPLICE_MIN) {
+		read_by_splice(req, fs_handle(fi)->fd, size, off);
+		return;
+	}
 	if (!buffer) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;

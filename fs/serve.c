@@ -132,7 +132,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	s->fs.dirs_stateless = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
 			       positions_lasting(inodes_root(s->fs.inodes)->fd);
 	want(conn, FUSE_CAP_SPLICE_READ, false);
-	want(conn, FUSE_CAP_SPLICE_WRITE, false);
+	want(conn, FUSE_CAP_SPLICE_WRITE, true);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
 	/*
 	 * Without this the kernel asks for security.capability before every
