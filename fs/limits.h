@@ -5,6 +5,8 @@
 #ifndef STATETAPE_FS_LIMITS_H
 #define STATETAPE_FS_LIMITS_H
 
+#include <stdint.h>
+
 /*
  * How long an answer about a thread is given again without looking. Shorter
  * than any exec: the quickest we could make, a vforked child becoming a static
@@ -52,8 +54,16 @@
 /* Largest read or write request; the kernel's own bound by default. */
 #define FS_REQUEST_MAX (1u << 20)
 
-/* Reads from this size on are spliced instead of copied. */
+/*
+ * Reads from this size on are spliced instead of copied. The thread sanitizer
+ * does not follow splice(2): to it, the release of a handle would not come
+ * after the answer to its last read.
+ */
+#ifdef __SANITIZE_THREAD__
+#define FS_SPLICE_MIN SIZE_MAX
+#else
 #define FS_SPLICE_MIN (64u << 10)
+#endif
 
 /* What one getdents64() call may bring. */
 #define FS_DIR_BUFFER (32u << 10)

@@ -24,7 +24,8 @@ from pathlib import Path
 import st
 from straced import trace
 from straced.match import Author, Line, Matcher
-from straced.model import Lost, Model, snapshot
+from straced.model import Model
+from straced.tree import Lost, snapshot
 
 WORK = Path(__file__).resolve().parent.parent / "support/straced/work.py"
 
@@ -262,7 +263,7 @@ class Step:
     def problems(self):
         """What is wrong: with the journal, the oracle, or the workload."""
         out = self.out.read_text(errors="replace").split("\n")
-        return (self.compared().problems + self.model.differences() +
+        return (self.compared().problems + self.model.tree.differences() +
                 ["workload: " + text for text in out
                  if "did not fail" in text or "Traceback" in text])
 

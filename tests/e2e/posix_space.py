@@ -91,12 +91,13 @@ class Allocation(posixcase.Case):
         path = self.mnt + "/f"
         put(path, b"t" * 64 * KIB)
         with opened(path) as reader, opened(path, os.O_RDWR) as fd:
-            self.assertEqual(os.pread(reader, 5, 4096), b"ttttt")
-            fallocate(fd, FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE, 4096, 4096)
-            self.assertEqual(os.pread(reader, 5, 4096), b"\0" * 5)
-            fallocate(fd, FALLOC_ZERO_RANGE, 100, 50)
-            self.assertEqual(os.pread(reader, 52, 99),
-                             b"t" + b"\0" * 50 + b"t")
+            for mode in (FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE,
+                         FALLOC_ZERO_RANGE):
+                os.pwrite(fd, b"t" * 8192, 0)
+                self.assertEqual(os.pread(reader, 52, 99), b"t" * 52)
+                if result(fallocate, fd, mode, 100, 50) != "EOPNOTSUPP":
+                    self.assertEqual(os.pread(reader, 52, 99),
+                                     b"t" + b"\0" * 50 + b"t")
 
 
 class Sparse(posixcase.Case):

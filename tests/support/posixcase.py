@@ -22,7 +22,6 @@ import errno
 import os
 import pickle
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -35,10 +34,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 AT_FDCWD = -100
 AT_SYMLINK_FOLLOW = 0x400
-AT_EMPTY_PATH = 0x1000
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
-RENAME_WHITEOUT = 4
 FALLOC_KEEP_SIZE = 0x01
 FALLOC_PUNCH_HOLE = 0x02
 FALLOC_COLLAPSE_RANGE = 0x08
@@ -205,12 +202,6 @@ class Child:
                 pickle.dump(answer, pipe)
             os._exit(0)
 
-    def running(self):
-        pid, _ = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            self.pid = None
-        return pid == 0
-
     def kill(self):
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
@@ -341,7 +332,3 @@ def main():
         sys.exit(1)
     ran = outcome.testsRun - len(outcome.skipped)
     sys.exit(0 if ran > 0 else 77)
-
-
-def is_type(path, kind):
-    return stat.S_IFMT(os.lstat(path).st_mode) == kind

@@ -302,6 +302,7 @@ static void work(const struct plan *plan, int number)
 		_exit(2);
 	t->number = number;
 	t->stop = plan->stop;
+	t->privileged = geteuid() == 0;
 	t->dice.state = plan->seed * PROCS_MAX + (uint64_t)number;
 	r = prepare(t, plan);
 	if (r < 0) {

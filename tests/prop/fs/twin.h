@@ -50,7 +50,8 @@ struct slot {
 struct twin {
 	struct dice dice;
 	int number;
-	bool tmpfile; /* both sides know O_TMPFILE */
+	bool tmpfile;	 /* both sides know O_TMPFILE */
+	bool privileged; /* we were started by root, and so was the mount */
 	const char *root[SIDES];
 	struct zone zones[ZONES];
 	const struct zone *zone; /* where the present deed is done */

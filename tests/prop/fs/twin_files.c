@@ -291,6 +291,12 @@ static void do_map(struct twin *t, struct slot *slot)
 	    fstat(slot->fd[PLAIN], &st) < 0 || !S_ISREG(st.st_mode) ||
 	    st.st_size < page + (off_t)(at + len))
 		return;
+	/*
+	 * A store spares set-id bits, but its write-back is a write(2) below,
+	 * and not by root if the mount is not root's.
+	 */
+	if (st.st_mode & (S_ISUID | S_ISGID) && !t->privileged)
+		return;
 	twin_say(t, "store fd %d %lld %zu sync %d", slot->fd[PLAIN],
 		 (long long)page + (long long)at, len, sync);
 	dice_fill(&t->dice, t->data[0], len);

@@ -115,30 +115,51 @@ static void compare_target(struct walk *w, const struct place *at)
 		complain(w, at, "leads to \"%s\" and \"%s\"", a, b);
 }
 
+/*
+ * Open the same on both sides. What an ordinary user may not open on either
+ * is alike, as far as he can tell.
+ */
+static bool open_both(struct walk *w, const struct place *at, int flags,
+		      int fds[SIDES])
+{
+	int error[SIDES];
+
+	flags |= O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+	for (int s = 0; s < SIDES; s++) {
+		fds[s] = openat(at->dir[s], at->name, flags);
+		error[s] = fds[s] < 0 ? errno : 0;
+	}
+	if (error[0] != error[1])
+		complain(w, at, "opening it: %s and %s", strerror(error[0]),
+			 strerror(error[1]));
+	return !error[0] && !error[1];
+}
+
+static void close_both(int fds[SIDES])
+{
+	close_p(&fds[0]);
+	close_p(&fds[1]);
+}
+
 static void compare_content(struct walk *w, const struct place *at)
 {
 	static char a[CHUNK], b[CHUNK];
-	CLEANUP(close_p) int fd = -1;
-	CLEANUP(close_p) int fd2 = -1;
+	int fds[SIDES];
 	off_t off = 0;
-	ssize_t n, m;
+	ssize_t n = 1, m;
 
-	fd = openat(at->dir[0], at->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	fd2 = openat(at->dir[1], at->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fd2 < 0) {
-		complain(w, at, "cannot be opened: %s", strerror(errno));
-		return;
-	}
-	do {
-		n = pread(fd, a, sizeof(a), off);
-		m = pread(fd2, b, sizeof(b), off);
-		if (n < 0 || n != m || memcmp(a, b, (size_t)n) != 0) {
+	if (open_both(w, at, 0, fds)) {
+		for (; n > 0; off += n) {
+			n = pread(fds[0], a, sizeof(a), off);
+			m = pread(fds[1], b, sizeof(b), off);
+			if (n >= 0 && n == m && memcmp(a, b, (size_t)n) == 0)
+				continue;
 			complain(w, at, "differs behind byte %lld",
 				 (long long)off);
-			return;
+			break;
 		}
-		off += n;
-	} while (n > 0);
+	}
+	close_both(fds);
 }
 
 /* Every attribute of `path` is one of `path2`, with the same value. */
@@ -153,7 +174,8 @@ static void attributes_in(struct walk *w, const struct place *at,
 		ssize_t n = lgetxattr(path, name, a, sizeof(a));
 		ssize_t m = lgetxattr(path2, name, b, sizeof(b));
 
-		if (n < 0 || n != m || memcmp(a, b, (size_t)n) != 0)
+		/* Names are everybody's to see, values are not. */
+		if (n != m || (n > 0 && memcmp(a, b, (size_t)n) != 0))
 			complain(w, at, "attribute %s: %zd and %zd bytes", name,
 				 n, m);
 	}
@@ -207,28 +229,34 @@ static void compare_dirs(struct walk *w, int dir, int dir2, const char *path);
 
 static void compare_inside(struct walk *w, const struct place *at)
 {
-	CLEANUP(close_p) int a = -1;
-	CLEANUP(close_p) int b = -1;
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fds[SIDES];
 
-	a = openat(at->dir[0], at->name, flags);
-	b = openat(at->dir[1], at->name, flags);
-	if (a < 0 || b < 0)
-		complain(w, at, "cannot be opened: %s", strerror(errno));
-	else
-		compare_dirs(w, a, b, at->path);
+	if (open_both(w, at, O_DIRECTORY, fds))
+		compare_dirs(w, fds[0], fds[1], at->path);
+	close_both(fds);
+}
+
+/* 0, or the error with which neither side can be looked at. */
+static int stat_both(struct walk *w, struct place *at)
+{
+	int error[SIDES];
+
+	for (int s = 0; s < SIDES; s++)
+		error[s] = fstatat(at->dir[s], at->name, &at->st[s],
+				   AT_SYMLINK_NOFOLLOW) < 0
+				   ? errno
+				   : 0;
+	if (error[0] != error[1])
+		complain(w, at, "%s in \"%s\", %s in \"%s\"",
+			 strerror(error[0]), w->plain, strerror(error[1]),
+			 w->other);
+	return error[0] ? error[0] : error[1];
 }
 
 static void compare_place(struct walk *w, struct place *at)
 {
-	for (int i = 0; i < 2; i++) {
-		if (fstatat(at->dir[i], at->name, &at->st[i],
-			    AT_SYMLINK_NOFOLLOW) < 0) {
-			complain(w, at, "is not in \"%s\"",
-				 i ? w->other : w->plain);
-			return;
-		}
-	}
+	if (stat_both(w, at) != 0)
+		return;
 	compare_stat(w, at);
 	if ((at->st[0].st_mode & S_IFMT) != (at->st[1].st_mode & S_IFMT))
 		return;
@@ -252,7 +280,7 @@ static void compare_names(struct walk *w, int side, const int fds[2],
 	struct place at = { .dir = { fds[0], fds[1] } };
 	CLEANUP(free_p) char *full = NULL;
 	struct dirent *e;
-	int fd = openat(fds[side], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = dup(fds[side]);
 
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
@@ -267,9 +295,8 @@ static void compare_names(struct walk *w, int side, const int fds[2],
 		at.path = full;
 		if (side == 0)
 			compare_place(w, &at);
-		else if (fstatat(fds[0], e->d_name, &at.st[0],
-				 AT_SYMLINK_NOFOLLOW) < 0)
-			complain(w, &at, "is in \"%s\" only", w->other);
+		else
+			(void)stat_both(w, &at);
 	}
 }
 

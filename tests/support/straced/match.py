@@ -16,7 +16,7 @@ each open that could).
 
 import os
 
-from .model import NAMELESS
+from .tree import NAMELESS
 
 # The kernel cuts a write that is larger than a request, or that does not start
 # on a page's boundary, into several; always at a boundary.

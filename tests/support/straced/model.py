@@ -15,7 +15,7 @@ with itself.
 
 The model is checked too: a descriptor that strace says lies below the
 directory and that the model does not know is an error, and at the end the
-model's tree must be the real one (differences()).
+model's tree must be the real one (tree.differences()).
 """
 
 import os
@@ -24,6 +24,7 @@ import stat
 
 from . import trace
 from .trace import number, string, strings
+from .tree import Inode, Lost, Tree, snapshot
 
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW = 0x100
@@ -31,7 +32,8 @@ AT_REMOVEDIR = 0x200
 AT_SYMLINK_FOLLOW = 0x400
 AT_EMPTY_PATH = 0x1000
 O_ACCMODE, O_CREAT, O_EXCL, O_TRUNC = 3, 0o100, 0o200, 0o1000
-O_APPEND, O_NOFOLLOW, O_CLOEXEC, O_PATH = 0o2000, 0o400000, 0o2000000, 0o10000000
+O_APPEND, O_NOFOLLOW, O_CLOEXEC = 0o2000, 0o400000, 0o2000000
+O_PATH = 0o10000000
 O_TMPFILE = 0o20000000
 CLONE_FS, CLONE_FILES, CLONE_THREAD = 0x200, 0x400, 0x10000
 RENAME_EXCHANGE = 2
@@ -42,38 +44,8 @@ FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR = 0x40086602, 0x401c5820
 UTIME_OMIT = 0x3ffffffe
 PR_SET_NAME = 15
 PAGE = 4096
-NAMELESS = b"#"
 PROC_FD = re.compile(rb"/(?:proc/(?:self|thread-self|\d+)|dev)/fd/(\d+)$")
 STD_FD = {b"/dev/stdin": 0, b"/dev/stdout": 1, b"/dev/stderr": 2}
-
-
-class Lost(Exception):
-    """The trace shows something the model cannot place."""
-
-
-class Inode:
-    def __init__(self, kind, size=0, target=b""):
-        self.kind, self.size, self.target = kind, size, target
-        self.children = {} if kind == "dir" else None
-        self.names = set()	# (directory, name) pairs that lead here
-        self.ever = set()	# every path it has had in this trace
-        self.changed = -1	# line of the last call that changed it
-        self.unsure = False	# size unknown: a call was cut short
-
-    def paths(self):
-        """
-        Its names now, relative to the root; of a deleted file the ones it
-        had; "#" for a file that never had one.
-        """
-        found = set()
-        for parent, name in self.names:
-            if parent is None:
-                found.add(b"")
-                continue
-            for p in parent.paths():
-                found.add(p + b"/" + name if p else name)
-        self.ever |= found
-        return found or set(self.ever) or {NAMELESS}
 
 
 class OpenFile:
@@ -134,35 +106,13 @@ class Event:
                 f"[{os.fsdecode(b' '.join(self.argv))[:60]}]")
 
 
-def snapshot(root):
-    """The tree at `root`: (path, kind, size, target, number), parents first."""
-    out = []
-
-    def look(path, below):
-        for e in sorted(os.scandir(path), key=lambda e: e.name):
-            st = e.stat(follow_symlinks=False)
-            kind = ("dir" if stat.S_ISDIR(st.st_mode) else
-                    "file" if stat.S_ISREG(st.st_mode) else
-                    "link" if stat.S_ISLNK(st.st_mode) else "other")
-            target = os.readlink(e.path) if kind == "link" else b""
-            out.append((below + e.name, kind, st.st_size, target, st.st_ino))
-            if kind == "dir":
-                look(e.path, below + e.name + b"/")
-
-    look(os.fsencode(root), b"")
-    return out
-
-
 class Model:
     def __init__(self, root, tree=None, cwd=None):
         """
         Start with the snapshot `tree`, or the tree that is now at `root` (a
         canonical path), and in the directory `cwd`, or `root`.
         """
-        self.mountpoint = os.fsencode(root)
-        self.root = Inode("dir")
-        self.root.names.add((None, b""))
-        self._load(snapshot(root) if tree is None else tree)
+        self.tree = Tree(root, snapshot(root) if tree is None else tree)
         self.start_cwd = os.fsencode(cwd if cwd is not None else root)
         self.tasks = {}
         self.births = {}
@@ -173,110 +123,15 @@ class Model:
         self.processes = 0
         self.calls = 0
 
-    # The tree
-
-    def _load(self, tree):
-        by_number, dirs = {}, {b"": self.root}
-        for path, kind, size, target, number_ in tree:
-            inode = by_number.get(number_)
-            if inode is None:
-                inode = by_number[number_] = Inode(kind, size, target)
-            parent, _, name = path.rpartition(b"/")
-            self._enter(dirs[parent], name, inode)
-            if kind == "dir":
-                dirs[path] = inode
-
-    def _enter(self, directory, name, inode):
-        directory.children[name] = inode
-        inode.names.add((directory, name))
-        inode.paths()
-
-    def _leave(self, directory, name):
-        inode = directory.children.pop(name)
-        inode.paths()
-        inode.names.discard((directory, name))
-        return inode
-
-    def differences(self):
-        """Where the model's tree is not the real one: the oracle is wrong."""
-        real = {t[0]: t for t in snapshot(self.mountpoint)}
-        ours = dict(self._all(self.root, b""))
-        out, numbers = [], {}
-        for path in sorted(real.keys() | ours.keys()):
-            where = os.fsdecode(path)
-            if path not in ours:
-                out.append(f"{where}: exists, not in the model")
-                continue
-            if path not in real:
-                out.append(f"{where}: in the model, does not exist")
-                continue
-            _, kind, size, target, n = real[path]
-            inode = ours[path]
-            if (kind, target) != (inode.kind, inode.target):
-                out.append(f"{where}: {kind} {target!r}, in the model "
-                           f"{inode.kind} {inode.target!r}")
-            elif numbers.setdefault(n, inode) is not inode:
-                out.append(f"{where}: other links than in the model")
-            elif kind == "file" and size != inode.size and not inode.unsure:
-                out.append(f"{where}: {size} bytes, "
-                           f"in the model {inode.size}")
-        return ["oracle: " + x for x in out]
-
-    def _all(self, directory, below):
-        for name, inode in directory.children.items():
-            yield below + name, inode
-            if inode.kind == "dir":
-                yield from self._all(inode, below + name + b"/")
-
-    # Names. A place is a directory inode below the root, or, outside of it,
-    # an absolute path.
-
-    def _step(self, place, name):
-        """One component; None if it is not there (or not known to us)."""
-        if name in (b"", b"."):
-            return place
-        if isinstance(place, Inode):
-            if name == b"..":
-                for parent, _ in place.names:
-                    return parent or os.path.dirname(self.mountpoint)
-                return None
-            return place.children.get(name) if place.kind == "dir" else None
-        path = os.path.normpath(os.path.join(place, name))
-        return self.root if path == self.mountpoint else path
-
-    def _walk(self, task, place, path, follow, depth=0):
-        """-> (directory, last name, what is there or None)."""
-        if depth > 40:
-            raise Lost(f"symlink loop at {path!r}")
-        magic = PROC_FD.match(path)
-        if follow and (magic or path in STD_FD):
-            fd = int(magic[1]) if magic else STD_FD[path]
-            of = task.fds.get(fd)
-            return None, b"", of[0].inode if of else path
-        if path.startswith(b"/"):
-            place = b"/"
-        parts = [p for p in path.split(b"/") if p not in (b"", b".")]
-        trailing = path.endswith(b"/") or path.endswith(b"/.")
-        if not parts:
-            return place, b"", place
-        for i, part in enumerate(parts):
-            last = i == len(parts) - 1
-            there = self._step(place, part)
-            if isinstance(there, Inode) and there.kind == "link" and \
-                    (not last or follow or trailing):
-                rest = b"/".join([there.target] + parts[i + 1:])
-                return self._walk(task, place, rest, follow, depth + 1)
-            if last:
-                return place, part, there
-            if there is None:
-                return None, parts[-1], None
-            place = there
-
     def _at(self, task, dirfd_arg, path_arg, follow=True):
         """Resolve a (dirfd, path) pair; dirfd_arg None: the working dir."""
         path = string(path_arg)
         if path is None:
             raise Lost(f"no path in {path_arg!r}")
+        magic = PROC_FD.match(path)
+        if follow and (magic or path in STD_FD):
+            of = task.fds.get(int(magic[1]) if magic else STD_FD[path])
+            return None, b"", of[0].inode if of else path
         base = task.cwd[0]
         if dirfd_arg is not None and not path.startswith(b"/"):
             fd, said = trace.fd(dirfd_arg)
@@ -285,7 +140,7 @@ class Model:
                 base = of.inode if of else said
                 if base is None:
                     raise Lost(f"descriptor {dirfd_arg!r} is unknown")
-        return self._walk(task, base, path, follow)
+        return self.tree.walk(base, path, follow)
 
     def _inode(self, task, dirfd_arg, path_arg, follow=True):
         """The inode below the root that the pair names; None: not below."""
@@ -297,22 +152,13 @@ class Model:
         d, name, _ = self._at(task, dirfd_arg, path_arg, follow=False)
         return (d, name) if isinstance(d, Inode) else None
 
-    @staticmethod
-    def _path(slot):
-        d, name = slot
-        return {p + b"/" + name if p else name for p in d.paths()}
-
     # Descriptors
-
-    def _below(self, path):
-        return path is not None and (
-            path == self.mountpoint or path.startswith(self.mountpoint + b"/"))
 
     def _of(self, task, arg):
         """The open file below the root behind a descriptor, or None."""
         fd, said = trace.fd(arg)
         entry = task.fds.get(fd)
-        if said is not None and self._below(said) != (entry is not None):
+        if said is not None and self.tree.below(said) != (entry is not None):
             raise Lost(f"[{task.tid}] descriptor {fd} is {said!r}, the model "
                        f"has {entry and entry[0].inode.paths()}")
         return entry[0] if entry else None
@@ -348,8 +194,7 @@ class Model:
             return self._born(self.births[tid].pop(0))
         if self.tasks:
             raise Lost(f"thread {tid} was never started")
-        place = (self.root if self.start_cwd == self.mountpoint else
-                 self._walk(None, b"/", self.start_cwd, True)[2])
+        place = self.tree.walk(b"/", self.start_cwd, True)[2]
         p = Process(tid, None, os.geteuid(), [b"?"], b"?", b"?")
         self.processes += 1
         self.tasks[tid] = Task(tid, p, {}, [place])
@@ -476,12 +321,12 @@ class Model:
                             detail="open")
         elif there is None and flags & O_CREAT and isinstance(d, Inode):
             inode = Inode("file")
-            self._enter(d, name, inode)
-            self._event(task, call, "create", self._path((d, name)))
+            self.tree.enter(d, name, inode)
+            self._event(task, call, "create", self.tree.path((d, name)))
         elif there is None and isinstance(d, Inode):
             raise Lost(f"{call}: opened, not in the model")
         else:
-            if self._below(call.ret_path):
+            if self.tree.below(call.ret_path):
                 raise Lost(f"{call}: below the root, not in the model")
             return self._put(task, call.ret, None, 0)
         of = OpenFile(inode, flags)
@@ -691,8 +536,8 @@ class Model:
     def _make(self, task, call, op, dirfd, path, inode, **kw):
         slot = self._slot(task, dirfd, path)
         if slot:
-            self._enter(*slot, inode)
-            self._event(task, call, op, self._path(slot), **kw)
+            self.tree.enter(*slot, inode)
+            self._event(task, call, op, self.tree.path(slot), **kw)
 
     def do_mkdir(self, task, call):
         self._make(task, call, "mkdir", None, call.args[0], Inode("dir"))
@@ -749,14 +594,14 @@ class Model:
         slot = self._slot(task, dirfd, path)
         if slot and inode:
             old = inode.paths()
-            self._enter(*slot, inode)
-            self._event(task, call, "link", old, paths2=self._path(slot))
+            self.tree.enter(*slot, inode)
+            self._event(task, call, "link", old, paths2=self.tree.path(slot))
 
     def _remove(self, task, call, op, dirfd, path):
         slot = self._slot(task, dirfd, path)
         if slot:
-            self._event(task, call, op, self._path(slot))
-            self._leave(*slot)
+            self._event(task, call, op, self.tree.path(slot))
+            self.tree.leave(*slot)
 
     def do_unlink(self, task, call):
         self._remove(task, call, "unlink", None, call.args[0])
@@ -789,13 +634,13 @@ class Model:
         if moved is target:
             return	# POSIX: two names of one file, nothing happens
         op = "exchange" if flags & RENAME_EXCHANGE else "rename"
-        self._event(task, call, op, self._path(old), paths2=self._path(new))
-        self._leave(*old)
+        self._event(task, call, op, self.tree.path(old), paths2=self.tree.path(new))
+        self.tree.leave(*old)
         if target:
-            self._leave(*new)
+            self.tree.leave(*new)
         if target and op == "exchange":
-            self._enter(*old, target)
-        self._enter(*new, moved)
+            self.tree.enter(*old, target)
+        self.tree.enter(*new, moved)
 
     # Attributes
 

@@ -154,7 +154,7 @@ class Call:
         self.err = m[3]
 
     def __repr__(self):
-        res = "unfinished" if self.end is None else f"{self.ret} {self.err or ''}"
+        res = f"{self.ret} {self.err or ''}" if self.end else "unfinished"
         text = re.sub(r"(?:\\x[0-9a-f]{2})+",
                       lambda m: repr(unescape(m[0]))[2:-1], self.text)
         return f"[{self.tid}] {self.name}({text[:200]}) = {res.strip()}"

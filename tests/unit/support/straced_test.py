@@ -10,7 +10,8 @@ import unittest
 
 from straced import trace
 from straced.match import Author, Line, Matcher
-from straced.model import Lost, Model
+from straced.model import Model
+from straced.tree import Lost
 
 SH = b"sh"
 
@@ -317,11 +318,11 @@ class Replaying(Case):
 
     def test_a_missed_call_shows_in_the_tree(self):
         self.replay('10 mkdir("d", 0777) = 0')
-        self.assertEqual(len(self.model.differences()), 1)
+        self.assertEqual(len(self.model.tree.differences()), 1)
         os.mkdir(os.path.join(self.root, "d"))
-        self.assertEqual(self.model.differences(), [])
+        self.assertEqual(self.model.tree.differences(), [])
         self.put("d/f", b"x")
-        self.assertEqual(len(self.model.differences()), 1)
+        self.assertEqual(len(self.model.tree.differences()), 1)
 
 
 LOG = '''
