@@ -53,6 +53,12 @@ int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 
 	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
 		fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
+		/* What an open has changed cannot be tried again. */
+		if (fd >= fs->files_max && !(flags & (O_CREAT | O_TRUNC))) {
+			(void)close(fd);
+			fd = -1;
+			errno = EMFILE;
+		}
 		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 			break;
 		watch_shed(fs->watch);

@@ -32,9 +32,11 @@ struct fs {
 	struct bell *bell;	 /* NULL: nobody to ring for */
 	struct watch *watch;	 /* NULL: not watching */
 	int proc_fd;		 /* /proc/self/fd, whatever is mounted later */
+	int files_max;		 /* descriptors for files stay below this one */
 	uint64_t root_dev;
 	bool root;	     /* we act for others, with all capabilities */
 	bool dirs_stateless; /* see ops_dir.c */
+	bool prunes;	     /* the kernel can be asked to forget inodes */
 	bool flush;	     /* close(2) can fail below: ask it each time */
 	double hold;	     /* seconds the kernel may keep what is watched */
 

@@ -6,6 +6,7 @@
 #define STATETAPE_FS_LIMITS_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 
 /*
  * How long an answer about a thread is given again without looking. Shorter
@@ -93,9 +94,25 @@
 #define WATCH_SETTLE_MS 100
 
 /*
- * Inodes cost a descriptor each: this part of the limit may be used before
- * the kernel is asked to forget the oldest names.
+ * Inodes cost a descriptor each. Of the process's limit, what inodes may take
+ * before the kernel is asked to forget some, what they and open files may
+ * take at all, and what the watching of processes may add to that; the rest
+ * is for the journal and for those who ask questions.
  */
-#define FS_INODES_SHARE(descriptors) ((descriptors) / 4 * 3)
+#define FS_INODES_SHARE(descriptors) ((descriptors) / 8 * 5)
+#define FS_FILES_SHARE(descriptors)  ((descriptors) / 8 * 7)
+#define FS_PROBES_SHARE(descriptors) ((descriptors) / 16 * 15)
+
+static inline int fs_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1024;
+	return limit.rlim_cur < INT32_MAX ? (int)limit.rlim_cur : INT32_MAX;
+}
+
+/* Inodes named in one message that asks the kernel to forget them. */
+#define FS_PRUNE_MAX 256
 
 #endif

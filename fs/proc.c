@@ -101,6 +101,7 @@ void proc_init(struct proc *p)
 		fd = -1;
 	}
 	p->fd = take_fd(&fd);
+	p->fd_max = FS_PROBES_SHARE(fs_descriptors());
 	(void)kcmp_shares(getpid(), getpid(), &p->compares);
 }
 
@@ -311,8 +312,11 @@ static int look_through(const struct proc *p, pid_t pid, pid_t tid,
 	}
 	if (r < 0 && r != -EAGAIN)
 		return r;
-	/* Still changing after so many looks: described, but not watched. */
-	if (r == 0) {
+	/*
+	 * Still changing after so many looks, or descriptors are scarce:
+	 * described, but not watched.
+	 */
+	if (r == 0 && t.memory < p->fd_max && t.cmdline < p->fd_max) {
 		*ret_traces = t;
 		t = (struct proc_traces){ .memory = -1, .cmdline = -1 };
 	}

@@ -20,6 +20,7 @@
 
 struct proc {
 	int fd;	       /* /proc, -1: none that shows our processes */
+	int fd_max;    /* descriptors kept stay below this one */
 	bool compares; /* kcmp(2) is allowed */
 };
 

@@ -142,6 +142,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2, true);
 #endif
+	s->fs.prunes = conn->proto_major == 7 && conn->proto_minor >= 45;
 	conn->max_write = FS_REQUEST_MAX;
 	conn->max_readahead = FS_REQUEST_MAX;
 	conn->max_background = FS_BACKGROUND_MAX;
@@ -190,6 +191,7 @@ static int open_parts(struct server *s)
 	fs->flush = is_remote(c->root_fd);
 	fs->hold = fs->flush ? FS_HOLD_SHORT : FS_HOLD_LONG;
 	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fs->files_max = FS_FILES_SHARE(fs_descriptors());
 	if (fs->proc_fd < 0)
 		return fail("/proc is needed and cannot be opened", -errno);
 	r = inodes_new(c->root_fd, &fs->inodes);

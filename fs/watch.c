@@ -16,13 +16,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
@@ -42,6 +42,7 @@ struct watch {
 	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
 	atomic_bool shed;
+	bool shed_all; /* the thread's: last time, not only the older half */
 	atomic_uint admitted;
 
 	atomic_ullong dirs, refused, overflows, invalidations, shed_names;
@@ -247,30 +248,86 @@ static void drain(struct watch *w)
 	}
 }
 
-/* The oldest files go first; directories hold others, and mounts. */
+/*
+ * Ask the kernel to forget inodes that nobody uses: not open, nobody's working
+ * directory, nothing mounted on them, nothing known below them. Linux 6.18
+ * (protocol 7.45) brought the message, libfuse does not know it yet.
+ */
+struct prune {
+	struct fuse_out_header header;
+	struct {
+		uint32_t count;
+		uint32_t padding;
+		uint64_t spare;
+	} body;
+	uint64_t inodes[FS_PRUNE_MAX];
+};
+#define NOTIFY_PRUNE 9
+
+static void prune_send(struct watch *w, struct prune *p)
+{
+	size_t len = offsetof(struct prune, inodes) +
+		     p->body.count * sizeof(p->inodes[0]);
+	ssize_t put;
+
+	if (!p->body.count)
+		return;
+	p->header = (struct fuse_out_header){ .len = (uint32_t)len,
+					      .error = NOTIFY_PRUNE };
+	put = write(fuse_session_fd(w->fs->session), p, len);
+	/* Whoever waits for descriptors tries again, and so shall we. */
+	(void)put;
+	p->body.count = 0;
+}
+
+/*
+ * Without that message a name can be taken back, whoever uses it: not for
+ * directories then, which would make a shell lose where it is.
+ */
+static void shed_name(struct watch *w, struct prune *p,
+		      const struct inode_name *name)
+{
+	struct fs *fs = w->fs;
+	struct inode *i = inodes_find(fs->inodes, name->parent, name->name);
+
+	if (i && !atomic_load(&i->opens) && (fs->prunes || !S_ISDIR(i->type))) {
+		count(&w->shed_names);
+		if (fs->prunes)
+			p->inodes[p->body.count++] = fs_ino(fs, i);
+		else
+			(void)fuse_lowlevel_notify_inval_entry(
+				fs->session, fs_ino(fs, name->parent),
+				name->name, strlen(name->name));
+	}
+	/* Gone by the time the message is sent, the kernel finds nothing. */
+	inodes_unref(fs->inodes, i);
+	if (p->body.count == FS_PRUNE_MAX)
+		prune_send(w, p);
+}
+
+/*
+ * The older half goes, files before the directories they are in; every other
+ * time all, lest a half that is in use keeps the rest from ever shrinking.
+ */
 static void shed(struct watch *w)
 {
 	struct fs *fs = w->fs;
+	struct prune p = { .body.count = 0 };
 	struct inodes_counts counts;
 	struct inode_name *names;
 	size_t n;
 
 	atomic_store(&w->shed, false);
+	w->shed_all = !w->shed_all;
 	inodes_count(fs->inodes, &counts);
-	if (inodes_names(fs->inodes, counts.inodes / 2, &names, &n) < 0)
+	if (inodes_names(fs->inodes,
+			 w->shed_all ? SIZE_MAX / sizeof(*names) - 1
+				     : counts.inodes / 2,
+			 &names, &n) < 0)
 		return;
-	for (size_t k = 0; k < n; k++) {
-		struct inode *i =
-			inodes_find(fs->inodes, names[k].parent, names[k].name);
-
-		if (i && !S_ISDIR(i->type) && !atomic_load(&i->opens)) {
-			(void)fuse_lowlevel_notify_inval_entry(
-				fs->session, fs_ino(fs, names[k].parent),
-				names[k].name, strlen(names[k].name));
-			count(&w->shed_names);
-		}
-		inodes_unref(fs->inodes, i);
-	}
+	for (size_t k = n; k > 0; k--)
+		shed_name(w, &p, &names[k - 1]);
+	prune_send(w, &p);
 	inodes_names_free(fs->inodes, names, n);
 }
 
@@ -293,15 +350,6 @@ static void *watch_main(void *arg)
 		}
 	}
 	return NULL;
-}
-
-static uint64_t inodes_allowed(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 512;
-	return FS_INODES_SHARE(limit.rlim_cur);
 }
 
 static int watch_start(struct watch *w, bool inotify)
@@ -335,7 +383,7 @@ int watch_new(struct fs *fs, bool inotify, struct watch **ret)
 		return -ENOMEM;
 	w->fs = fs;
 	w->inotify_fd = w->wake_fd = -1;
-	w->inodes_max = inodes_allowed();
+	w->inodes_max = (uint64_t)FS_INODES_SHARE(fs_descriptors());
 	w->count_every = w->inodes_max < 4096 ? 16 : 256;
 	r = watch_start(w, inotify);
 	if (r < 0) {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A tree with more files than there are descriptors can still be used."""
 
+import contextlib
 import os
+import subprocess
 
 import st
 
@@ -22,20 +24,46 @@ def read_tree(top, dirs, files):
                 assert i.read() == "%d/%d" % (d, f)
 
 
-def a_large_tree_is_walked_with_few_descriptors():
-    few = ["prlimit", "--nofile=512:512"]
+@contextlib.contextmanager
+def mounted_with(descriptors, dirs, files):
+    few = ["prlimit", "--nofile=%d:%d" % (descriptors, descriptors)]
     if st.is_root():  # who would raise the limit again
         few += ["setpriv", "--bounding-set=-sys_resource"]
     st.need("prlimit", "setpriv")
     with st.Home() as home:
         repo = home.mkdir("repo")
-        make_tree(repo, 20, 100)
+        make_tree(repo, dirs, files)
         home.prefix = few
         with st.Mount(repo=repo, mountpoint=True, home=home) as m:
-            for _ in range(2):
-                read_tree(m.path, 20, 100)
-            watch = m.status()["watch"]
-            assert watch["shed"] > 0, watch
+            yield m
 
 
-st.main(a_large_tree_is_walked_with_few_descriptors)
+def a_large_tree_is_walked_with_few_descriptors():
+    with mounted_with(512, 20, 100) as m:
+        for _ in range(2):
+            read_tree(m.path, 20, 100)
+        watch = m.status()["watch"]
+        assert watch["shed"] > 0, watch
+
+
+def directories_are_given_up_too_but_not_those_in_use():
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 18):
+        st.skip("Linux before 6.18 cannot be asked to forget directories")
+    with mounted_with(512, 1500, 1) as m:
+        os.mkdir(m.path + "/here")
+        shell = subprocess.Popen(["sh", "-c", "read x && pwd -P && ls"],
+                                 cwd=m.path + "/here", text=True,
+                                 stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT)
+        for _ in range(2):
+            read_tree(m.path, 1500, 1)
+            with open(m.path + "/here/made", "w"):
+                pass
+            assert m.status()["inodes"] < 512
+        out, _ = shell.communicate("go\n")
+        assert out.split() == [os.path.realpath(m.path) + "/here", "made"], out
+
+
+st.main(a_large_tree_is_walked_with_few_descriptors,
+        directories_are_given_up_too_but_not_those_in_use)
