@@ -99,9 +99,9 @@
  * take at all, and what the watching of processes may add to that; the rest
  * is for the journal and for those who ask questions.
  */
-#define FS_INODES_SHARE(descriptors) ((descriptors) / 8 * 5)
-#define FS_FILES_SHARE(descriptors)  ((descriptors) / 8 * 7)
-#define FS_PROBES_SHARE(descriptors) ((descriptors) / 16 * 15)
+#define FS_INODES_SHARE(descriptors) ((descriptors) / 4 * 3)
+#define FS_FILES_SHARE(descriptors)  ((descriptors) / 16 * 15)
+#define FS_PROBES_SHARE(descriptors) ((descriptors) / 32 * 31)
 
 static inline int fs_descriptors(void)
 {
