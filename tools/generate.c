@@ -24,17 +24,17 @@ static void put_quoted(FILE *out, const char *text, const char *special)
 }
 
 static const char *const complete_names[] = {
-	[COMPLETE_NOTHING] = "nothing",
-	[COMPLETE_DIRECTORY] = "directory",
-	[COMPLETE_VERB] = "verb",
+	[COMPLETE_NOTHING] = "nothing", [COMPLETE_DIRECTORY] = "directory",
+	[COMPLETE_FILE] = "file",	[COMPLETE_VERB] = "verb",
 	[COMPLETE_FORMAT] = "format",
 };
 
-static void put_verb_names(FILE *out)
+/* The parts of `group`, or the verbs that are part of none. */
+static void put_verb_names(FILE *out, const struct verb *group)
 {
 	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
-		if (!v->hidden)
-			(void)fprintf(out, " %s", v->name);
+		if (!v->hidden && verb_is_part(v, group))
+			(void)fprintf(out, " %s", verb_word(v));
 }
 
 static void put_formats(FILE *out)
@@ -54,7 +54,13 @@ static void bash_words(FILE *out, const struct verb_option *o)
 
 static void bash_verb(FILE *out, const struct verb *v)
 {
-	(void)fprintf(out, "\t%s)\n\t\toptions='", v->name);
+	(void)fprintf(out, "\t'%s')\n", v->name);
+	if (v->group) {
+		(void)fputs("\t\tparts='", out);
+		put_verb_names(out, v);
+		(void)fputs("'\n", out);
+	}
+	(void)fputs("\t\toptions='", out);
 	for (const struct verb_option *o = v->options; o->name; o++)
 		bash_words(out, o);
 	bash_words(out, &verb_help_option);
@@ -110,7 +116,7 @@ static const char bash_tail[] =
 	"_statetape()\n"
 	"{\n"
 	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} i word position=0 ended=0\n"
-	"\tlocal options valued arguments command\n"
+	"\tlocal options valued arguments command parts='' first=2\n"
 	"\n"
 	"\tCOMPREPLY=()\n"
 	"\tif ((COMP_CWORD == 1)); then\n"
@@ -118,7 +124,16 @@ static const char bash_tail[] =
 	"\t\treturn\n"
 	"\tfi\n"
 	"\t_statetape_verb \"${COMP_WORDS[1]}\" || return\n"
-	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	"\tif [[ $parts ]]; then\n"
+	"\t\tif ((COMP_CWORD == 2)); then\n"
+	"\t\t\t_statetape_reply -W \"$parts --help\"\n"
+	"\t\t\treturn\n"
+	"\t\tfi\n"
+	"\t\tfirst=3\n"
+	"\t\t_statetape_verb \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" || "
+	"return\n"
+	"\tfi\n"
+	"\tfor ((i = first; i < COMP_CWORD; i++)); do\n"
 	"\t\tword=${COMP_WORDS[i]}\n"
 	"\t\tif [[ $ended == 0 && $word == -- ]]; then\n"
 	"\t\t\tended=1\n"
@@ -142,6 +157,9 @@ static const char bash_tail[] =
 	"\tdirectory)\n"
 	"\t\t_statetape_files -d\n"
 	"\t\t;;\n"
+	"\tfile)\n"
+	"\t\t_statetape_files -f\n"
+	"\t\t;;\n"
 	"\tverb)\n"
 	"\t\t_statetape_reply -W \"$_statetape_verbs\"\n"
 	"\t\t;;\n"
@@ -160,7 +178,7 @@ void generate_bash(FILE *out)
 		bash_verb(out, v);
 	(void)fputs(bash_tail, out);
 	(void)fputs("_statetape_verbs='", out);
-	put_verb_names(out);
+	put_verb_names(out, NULL);
 	(void)fputs("'\n_statetape_formats='", out);
 	put_formats(out);
 	(void)fputs("'\n", out);
@@ -195,9 +213,12 @@ static void zsh_argument(FILE *out, const struct verb_argument *a, size_t i)
 	case COMPLETE_DIRECTORY:
 		(void)fputs("_directories", out);
 		break;
+	case COMPLETE_FILE:
+		(void)fputs("_files", out);
+		break;
 	case COMPLETE_VERB:
 		(void)fputc('(', out);
-		put_verb_names(out);
+		put_verb_names(out, NULL);
 		(void)fputs(" )", out);
 		break;
 	case COMPLETE_FORMAT:
@@ -219,7 +240,7 @@ static const char zsh_command[] = "\t\t\tlocal -i dashes=${words[(i)--]}\n"
 
 static void zsh_verb(FILE *out, const struct verb *v)
 {
-	(void)fprintf(out, "\t\t%s)\n%s\t\t\t_arguments -s -S :", v->name,
+	(void)fprintf(out, "\t\t'%s')\n%s\t\t\t_arguments -s -S :", v->name,
 		      v->command ? zsh_command : "");
 	for (const struct verb_option *o = v->options; o->name; o++)
 		zsh_option(out, o);
@@ -250,8 +271,17 @@ static const char zsh_middle[] =
 	"\t\t_describe -t verbs verb verbs\n"
 	"\t\t;;\n"
 	"\targument)\n"
-	"\t\tcurcontext=${curcontext%:*:*}:statetape-$words[1]:\n"
-	"\t\tcase $words[1] in\n";
+	"\t\tcurcontext=${curcontext%:*:*}:statetape-$words[1]:\n";
+
+static const char zsh_group[] =
+	"\t\t\t)\n"
+	"\t\t\t\t_describe -t verbs verb verbs\n"
+	"\t\t\t\treturn\n"
+	"\t\t\tfi\n"
+	"\t\t\t# Two words, taken for one from here on.\n"
+	"\t\t\twords[1,2]=(\"$words[1] $words[2]\")\n"
+	"\t\t\t(( CURRENT-- ))\n"
+	"\t\tfi\n";
 
 static const char zsh_tail[] = "\t\tesac\n"
 			       "\t\t;;\n"
@@ -266,17 +296,40 @@ static const char zsh_tail[] = "\t\tesac\n"
 			       "\tcompdef _statetape statetape\n"
 			       "fi\n";
 
-void generate_zsh(FILE *out)
+/* What _describe wants to know of the parts of `group`. */
+static void zsh_describe(FILE *out, const struct verb *group,
+			 const char *indent)
 {
-	(void)fputs(zsh_head, out);
 	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
-		if (v->hidden)
+		if (v->hidden || !verb_is_part(v, group))
 			continue;
-		(void)fprintf(out, "\t\t'%s:", v->name);
+		(void)fprintf(out, "%s'%s:", indent, verb_word(v));
 		put_quoted(out, v->summary, ":\\");
 		(void)fputs("'\n", out);
 	}
+}
+
+static void zsh_parts(FILE *out, const struct verb *group)
+{
+	(void)fprintf(out,
+		      "\t\tif [[ $words[1] == %s ]]; then\n"
+		      "\t\t\tif (( CURRENT == 2 )); then\n"
+		      "\t\t\t\tverbs=(\n",
+		      group->name);
+	zsh_describe(out, group, "\t\t\t\t\t");
+	(void)fputc('\t', out);
+	(void)fputs(zsh_group, out);
+}
+
+void generate_zsh(FILE *out)
+{
+	(void)fputs(zsh_head, out);
+	zsh_describe(out, NULL, "\t\t");
 	(void)fputs(zsh_middle, out);
+	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+		if (v->group)
+			zsh_parts(out, v);
+	(void)fputs("\t\tcase $words[1] in\n", out);
 	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
 		zsh_verb(out, v);
 	(void)fputs(zsh_tail, out);
@@ -307,8 +360,10 @@ static void fish_argument(FILE *out, const struct verb *v,
 		      v->name);
 	if (a->complete == COMPLETE_DIRECTORY)
 		(void)fputs("(__fish_complete_directories)", out);
+	else if (a->complete == COMPLETE_FILE)
+		(void)fputs("(__fish_complete_path)", out);
 	else if (a->complete == COMPLETE_VERB)
-		put_verb_names(out);
+		put_verb_names(out, NULL);
 	else
 		put_formats(out);
 	(void)fputs("'\n", out);
@@ -316,11 +371,16 @@ static void fish_argument(FILE *out, const struct verb *v,
 
 static void fish_verb(FILE *out, const struct verb *v)
 {
+	int group = (int)strcspn(v->name, " ");
+
 	if (!v->hidden) {
-		(void)fprintf(out,
-			      "complete -c statetape -n __statetape_bare "
-			      "-a %s -d '",
-			      v->name);
+		(void)fprintf(out, "complete -c statetape -n ");
+		if (verb_is_part(v, NULL))
+			(void)fputs("__statetape_bare", out);
+		else
+			(void)fprintf(out, "'__statetape_group %.*s'", group,
+				      v->name);
+		(void)fprintf(out, " -a %s -d '", verb_word(v));
 		put_quoted(out, v->summary, "\\");
 		(void)fputs("'\n", out);
 	}
@@ -345,6 +405,12 @@ static const char fish_head[] =
 	"\ttest (count (commandline -opc)) -eq 1\n"
 	"end\n"
 	"\n"
+	"function __statetape_group -d 'The verb is $argv, its part not yet "
+	"said'\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest (count $words) -eq 2; and test \"$words[2]\" = $argv[1]\n"
+	"end\n"
+	"\n"
 	"function __statetape_dashes -d 'The verb is $argv and -- was seen'\n"
 	"\tset -l words (commandline -opc)\n"
 	"\ttest \"$words[2]\" = $argv[1]; and contains -- -- $words\n"
@@ -352,7 +418,9 @@ static const char fish_head[] =
 	"\n"
 	"function __statetape_verb -d 'The verb is $argv and no -- was seen'\n"
 	"\tset -l words (commandline -opc)\n"
-	"\ttest \"$words[2]\" = $argv[1]; and not contains -- -- $words\n"
+	"\tset -l last (math 1 + (count $argv))\n"
+	"\ttest \"$words[2..$last]\" = \"$argv\"\n"
+	"\tand not contains -- -- $words\n"
 	"end\n"
 	"\n"
 	"function __statetape_command -d 'The command after --'\n"

@@ -85,6 +85,10 @@ static void put_option_name(FILE *out, const struct verb_option *o,
 static void put_synopsis(FILE *out, const struct verb *v)
 {
 	(void)fprintf(out, ".SY \"statetape %s\"\n", v->name);
+	if (v->group)
+		(void)fputs("\\fIVERB\\fR [\\fIOPTION\\fR...] "
+			    "[\\fIARGUMENT\\fR...]\n",
+			    out);
 	for (const struct verb_option *o = v->options; o->name; o++) {
 		(void)fputc('[', out);
 		put_option_name(out, o, "|");

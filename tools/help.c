@@ -10,14 +10,20 @@
 #define OPTION_COLUMN  24
 #define SUMMARY_COLUMN 11
 
+/* The parts of `group`, or the verbs that are part of none. */
+static void print_verbs(FILE *out, const struct verb *group)
+{
+	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+		if (!v->hidden && verb_is_part(v, group))
+			(void)fprintf(out, "  %-*s%s\n", SUMMARY_COLUMN - 2,
+				      verb_word(v), v->summary);
+}
+
 void help_summary(FILE *out)
 {
 	(void)fprintf(out, "statetape - %s\n\n", verb_program_summary);
 	(void)fputs("Usage: statetape VERB [OPTION...] [ARGUMENT...]\n\n", out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
-		if (!v->hidden)
-			(void)fprintf(out, "  %-*s%s\n", SUMMARY_COLUMN - 2,
-				      v->name, v->summary);
+	print_verbs(out, NULL);
 	(void)fputs("\n'statetape help VERB' explains one of them; "
 		    "'statetape --version' says which\nstatetape this is. "
 		    "New here? Try 'statetape demo'.\n",
@@ -56,6 +62,8 @@ static void print_synopsis(FILE *out, const struct verb *v)
 	size_t at = strlen(start), indent = at + 1;
 
 	(void)fputs(start, out);
+	if (v->group)
+		print_word(out, "VERB [OPTION...] [ARGUMENT...]", indent, &at);
 	for (const struct verb_option *o = v->options; o->name; o++) {
 		CLEANUP(free_p) char *word = option_word(o);
 
@@ -89,6 +97,10 @@ void help_verb(FILE *out, const struct verb *v)
 	print_synopsis(out, v);
 	(void)fprintf(out, "\n%s.\n\n", v->summary);
 	print_wrapped(out, v->description, 0, 0, WIDTH);
+	if (v->group) {
+		(void)fputs("\nVerbs:\n", out);
+		print_verbs(out, v);
+	}
 	(void)fputs("\nOptions:\n", out);
 	for (const struct verb_option *o = v->options; o->name; o++)
 		print_option(out, o);
@@ -99,23 +111,38 @@ void help_verb(FILE *out, const struct verb *v)
 		(void)fprintf(out, "  %s\n      %s\n", e->command, e->text);
 }
 
+/* The verb these words name; NULL: none. */
+static const struct verb *find_words(const char *name, const char *part)
+{
+	const struct verb *v = verb_find(name);
+
+	return v && part ? verb_find_part(v, part) : v;
+}
+
 int verb_help(const struct invocation *in)
 {
-	const char *name = in->arguments[0];
-	const struct verb *v = name ? verb_find(name) : NULL;
-	const char *similar = name ? options_similar_verb(name) : NULL;
+	const char *name = in->arguments[0], *part = in->arguments[1];
+	CLEANUP(free_p) char *words = NULL;
+	const struct verb *v;
+	const char *similar;
 
-	if (!name)
+	if (!name) {
 		help_summary(stdout);
-	else if (v)
+		return EXIT_SUCCESS;
+	}
+	v = find_words(name, part);
+	if (v) {
 		help_verb(stdout, v);
-	else if (similar)
+		return EXIT_SUCCESS;
+	}
+	words = part ? sentence("%s %s", name, part) : sentence("%s", name);
+	similar = options_similar_verb(words);
+	if (similar)
 		return complain_usage("there is no verb '%s'; did you mean "
 				      "'%s'?",
-				      name, similar);
-	else
-		return complain_usage("there is no verb '%s'; 'statetape help' "
-				      "lists them",
-				      name);
-	return EXIT_SUCCESS;
+				      words, similar);
+	return complain_usage("there is no verb '%s'; 'statetape help%s%s' "
+			      "lists them",
+			      words, part && verb_find(name) ? " " : "",
+			      part && verb_find(name) ? name : "");
 }

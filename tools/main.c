@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,10 +14,23 @@
 #include "tools/verbs.h"
 
 static int (*const run[VERBS])(const struct invocation *in) = {
-	[VERB_MOUNT] = verb_mount,	 [VERB_UMOUNT] = verb_umount,
-	[VERB_STATUS] = verb_status,	 [VERB_JOURNAL] = verb_journal,
-	[VERB_READS] = verb_reads,	 [VERB_DOCTOR] = verb_doctor,
-	[VERB_DEMO] = verb_demo,	 [VERB_HELP] = verb_help,
+	[VERB_MOUNT] = verb_mount,
+	[VERB_UMOUNT] = verb_umount,
+	[VERB_STATUS] = verb_status,
+	[VERB_JOURNAL] = verb_journal,
+	[VERB_READS] = verb_reads,
+	[VERB_DOCTOR] = verb_doctor,
+	[VERB_DEMO] = verb_demo,
+	[VERB_GRAPH_SYMBOLS] = verb_graph_symbols,
+	[VERB_GRAPH_EDGES] = verb_graph_edges,
+	[VERB_GRAPH_CALLERS] = verb_graph_callers,
+	[VERB_GRAPH_CALLEES] = verb_graph_callees,
+	[VERB_GRAPH_IMPACT] = verb_graph_impact,
+	[VERB_GRAPH_AT] = verb_graph_at,
+	[VERB_GRAPH_STATS] = verb_graph_stats,
+	[VERB_GRAPH_DIFF] = verb_graph_diff,
+	[VERB_GRAPH_FOLLOW] = verb_graph_follow,
+	[VERB_HELP] = verb_help,
 	[VERB_GENERATE] = verb_generate,
 };
 
@@ -46,15 +60,11 @@ static int run_global(const char *word)
 	return EXIT_SUCCESS;
 }
 
-static int run_verb(const char *name, char **argv)
+static int run_verb(const struct verb *v, char **argv)
 {
-	const struct verb *v = verb_find(name);
 	CLEANUP(free_p) char *why = NULL;
 	struct invocation in;
 
-	/* verb_help() says it best when there is no such verb. */
-	if (!v)
-		return verb_help(&(struct invocation){ .arguments = { name } });
 	if (options_parse(v, argv, &in, &why) < 0)
 		return complain_usage("%s (see 'statetape help %s')", why,
 				      v->name);
@@ -63,6 +73,30 @@ static int run_verb(const char *name, char **argv)
 		return EXIT_SUCCESS;
 	}
 	return run[v - verbs](&in);
+}
+
+/* `argv` begins with a verb, of one word or two. */
+static int run_words(char **argv)
+{
+	const struct verb *v = verb_find(argv[0]);
+	const char *part = v && v->group ? argv[1] : NULL;
+	bool is_part = part && part[0] != '-';
+
+	if (is_part)
+		v = verb_find_part(v, part);
+	/* verb_help() says it best when there is no such verb. */
+	if (!v)
+		return verb_help(
+			&(struct invocation){ .arguments = { argv[0], part } });
+	if (!v->group)
+		return run_verb(v, argv + 1 + is_part);
+	if (part && (strcmp(part, "--help") == 0 || strcmp(part, "-h") == 0)) {
+		help_verb(stdout, v);
+		return EXIT_SUCCESS;
+	}
+	return complain_usage("%s wants a verb of its own first (see "
+			      "'statetape help %s')",
+			      v->name, v->name);
 }
 
 /* A full disk behind stdout is a failure; a reader who left is not news. */
@@ -88,6 +122,6 @@ int main(int argc, char **argv)
 	else if (argv[1][0] == '-')
 		code = run_global(argv[1]);
 	else
-		code = run_verb(argv[1], argv + 2);
+		code = run_words(argv + 1);
 	return close_stdout(code);
 }

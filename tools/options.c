@@ -293,7 +293,10 @@ int options_parse(const struct verb *v, char **argv, struct invocation *ret,
 	for (size_t i = 0; v->arguments[i].name; i++)
 		if (!v->arguments[i].optional && !in.arguments[i] &&
 		    !in.options[OPTION_HELP].given)
-			return REFUSE(ret_why, "%s wants a %s", v->name,
+			return REFUSE(ret_why, "%s wants %s %s", v->name,
+				      strchr("AEIOU", v->arguments[i].name[0])
+					      ? "an"
+					      : "a",
 				      v->arguments[i].name);
 	*ret = in;
 	return 0;

@@ -35,14 +35,18 @@ static int find_named(const char *argument, struct state *ret)
 	return 0;
 }
 
-/* Does `path` itself have state, as a repository or as a mountpoint? */
-static bool has_state(const char *path, struct state *ret)
+/*
+ * Has `path` itself been mounted, as a repository or as a mountpoint? State
+ * alone does not say so: `graph` keeps its cache there too.
+ */
+static bool was_mounted(const char *path, struct state *ret)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
 
 	if (find_mounted(path, ret) == 0)
 		return true;
-	if (state_init(path, 0, &s, NULL) < 0 || s.dir_fd < 0)
+	if (state_init(path, 0, &s, NULL) < 0 || s.dir_fd < 0 ||
+	    faccessat(s.dir_fd, STATE_JOURNAL, F_OK, 0) < 0)
 		return false;
 	*ret = s;
 	s = (struct state)REPO_STATE_EMPTY;
@@ -52,7 +56,7 @@ static bool has_state(const char *path, struct state *ret)
 /* `path` or the nearest directory above it that has state; cuts `path`. */
 static int find_above(char *path, struct state *ret)
 {
-	while (!has_state(*path ? path : "/", ret)) {
+	while (!was_mounted(*path ? path : "/", ret)) {
 		char *slash = strrchr(path, '/');
 
 		if (!slash)

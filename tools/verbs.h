@@ -19,6 +19,16 @@ enum verb_id {
 	VERB_READS,
 	VERB_DOCTOR,
 	VERB_DEMO,
+	VERB_GRAPH,
+	VERB_GRAPH_SYMBOLS,
+	VERB_GRAPH_EDGES,
+	VERB_GRAPH_CALLERS,
+	VERB_GRAPH_CALLEES,
+	VERB_GRAPH_IMPACT,
+	VERB_GRAPH_AT,
+	VERB_GRAPH_STATS,
+	VERB_GRAPH_DIFF,
+	VERB_GRAPH_FOLLOW,
 	VERB_HELP,
 	VERB_GENERATE,
 	VERBS, /* how many there are */
@@ -28,18 +38,24 @@ enum verb_id {
 enum option_id {
 	OPTION_HELP, /* every verb has it */
 	OPTION_ALLOW_OTHER,
+	OPTION_DEPTH,
+	OPTION_DOT,
+	OPTION_EXTENDED,
 	OPTION_FOLLOW,
 	OPTION_FOREGROUND,
 	OPTION_JSON,
 	OPTION_KEEP_FILES,
 	OPTION_KEEP_SIZE,
+	OPTION_KINDS,
 	OPTION_LAZY,
 	OPTION_LINES,
+	OPTION_NO_CACHE,
 	OPTION_NO_JOURNAL,
 	OPTION_NO_WATCH,
 	OPTION_PATH,
 	OPTION_PID,
 	OPTION_PRIVATE,
+	OPTION_REHASH,
 	OPTION_SINCE,
 	OPTION_TREE,
 	OPTIONS, /* how many there are */
@@ -56,6 +72,7 @@ enum option_kind {
 enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_DIRECTORY,
+	COMPLETE_FILE,
 	COMPLETE_VERB,
 	COMPLETE_FORMAT, /* one of verb_formats */
 };
@@ -82,7 +99,11 @@ struct verb_example {
 
 #define VERB_ARGUMENTS_MAX 2
 
-/* Options, examples and arguments end with an element whose name is NULL. */
+/*
+ * Options, examples and arguments end with an element whose name is NULL. A
+ * verb may be a group ("graph"), which does nothing itself; its parts are
+ * verbs of two words ("graph symbols").
+ */
 struct verb {
 	const char *name;
 	const char *summary;	 /* one line, without a full stop */
@@ -92,6 +113,7 @@ struct verb {
 	const struct verb_example *examples; /* NULL: none */
 	bool command; /* `-- COMMAND [ARG...]` may follow */
 	bool hidden;  /* not in the summary and the completions */
+	bool group;   /* its next word says what is to be done */
 };
 
 extern const struct verb verbs[VERBS];
@@ -124,8 +146,14 @@ extern const char *const verb_formats[FORMATS];
 extern const char verb_program_summary[];
 extern const char verb_program_description[];
 
-/* NULL when there is no verb of that name. */
+/* NULL when there is no verb of that name, which may be two words. */
 const struct verb *verb_find(const char *name);
+/* NULL when `group` has no part of that name. */
+const struct verb *verb_find_part(const struct verb *group, const char *name);
+/* Is `v` a part of `group`; of none, if that is NULL? */
+bool verb_is_part(const struct verb *v, const struct verb *group);
+/* The last word of its name. */
+const char *verb_word(const struct verb *v);
 /* NULL when the verb has no such option; `--help` counts as one. */
 const struct verb_option *verb_option_find(const struct verb *v,
 					   const char *name);
@@ -154,6 +182,15 @@ int verb_journal(const struct invocation *in);
 int verb_reads(const struct invocation *in);
 int verb_doctor(const struct invocation *in);
 int verb_demo(const struct invocation *in);
+int verb_graph_symbols(const struct invocation *in);
+int verb_graph_edges(const struct invocation *in);
+int verb_graph_callers(const struct invocation *in);
+int verb_graph_callees(const struct invocation *in);
+int verb_graph_impact(const struct invocation *in);
+int verb_graph_at(const struct invocation *in);
+int verb_graph_stats(const struct invocation *in);
+int verb_graph_diff(const struct invocation *in);
+int verb_graph_follow(const struct invocation *in);
 int verb_help(const struct invocation *in);
 int verb_generate(const struct invocation *in);
 

@@ -74,12 +74,16 @@ fish)
 	;;
 esac
 
-verbs='demo|doctor|help|journal|mount|reads|status|umount'
+verbs='demo|doctor|graph|help|journal|mount|reads|status|umount'
 check "journal" statetape j
 check "$verbs" statetape help ''
 check "bash|fish|man|zsh" statetape generate ''
 check "--path|--pid" statetape journal --p
 check "--lazy" statetape umount --l
+check "callees|callers" statetape graph call
+check "--depth|--dot" statetape graph impact --d
+check "first dir|second" statetape graph symbols ''
+check "" statetape graph callers ''
 check "first dir|second" statetape mount ''
 check "second" statetape mount -f s
 check "" statetape journal --pid ''
@@ -94,5 +98,8 @@ if [[ $shell == bash ]]; then
 	check "" statetape mount --keep ''
 	check "second" statetape journal -- s
 	check "" statetape nonsense ''
+	check "" statetape graph nonsense ''
+	check "second" statetape graph callers --depth 2 name s
+	check "file" statetape graph at fil
 fi
 exit $((failures > 0))

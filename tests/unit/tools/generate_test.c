@@ -89,13 +89,14 @@ static void each_completion_has_each_verb_and_option(void **state)
 	CLEANUP(free_p) char *fish = generated(generate_fish);
 
 	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
-		assert_contains(bash, "\t%s)\n", v->name);
-		assert_contains(zsh, "\t\t%s)\n", v->name);
+		assert_contains(bash, "\t'%s')\n", v->name);
+		assert_contains(zsh, "\t\t'%s')\n", v->name);
 		assert_contains(fish, "'__statetape_verb %s'", v->name);
 		if (v->hidden)
 			continue;
-		assert_contains(zsh, "'%s:%s'", v->name, v->summary);
-		assert_contains(fish, "-a %s -d '%s'", v->name, v->summary);
+		assert_contains(zsh, "'%s:%s'", verb_word(v), v->summary);
+		assert_contains(fish, "-a %s -d '%s'", verb_word(v),
+				v->summary);
 		for (const struct verb_option *o = v->options; o->name; o++) {
 			assert_contains(bash, " --%s", o->name);
 			assert_contains(zsh, "--%s", o->name);

@@ -59,8 +59,24 @@ static void the_summary_lists_each_verb_but_the_hidden(void **state)
 
 		(void)snprintf(line, sizeof(line), "%s\n", verbs[i].summary);
 		there = strstr(text, line);
-		assert_int_equal(there, !verbs[i].hidden);
+		assert_int_equal(there, !verbs[i].hidden &&
+						verb_is_part(&verbs[i], NULL));
 	}
+}
+
+static void a_group_lists_its_parts(void **state)
+{
+	(void)state;
+	const struct verb *group = verb_find("graph");
+	CLEANUP(free_p) char *text = verb_text(group);
+
+	for (size_t i = 0; i < VERBS; i++)
+		if (verb_is_part(&verbs[i], group))
+			assert_non_null(strstr(text, verbs[i].summary));
+	assert_ptr_equal(verb_find_part(group, "edges"),
+			 &verbs[VERB_GRAPH_EDGES]);
+	assert_null(verb_find_part(group, "mount"));
+	assert_null(verb_find_part(&verbs[VERB_MOUNT], "edges"));
 }
 
 static void a_verb_explains_each_of_its_options(void **state)
@@ -128,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_summary_lists_each_verb_but_the_hidden),
+		cmocka_unit_test(a_group_lists_its_parts),
 		cmocka_unit_test(a_verb_explains_each_of_its_options),
 		cmocka_unit_test(everything_fits_into_eighty_columns),
 		cmocka_unit_test(the_table_is_well_formed),

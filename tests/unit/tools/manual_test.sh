@@ -19,7 +19,8 @@ if [[ -s $work/warnings ]]; then
 	cat "$work/warnings"
 	exit 1
 fi
-for verb in mount umount status journal reads doctor demo help generate; do
+for verb in mount umount status journal reads doctor demo help generate \
+	graph 'graph symbols' 'graph follow'; do
 	grep -q "^   $verb\$" "$work/text" || {
 		echo "FAILED: no section '$verb'"
 		exit 1

@@ -77,6 +77,8 @@ static void mount_once(const char *name, struct state *ret)
 	CLEANUP(free_p) char *path = below(name);
 
 	assert_int_equal(state_init(path, 1, ret, NULL), 0);
+	assert_true(mkdirat(ret->dir_fd, STATE_JOURNAL, 0700) == 0 ||
+		    errno == EEXIST);
 }
 
 static void a_named_repository_is_found_with_or_without_state(void **state)
@@ -104,6 +106,21 @@ static void without_a_name_the_way_leads_upwards(void **state)
 
 	(void)state;
 	mount_once("repo", &made);
+	assert_int_equal(chdir(deep), 0);
+	assert_int_equal(repo_find(NULL, &found), 0);
+	assert_string_equal(found.repo, made.repo);
+}
+
+static void state_without_a_journal_is_passed_by(void **state)
+{
+	CLEANUP(state_release) struct state made = REPO_STATE_EMPTY;
+	CLEANUP(state_release) struct state other = REPO_STATE_EMPTY;
+	CLEANUP(state_release) struct state found = REPO_STATE_EMPTY;
+	CLEANUP(free_p) char *deep = below("repo/in/deep");
+
+	(void)state;
+	mount_once("repo", &made);
+	assert_int_equal(state_init(deep, 1, &other, NULL), 0);
 	assert_int_equal(chdir(deep), 0);
 	assert_int_equal(repo_find(NULL, &found), 0);
 	assert_string_equal(found.repo, made.repo);
@@ -180,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(a_named_repository_is_found_with_or_without_state),
 		EACH(without_a_name_the_way_leads_upwards),
+		EACH(state_without_a_journal_is_passed_by),
 		EACH(where_nothing_was_mounted_nothing_is_found),
 		EACH(a_current_directory_that_is_gone_is_no_crash),
 		EACH(an_id_leads_back_to_its_repository),

@@ -1,0 +1,76 @@
+/*
+ * Facts kept from one start to the next, in one file per repository. They are
+ * a function of a file's bytes and of this program; so they are kept under a
+ * hash of the bytes, and a file that another program wrote (an older build of
+ * this one included) counts as none.
+ *
+ * Losing the file costs time, never truth: everything in it is checked before
+ * it is used, and nothing is ever synced.
+ */
+#ifndef STATETAPE_GRAPH_CACHE_H
+#define STATETAPE_GRAPH_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xxhash.h>
+
+#include "graph/tree.h"
+
+struct facts;
+
+#define CACHE_NAME                                                \
+	"graph.cache" /* in the directory of a repository's state \
+		       */
+
+/* One file of the repository, as it was. */
+struct cache_entry {
+	struct tree_stamp stamp;
+	XXH128_hash_t hash; /* of its content */
+	uint64_t path;	    /* where in the cache's file these are */
+	uint64_t facts;
+	uint64_t facts_size;
+	uint64_t facts_hash;
+};
+
+struct cache; /* mapped, immutable: any thread may read it */
+
+/* -ENOENT: there is none. -EBADMSG: it is damaged, or not this program's. */
+int cache_open(int state_fd, struct cache **ret);
+void cache_free(struct cache *c); /* accepts NULL */
+
+size_t cache_count(const struct cache *c);
+const char *cache_path(const struct cache *c, const struct cache_entry *e);
+/* NULL: none of that path, or of that content. */
+const struct cache_entry *cache_find(const struct cache *c, const char *path);
+const struct cache_entry *cache_find_hash(const struct cache *c,
+					  XXH128_hash_t hash);
+
+/* When the files were looked at: see cache_writer_new(). */
+int64_t cache_began(const struct cache *c);
+/*
+ * Could a file have been written to after it was looked at, and still bear
+ * this stamp? Clocks that file systems stamp with are coarse: what changed
+ * shortly before we began may have changed again within a tick.
+ */
+bool cache_is_racy(int64_t began_ns, const struct tree_stamp *s);
+
+/* Checked, and valid as long as the cache. NULL: they are damaged. */
+const struct facts *cache_facts(const struct cache *c,
+				const struct cache_entry *e);
+
+/*
+ * A new cache in the making, which takes the old one's place in one step.
+ * `began_ns`: when (by CLOCK_REALTIME) the first file was looked at. -EBUSY:
+ * another process is writing one.
+ */
+struct cache_writer;
+int cache_writer_new(int state_fd, int64_t began_ns, struct cache_writer **ret);
+/* Add a file; those added come in the order of their paths. */
+int cache_writer_add(struct cache_writer *w, const struct tree_file *file,
+		     XXH128_hash_t hash, const struct facts *f);
+int cache_writer_commit(struct cache_writer *w);
+/* Accepts NULL. What was not committed has not happened. */
+void cache_writer_free(struct cache_writer *w);
+
+#endif

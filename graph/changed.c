@@ -1,0 +1,397 @@
+/*
+ * Prints of keys: numbers that differ when what the key says differs. When a
+ * file changes, the prints of the keys about its changed units are taken
+ * before and after, and those that differ outdate what was computed from
+ * them. Only keys somebody asked for are looked at.
+ *
+ * A name's place counts only as far as the resolver looks at it: in functions
+ * a use is tied to the bindings before it.
+ */
+#include <xxhash.h>
+
+#include "graph/graph_i.h"
+
+struct print {
+	uint64_t sum;
+};
+
+static void add(struct print *p, uint64_t value)
+{
+	p->sum = (p->sum ^ value) * 0x9e3779b97f4a7c15ULL;
+	p->sum ^= p->sum >> 29;
+}
+
+static void add_expr(struct print *p, const struct unit *u, uint32_t e);
+
+static void add_list(struct print *p, const struct unit *u, uint32_t from,
+		     uint32_t count)
+{
+	add(p, count);
+	for (uint32_t k = 0; k < count; k++)
+		add_expr(p, u, list_of(u, from + k));
+}
+
+/* Bindings of the unit that are in effect before expression e. */
+static uint32_t binds_before(const struct unit *u, uint32_t e)
+{
+	uint32_t low = 0, high = u->u->binds.count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (bind_of(u, mid)->at <= e)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void add_name(struct print *p, const struct unit *u, uint32_t e,
+		     facts_str name, uint32_t block)
+{
+	add(p, atom_of(u, name));
+	add(p, block == 0);
+	if (u->u->kind != UNIT_FUNCTION)
+		return;
+	add(p, block);
+	add(p, binds_before(u, e));
+}
+
+static void add_expr(struct print *p, const struct unit *u, uint32_t e)
+{
+	const struct facts_expr *x;
+
+	if (e == FACTS_NONE) {
+		add(p, 0x5eed);
+		return;
+	}
+	x = expr_of(u, e);
+	add(p, x->kind);
+	switch (x->kind) {
+	case EXPR_NAME:
+		add_name(p, u, e, x->a, x->b);
+		break;
+	case EXPR_ATTR:
+		add_expr(p, u, x->a);
+		add_name(p, u, e, x->b, x->c);
+		break;
+	case EXPR_CALL:
+		add_expr(p, u, x->a);
+		add_list(p, u, x->b, x->c);
+		break;
+	case EXPR_KEYWORD:
+		add_expr(p, u, x->a);
+		add(p, atom_of(u, x->b));
+		break;
+	case EXPR_CONST:
+		add(p, x->a);
+		if (x->a == CONST_STR && x->b != FACTS_NONE)
+			add(p, atom_of(u, x->b));
+		else if (x->a == CONST_INT)
+			add(p, x->b);
+		break;
+	case EXPR_TUPLE:
+	case EXPR_LIST:
+	case EXPR_SET:
+	case EXPR_DICT:
+	case EXPR_EITHER:
+		add_list(p, u, x->b, x->c);
+		break;
+	case EXPR_INDEX:
+	case EXPR_BINARY:
+	case EXPR_NARROW:
+		add_expr(p, u, x->a);
+		add_expr(p, u, x->b);
+		add(p, x->c);
+		break;
+	case EXPR_LAMBDA:
+		/* Terms name lambdas by number. */
+		add(p, e);
+		add_expr(p, u, x->a);
+		break;
+	case EXPR_UNKNOWN:
+	case EXPR_SLICE:
+		break;
+	default:
+		add_expr(p, u, x->a);
+		add(p, x->b);
+		add(p, x->c);
+		break;
+	}
+}
+
+static void add_bind(struct print *p, const struct unit *u, uint32_t at)
+{
+	const struct facts_bind *b = bind_of(u, at);
+
+	add(p, b->kind | (uint32_t)b->outer << 8 | (uint32_t)b->level << 16);
+	add(p, b->block);
+	switch (b->kind) {
+	case BIND_VALUE:
+	case BIND_AUGMENT:
+	case BIND_ANNOTATION:
+	case BIND_TYPED:
+	case BIND_NARROW:
+		add_expr(p, u, b->value);
+		if (b->kind == BIND_TYPED)
+			add_expr(p, u, b->extra);
+		break;
+	case BIND_IMPORT:
+	case BIND_STAR:
+		add(p, atom_of(u, b->module));
+		add(p, b->extra);
+		break;
+	case BIND_FROM:
+		add(p, atom_of(u, b->module));
+		add(p, atom_of(u, b->value));
+		break;
+	case BIND_PARAM:
+		if (block_of(u, b->block)->scope != 0)
+			add_expr(p, u, b->value);
+		else
+			add(p, b->value);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Which unit a definition leads to. */
+static void add_def(struct print *p, const struct graph *g, unit_t n,
+		    uint32_t bind)
+{
+	const struct facts_bind *b = bind_of(&g->units[n], bind);
+
+	unit_t def;
+
+	if (b->kind != BIND_DEF)
+		return;
+	def = unit_below(g, n, b->value);
+	add(p, def);
+	add(p, g->units[def].u->kind);
+}
+
+/* Star imports above a binding, which may hide what they bring. */
+static uint32_t stars_above(const struct unit *u, uint32_t bind)
+{
+	uint32_t stars = 0;
+
+	for (uint32_t k = 0; u->starred && k < bind; k++)
+		stars += bind_of(u, k)->kind == BIND_STAR;
+	return stars;
+}
+
+static void print_bind(const struct graph *g, unit_t n, uint32_t bind,
+		       struct print *p)
+{
+	add(p, stars_above(&g->units[n], bind));
+	add_bind(p, &g->units[n], bind);
+	add_def(p, g, n, bind);
+}
+
+/* Functions of the module that say `global name`. */
+static void print_globals(const struct graph *g, const struct file *f,
+			  atom_t name, struct print *p)
+{
+	for (uint32_t k = 0; k < f->globals_count; k++) {
+		const struct unit *u = &g->units[f->globals[k]];
+
+		for (uint32_t m = 0; m < u->u->binds.count; m++) {
+			const struct facts_bind *b = bind_of(u, m);
+
+			if (b->outer != 1 || b->name == FACTS_NONE ||
+			    atom_of(u, b->name) != name)
+				continue;
+			add(p, f->globals[k]);
+			add_bind(p, u, m);
+		}
+	}
+}
+
+/* Functions inside n that say `nonlocal name`. */
+static void print_nonlocals(const struct graph *g, unit_t n, atom_t name,
+			    struct print *p)
+{
+	for (uint32_t k = 1; k <= g->units[n].u->units; k++) {
+		unit_t inside = unit_below(g, n, k);
+		const struct unit *u = &g->units[inside];
+
+		for (uint32_t m = 0; m < u->u->binds.count; m++) {
+			const struct facts_bind *b = bind_of(u, m);
+
+			if (b->outer != 2 || b->name == FACTS_NONE ||
+			    atom_of(u, b->name) != name)
+				continue;
+			add(p, inside);
+			add_bind(p, u, m);
+		}
+	}
+}
+
+static void print_name(const struct graph *g, unit_t n, atom_t name,
+		       struct print *p)
+{
+	const struct unit *u = &g->units[n];
+
+	if (u->u->kind != UNIT_FUNCTION) {
+		for (uint32_t k = names_from(u, name);
+		     k < u->names_count && u->names[k].atom == name; k++)
+			print_bind(g, n, u->names[k].bind, p);
+		if (u->u->kind == UNIT_MODULE)
+			print_globals(g, &g->files[u->file], name, p);
+		return;
+	}
+	for (uint32_t k = 0; k < u->u->binds.count; k++) {
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
+		    block_of(u, b->block)->scope == 0)
+			print_bind(g, n, k, p);
+	}
+	print_nonlocals(g, n, name, p);
+}
+
+static void print_stars(const struct unit *u, struct print *p)
+{
+	for (uint32_t k = 0; k < u->u->binds.count; k++)
+		if (bind_of(u, k)->kind == BIND_STAR)
+			add_bind(p, u, k);
+}
+
+static void print_all(const struct unit *u, struct print *p)
+{
+	const struct facts *f = u->sheet->facts;
+	const uint32_t *all = (const uint32_t *)facts_at(f, f->lists);
+
+	add(p, f->has_all);
+	for (uint32_t k = 0; k < f->all.count; k++)
+		add(p, atom_of(u, all[f->all.from + k]));
+}
+
+static void print_header(const struct unit *u, struct print *p)
+{
+	const struct facts_param *params = facts_params(u->sheet->facts, u->u);
+
+	add(p, u->u->kind);
+	add(p, u->u->flags & (UNIT_ASYNC | UNIT_GENERATOR | UNIT_METHOD));
+	for (uint32_t k = 0; k < u->u->params.count; k++) {
+		add(p, params[k].kind);
+		add(p, atom_of(u, params[k].name));
+		add_expr(p, u, params[k].annotation);
+		add_expr(p, u, params[k].preset);
+	}
+	add_list(p, u, u->u->decorators.from, u->u->decorators.count);
+	add_expr(p, u, u->u->returns_annotation);
+}
+
+static void print_flow(const struct graph *g, unit_t n, struct print *p)
+{
+	const struct unit *u = &g->units[n];
+	const struct facts_block *b = facts_blocks(u->sheet->facts, u->u);
+
+	for (uint32_t k = 0; k < u->u->blocks.count; k++) {
+		add(p, b[k].kind);
+		add(p, b[k].parent);
+		add(p, b[k].scope);
+	}
+	for (uint32_t k = 0; k < u->u->binds.count; k++) {
+		facts_str name = bind_of(u, k)->name;
+
+		add(p, name == FACTS_NONE ? 0 : atom_of(u, name));
+		add_bind(p, u, k);
+		add_def(p, g, n, k);
+	}
+}
+
+static void print_result(const struct unit *u, struct print *p)
+{
+	add(p, u->u->flags & (UNIT_ASYNC | UNIT_GENERATOR));
+	add_list(p, u, u->u->returns.from, u->u->returns.count);
+	add_list(p, u, u->u->yields.from, u->u->yields.count);
+}
+
+static void print_attr(const struct graph *g, unit_t class, atom_t name,
+		       struct print *p)
+{
+	const struct unit *c = &g->units[class];
+	const struct file *f = &g->files[c->file];
+
+	if (c->u->kind != UNIT_CLASS)
+		return;
+	for (uint32_t k = 1; k <= c->u->units && c->index + k < f->units_count;
+	     k++) {
+		const struct unit *u = &g->units[f->units[c->index + k]];
+		const struct facts_attr *a;
+
+		if (!(u->u->flags & UNIT_METHOD) || u->parent != class)
+			continue;
+		a = facts_attrs(u->sheet->facts, u->u);
+		for (uint32_t m = 0; m < u->u->attrs.count; m++) {
+			if (atom_of(u, a[m].name) != name)
+				continue;
+			add(p, f->units[c->index + k]);
+			add_expr(p, u, a[m].value);
+			add_expr(p, u, a[m].annotation);
+		}
+	}
+}
+
+static void print_fixtures(const struct graph *g, unit_t module,
+			   struct print *p)
+{
+	const struct file *f = &g->files[g->units[module].file];
+
+	for (uint32_t k = 1; k < f->units_count; k++) {
+		const struct unit *u = &g->units[f->units[k]];
+		atom_t alias;
+
+		if (u->parent != module || u->u->kind != UNIT_FUNCTION)
+			continue;
+		alias = fixture_alias(g, f->units[k]);
+		if (!alias)
+			continue;
+		add(p, alias);
+		add(p, f->units[k]);
+	}
+}
+
+uint64_t key_print(struct graph *g, node_t id)
+{
+	const struct node *n = &g->nodes[id];
+	const struct unit *u = &g->units[n->a];
+	struct print p = { .sum = n->kind + 1 };
+
+	if (!u->sheet)
+		return 0;
+	switch (n->kind) {
+	case KEY_NAME:
+		print_name(g, n->a, n->b, &p);
+		break;
+	case KEY_STARS:
+		print_stars(u, &p);
+		break;
+	case KEY_ALL:
+		print_all(u, &p);
+		break;
+	case KEY_HEADER:
+		print_header(u, &p);
+		break;
+	case KEY_BASES:
+		add_list(&p, u, u->u->bases.from, u->u->bases.count);
+		break;
+	case KEY_FLOW:
+		print_flow(g, n->a, &p);
+		break;
+	case KEY_RESULT:
+		print_result(u, &p);
+		break;
+	case KEY_FIXTURES:
+		print_fixtures(g, n->a, &p);
+		break;
+	default:
+		print_attr(g, n->a, n->b, &p);
+		break;
+	}
+	return p.sum;
+}

@@ -1,0 +1,217 @@
+/*
+ * The work is proportional to the delta (and to the readers of variables that
+ * changed), never to the graph: whether a symbol existed before is looked up
+ * among the changes, and one that is not there is as it was.
+ *
+ * One name may stand in two changes, when a variable became a function or the
+ * other way round: it left one side of V's border and came on the other. So
+ * changes are looked up by name and side.
+ */
+#include "graph/diff.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/memory.h"
+
+static bool is_in_v(enum symbol_kind kind)
+{
+	return kind == SYMBOL_FUNCTION || kind == SYMBOL_METHOD ||
+	       kind == SYMBOL_CLASS;
+}
+
+/* A diff in the making. */
+struct sorter {
+	const struct graph *g;
+	const struct graph_delta *d;
+	struct symbol_change *changes; /* of V, by symbol */
+	size_t changes_count;
+	symbol_t *variables; /* of extended_x, by symbol */
+	size_t variables_count;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+	symbol_t x = ((const struct symbol_change *)a)->symbol;
+	symbol_t y = ((const struct symbol_change *)b)->symbol;
+
+	return (x > y) - (x < y);
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	symbol_t x = *(const symbol_t *)a, y = *(const symbol_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Was `s` in V before the change, is it now, and is its text the same? */
+static bool is_unchanged(const struct sorter *t, symbol_t s)
+{
+	struct symbol_change key = { .symbol = s };
+	const struct symbol_change *c;
+	struct symbol now;
+
+	c = bsearch(&key, t->changes, t->changes_count, sizeof(*t->changes),
+		    compare_changes);
+	if (c)
+		return c->before && c->after && !c->body;
+	return graph_symbol(t->g, s, &now) && is_in_v(now.kind);
+}
+
+static bool was_or_is_in_v(const struct sorter *t, symbol_t s)
+{
+	struct symbol_change key = { .symbol = s };
+	struct symbol now;
+
+	return bsearch(&key, t->changes, t->changes_count, sizeof(*t->changes),
+		       compare_changes) ||
+	       (graph_symbol(t->g, s, &now) && is_in_v(now.kind));
+}
+
+static bool is_changed_variable(const struct sorter *t, symbol_t s)
+{
+	return bsearch(&s, t->variables, t->variables_count, sizeof(s),
+		       compare_symbols);
+}
+
+/* Sets are filled in any order, and sorted once at the end. */
+static void add(struct diff_set *set, symbol_t s)
+{
+	set->symbols = must_grow(set->symbols, &set->size, set->count + 1,
+				 sizeof(*set->symbols));
+	set->symbols[set->count++] = s;
+}
+
+static void sort_symbol(struct diff *ret, const struct symbol_change *c)
+{
+	bool drifted = !c->after || (c->before && c->body);
+
+	if (drifted)
+		add(is_in_v(c->kind) ? &ret->x : &ret->extended_x, c->symbol);
+	else if (!c->before && is_in_v(c->kind))
+		add(&ret->added, c->symbol);
+}
+
+static void index_changes(struct sorter *t)
+{
+	const struct graph_delta *d = t->d;
+
+	t->changes = must_calloc(d->symbols_count, sizeof(*t->changes));
+	t->variables = must_calloc(d->symbols_count, sizeof(*t->variables));
+	for (size_t i = 0; i < d->symbols_count; i++) {
+		const struct symbol_change *c = &d->symbols[i];
+
+		if (is_in_v(c->kind))
+			t->changes[t->changes_count++] = *c;
+		else if (c->kind == SYMBOL_VARIABLE && c->before &&
+			 (!c->after || c->body))
+			t->variables[t->variables_count++] = c->symbol;
+	}
+	qsort(t->changes, t->changes_count, sizeof(*t->changes),
+	      compare_changes);
+	qsort(t->variables, t->variables_count, sizeof(*t->variables),
+	      compare_symbols);
+}
+
+/* What one edge that came or went means for its two ends. */
+static void sort_edge(struct sorter *t, struct diff *ret,
+		      const struct edge_change *e)
+{
+	if (e->kind == EDGE_CALL) {
+		/* A module's own calls are no drift of V. */
+		if (!was_or_is_in_v(t, e->caller))
+			return;
+		if (is_unchanged(t, e->caller))
+			add(&ret->dx, e->caller);
+		if (is_unchanged(t, e->callee))
+			add(&ret->dx, e->callee);
+	} else if (e->kind == EDGE_READS && !e->added &&
+		   is_changed_variable(t, e->callee) &&
+		   is_unchanged(t, e->caller)) {
+		add(&ret->extended_r, e->caller);
+	}
+}
+
+struct readers {
+	struct sorter *sorter;
+	struct diff_set *set;
+};
+
+static bool visit_reader(const struct edge *e, void *arg)
+{
+	struct readers *r = arg;
+
+	if (is_unchanged(r->sorter, e->other))
+		add(r->set, e->other);
+	return true;
+}
+
+static int compare_names(const void *a, const void *b, void *arg)
+{
+	struct symbol x = { .name = "" }, y = { .name = "" };
+
+	(void)graph_symbol(arg, *(const symbol_t *)a, &x);
+	(void)graph_symbol(arg, *(const symbol_t *)b, &y);
+	return strcmp(x.name, y.name);
+}
+
+/* By name, each symbol once: equal names are one symbol. */
+static void finish(const struct graph *g, struct diff_set *set)
+{
+	/* qsort_r() hands its argument on as it is; nobody writes to it. */
+	union {
+		const struct graph *g;
+		void *arg;
+	} u = { .g = g };
+	size_t kept = 0;
+
+	if (set->count)
+		qsort_r(set->symbols, set->count, sizeof(*set->symbols),
+			compare_names, u.arg);
+	for (size_t i = 0; i < set->count; i++)
+		if (!kept || set->symbols[i] != set->symbols[kept - 1])
+			set->symbols[kept++] = set->symbols[i];
+	set->count = kept;
+}
+
+static void sort_all(struct sorter *t, struct diff *ret)
+{
+	struct readers readers = { .sorter = t, .set = &ret->extended_r };
+
+	for (size_t i = 0; i < t->d->symbols_count; i++)
+		sort_symbol(ret, &t->d->symbols[i]);
+	for (size_t i = 0; i < t->d->edges_count; i++)
+		sort_edge(t, ret, &t->d->edges[i]);
+	for (size_t i = 0; i < t->variables_count; i++)
+		graph_in(t->g, t->variables[i], 1U << EDGE_READS, visit_reader,
+			 &readers);
+	finish(t->g, &ret->x);
+	finish(t->g, &ret->dx);
+	finish(t->g, &ret->added);
+	finish(t->g, &ret->extended_x);
+	finish(t->g, &ret->extended_r);
+}
+
+void diff_init(struct diff *ret, const struct graph *g,
+	       const struct graph_delta *d)
+{
+	struct sorter t = { .g = g, .d = d };
+
+	*ret = (struct diff){ 0 };
+	index_changes(&t);
+	sort_all(&t, ret);
+	free(t.changes);
+	free(t.variables);
+}
+
+void diff_release(struct diff *d)
+{
+	free(d->x.symbols);
+	free(d->dx.symbols);
+	free(d->added.symbols);
+	free(d->extended_x.symbols);
+	free(d->extended_r.symbols);
+	*d = (struct diff){ 0 };
+}

@@ -1,0 +1,353 @@
+/*
+ * Symbols as they are, and edges as counts: a pair of symbols has an edge as
+ * long as some place in the text makes it. What a change does to the graph is
+ * then what it does to counts, from nothing to something and back.
+ */
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+
+static uint32_t pair_hash(uint32_t kind, symbol_t a, symbol_t b)
+{
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)((h ^ kind * 0xc2b2ae3d27d4eb4fULL) >> 27);
+}
+
+static void grow_pairs(struct graph *g)
+{
+	uint32_t mask = g->pair_mask ? g->pair_mask * 2 + 1 : 1023;
+	uint32_t *table = must_calloc((size_t)mask + 1, sizeof(*table));
+
+	for (uint32_t n = 0; n < g->pairs_count; n++) {
+		struct pair *p = &g->pairs[n];
+		uint32_t at;
+
+		if (p->kind == EDGE_KINDS)
+			continue;
+		at = pair_hash(p->kind, p->caller, p->callee) & mask;
+		p->hashed = table[at];
+		table[at] = n + 1;
+	}
+	free(g->pair_table);
+	g->pair_table = table;
+	g->pair_mask = mask;
+}
+
+static uint32_t pair_new(struct graph *g)
+{
+	uint32_t n = g->pairs_free;
+
+	if (n) {
+		g->pairs_free = g->pairs[n - 1].hashed;
+		return n - 1;
+	}
+	g->pairs = must_grow(g->pairs, &g->pairs_size, g->pairs_count + 1,
+			     sizeof(*g->pairs));
+	return g->pairs_count++;
+}
+
+static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
+			 symbol_t callee)
+{
+	struct symbol_slot *s = &g->symbols[callee];
+	uint32_t at, n;
+
+	if (g->pairs_count >= g->pair_mask)
+		grow_pairs(g);
+	at = pair_hash(kind, caller, callee) & g->pair_mask;
+	for (n = g->pair_table[at]; n; n = g->pairs[n - 1].hashed) {
+		const struct pair *p = &g->pairs[n - 1];
+
+		if (p->kind == kind && p->caller == caller &&
+		    p->callee == callee)
+			return n - 1;
+	}
+	n = pair_new(g);
+	s->callers = must_grow(s->callers, &s->callers_size,
+			       s->callers_count + 1, sizeof(*s->callers));
+	g->pairs[n] = (struct pair){ .caller = caller,
+				     .callee = callee,
+				     .kind = kind,
+				     .place = s->callers_count,
+				     .hashed = g->pair_table[at] };
+	g->pair_table[at] = n + 1;
+	s->callers[s->callers_count++] = n;
+	return n;
+}
+
+/* Remember what the count was before this change. */
+static void pair_meet(struct graph *g, uint32_t n)
+{
+	struct pair *p = &g->pairs[n];
+
+	if (p->met)
+		return;
+	p->met = 1;
+	p->was = p->count;
+	g->met = must_grow(g->met, &g->met_size, g->met_count + 1,
+			   sizeof(*g->met));
+	g->met[g->met_count++] = n;
+}
+
+void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
+	      symbol_t callee, uint32_t *ret)
+{
+	uint32_t n = pair_get(g, (uint8_t)kind, caller, callee);
+
+	pair_meet(g, n);
+	g->pairs[n].count++;
+	*ret = n;
+}
+
+/* Nobody makes it any more; called when the change is told. */
+void pair_free(struct graph *g, uint32_t n)
+{
+	struct pair *p = &g->pairs[n];
+	struct symbol_slot *s = &g->symbols[p->callee];
+	uint32_t *at = &g->pair_table[pair_hash(p->kind, p->caller, p->callee) &
+				      g->pair_mask];
+
+	while (*at != n + 1)
+		at = &g->pairs[*at - 1].hashed;
+	*at = p->hashed;
+	s->callers[p->place] = s->callers[--s->callers_count];
+	g->pairs[s->callers[p->place]].place = p->place;
+	p->kind = EDGE_KINDS;
+	p->hashed = g->pairs_free;
+	g->pairs_free = n + 1;
+}
+
+void slot_clear(struct graph *g, uint32_t slot)
+{
+	struct slot *s = &g->slots[slot];
+	const uint32_t *pairs = s->count > 2 ? s->pairs.many : s->pairs.one;
+
+	for (uint32_t k = 0; k < s->count; k++) {
+		pair_meet(g, pairs[k]);
+		g->pairs[pairs[k]].count--;
+	}
+	if (s->count > 2)
+		free(s->pairs.many);
+	s->count = 0;
+}
+
+static uint32_t slot_new(struct graph *g)
+{
+	uint32_t n = g->slots_free;
+
+	if (n) {
+		g->slots_free = g->slots[n - 1].site;
+		return n - 1;
+	}
+	g->slots = must_grow(g->slots, &g->slots_size, g->slots_count + 1,
+			     sizeof(*g->slots));
+	n = g->slots_count++;
+	g->slots[n] = (struct slot){ .count = 0 };
+	return n;
+}
+
+static void slot_make(struct graph *g, unit_t unit, enum slot_kind kind,
+		      uint32_t site)
+{
+	uint32_t n = slot_new(g);
+	struct unit *u = &g->units[unit];
+
+	g->slots[n] = (struct slot){ .kind = (uint8_t)kind,
+				     .dirty = 1,
+				     .version = g->slots[n].version + 1,
+				     .unit = unit,
+				     .site = site };
+	u->slots[u->slots_count++] = n;
+	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
+			     sizeof(*g->dirty));
+	g->dirty[g->dirty_count++] = n;
+}
+
+static bool has_imports(const struct unit *u)
+{
+	for (uint32_t k = 0; k < u->u->binds.count; k++) {
+		uint8_t kind = bind_of(u, k)->kind;
+
+		if (kind == BIND_IMPORT || kind == BIND_FROM ||
+		    kind == BIND_STAR)
+			return true;
+	}
+	return false;
+}
+
+void slots_make(struct graph *g, unit_t n)
+{
+	struct unit *u = &g->units[n];
+	uint32_t count = u->u->sites.count;
+
+	u->slots = must_alloc((count + 3) * sizeof(*u->slots));
+	u->slots_count = 0;
+	for (uint32_t k = 0; k < count; k++)
+		slot_make(g, n, SLOT_SITE, k);
+	if (u->u->kind == UNIT_CLASS)
+		slot_make(g, n, SLOT_BASES, 0);
+	if (u->u->flags & UNIT_METHOD)
+		slot_make(g, n, SLOT_OVERRIDES, 0);
+	if (has_imports(u))
+		slot_make(g, n, SLOT_IMPORTS, 0);
+}
+
+void slots_drop(struct graph *g, unit_t n)
+{
+	struct unit *u = &g->units[n];
+
+	for (uint32_t k = 0; k < u->slots_count; k++) {
+		struct slot *s = &g->slots[u->slots[k]];
+
+		slot_clear(g, u->slots[k]);
+		s->version++;
+		s->dirty = 0;
+		s->unit = NONE;
+		s->site = g->slots_free;
+		g->slots_free = u->slots[k] + 1;
+	}
+	free(u->slots);
+	u->slots = NULL;
+	u->slots_count = 0;
+}
+
+/* Its definitions in the order of the text. */
+static uint32_t definitions(const struct graph *g, symbol_t s, unit_t **ret)
+{
+	const struct symbol_slot *slot = &g->symbols[s];
+
+	*ret = slot->units;
+	for (uint32_t k = 1; k < slot->units_count; k++) {
+		for (uint32_t m = k; m > 0; m--) {
+			const struct unit *a = &g->units[slot->units[m - 1]];
+			const struct unit *b = &g->units[slot->units[m]];
+			unit_t swap = slot->units[m];
+			int by = a->file == b->file
+					 ? 0
+					 : strcmp(atom_text(g, g->files[a->file]
+								       .path),
+						  atom_text(g, g->files[b->file]
+								       .path));
+
+			if (by < 0 || (by == 0 && a->index < b->index))
+				break;
+			slot->units[m] = slot->units[m - 1];
+			slot->units[m - 1] = swap;
+		}
+	}
+	return slot->units_count;
+}
+
+static enum symbol_kind kind_of(const struct unit *u)
+{
+	if (u->u->kind == UNIT_MODULE)
+		return SYMBOL_MODULE;
+	if (u->u->kind == UNIT_CLASS)
+		return SYMBOL_CLASS;
+	return u->u->flags & UNIT_METHOD ? SYMBOL_METHOD : SYMBOL_FUNCTION;
+}
+
+static XXH128_hash_t unit_body(const struct graph *g, const struct unit *u)
+{
+	return u->u->kind == UNIT_MODULE
+		       ? g->files[u->file].sheet->facts->module_hash
+		       : u->u->hash;
+}
+
+static bool variable_now(const struct graph *g, symbol_t s, struct symbol *ret)
+{
+	const struct symbol_slot *slot = &g->symbols[s];
+	const struct file *f;
+	const struct facts_variable *v;
+
+	if (slot->variable_file == NONE)
+		return false;
+	f = &g->files[slot->variable_file];
+	v = facts_variables(f->sheet->facts) + slot->variable;
+	ret->file = atom_text(g, f->path);
+	ret->kind = SYMBOL_VARIABLE;
+	ret->start_line = unit_line(&g->units[f->units[0]], v->line);
+	ret->end_line = ret->start_line + (v->lines ? v->lines - 1 : 0);
+	ret->definitions = 1;
+	ret->hash = v->hash;
+	return true;
+}
+
+bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret)
+{
+	unit_t *units;
+	const struct unit *u;
+	uint32_t n;
+
+	*ret = (struct symbol){ .name = intern_text(g->names, s, NULL) };
+	n = definitions(g, s, &units);
+	if (n == 0)
+		return variable_now(g, s, ret);
+	u = &g->units[units[0]];
+	ret->file = atom_text(g, g->files[u->file].path);
+	ret->kind = kind_of(u);
+	ret->start_line = u->line + 1;
+	ret->end_line = u->line + (u->lines ? u->lines : 1);
+	ret->definitions = n;
+	ret->hash = unit_body(g, u);
+	for (uint32_t k = 0; k < n; k++) {
+		XXH128_hash_t both[2];
+
+		u = &g->units[units[k]];
+		ret->broken |= u->u->flags & UNIT_BROKEN;
+		if (k == 0)
+			continue;
+		both[0] = ret->hash;
+		both[1] = unit_body(g, u);
+		ret->hash = XXH3_128bits(both, sizeof(both));
+	}
+	return true;
+}
+
+void symbol_touch(struct graph *g, symbol_t s)
+{
+	struct symbol now;
+	bool there;
+
+	if (g->symbols[s].touched)
+		return;
+	there = symbol_now(g, s, &now);
+	g->touched = must_grow(g->touched, &g->touched_size,
+			       g->touched_count + 1, sizeof(*g->touched));
+	g->touched[g->touched_count++] = (struct touched){
+		.symbol = s,
+		.before = there,
+		.kind = now.kind,
+		.hash = now.hash,
+	};
+	g->symbols[s].touched = g->touched_count;
+}
+
+bool variable_is(const struct graph *g, unit_t module, atom_t name,
+		 symbol_t *ret)
+{
+	const struct unit *u = &g->units[module];
+	uint32_t k = names_from(u, name);
+	const char *above, *below;
+	char text[512];
+	size_t n, m;
+	symbol_t s;
+
+	if (k >= u->names_count || u->names[k].atom != name)
+		return false;
+	above = intern_text(g->names, u->symbol, &n);
+	below = intern_text(g->atoms, name, &m);
+	if (n + m + 1 > sizeof(text))
+		return false;
+	memcpy(text, above, n);
+	text[n] = '.';
+	memcpy(text + n + 1, below, m);
+	s = intern_find(g->names, text, n + m + 1);
+	if (s == INTERN_NONE || g->symbols[s].variable_file != u->file ||
+	    g->symbols[s].units_count)
+		return false;
+	*ret = s;
+	return true;
+}

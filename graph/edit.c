@@ -1,0 +1,262 @@
+/*
+ * An edit, found and read anew where it is. The old text is not kept: every
+ * unit knows the hashes of the pieces of its own text (facts.h), so walking
+ * them from both ends over the new text leaves what was touched. When that is
+ * one piece in the body of one definition, the definition is read by itself
+ * and takes its former place; everything else about the file stays, but for
+ * places further down, which move.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+
+/* A stretch of a file's text that belongs to one unit. */
+struct stretch {
+	uint32_t from, to;
+	uint64_t hash;
+	uint32_t owner; /* index in file->units */
+	bool head;
+};
+
+struct stretches {
+	struct stretch *at;
+	uint32_t count, size;
+};
+
+static void stretch(struct stretches *s, uint32_t from, uint32_t to,
+		    uint64_t hash, uint32_t owner)
+{
+	s->at = must_grow(s->at, &s->size, s->count + 1, sizeof(*s->at));
+	s->at[s->count++] = (struct stretch){ from, to, hash, owner, false };
+}
+
+/* Closes the units that end before unit k: their tails. Returns depth. */
+static uint32_t close_units(const struct graph *g, const struct file *f,
+			    struct stretches *s, uint32_t *open, uint32_t depth,
+			    uint32_t k, uint32_t *at)
+{
+	while (depth) {
+		uint32_t o = open[depth - 1];
+		const struct unit *u = &g->units[f->units[o]];
+
+		if (k <= o + u->u->units)
+			break;
+		stretch(s, *at, u->end, u->u->tail, o);
+		*at = u->end;
+		depth--;
+	}
+	return depth;
+}
+
+static void stretches_of(const struct graph *g, const struct file *f,
+			 struct stretches *s)
+{
+	uint32_t *open = must_alloc(f->units_count * sizeof(*open));
+	uint32_t depth = 0, at = 0;
+
+	for (uint32_t k = 0; k < f->units_count; k++) {
+		const struct unit *u = &g->units[f->units[k]];
+
+		depth = close_units(g, f, s, open, depth, k, &at);
+		if (k) {
+			stretch(s, at, u->start, u->gap, open[depth - 1]);
+			stretch(s, u->start, u->start + u->u->body, u->u->head,
+				k);
+			s->at[s->count - 1].head = true;
+			at = u->start + u->u->body;
+		}
+		open[depth++] = k;
+	}
+	(void)close_units(g, f, s, open, depth, f->units_count, &at);
+	free(open);
+}
+
+static bool stretch_same(const struct stretch *s, const char *text, size_t len,
+			 int64_t by)
+{
+	int64_t from = s->from + by, to = s->to + by;
+
+	return from >= 0 && to >= from && (uint64_t)to <= len &&
+	       XXH3_64bits(text + from, (size_t)(to - from)) == s->hash;
+}
+
+enum found { FOUND_NOTHING, FOUND_UNIT, FOUND_MUCH };
+
+/* Which unit must be read anew? */
+static enum found find_edit(const struct graph *g, const struct file *f,
+			    const char *text, size_t len, uint32_t *ret)
+{
+	struct stretches s = { .count = 0 };
+	int64_t by = (int64_t)len - f->length;
+	uint32_t first = 0, last;
+	enum found found = FOUND_MUCH;
+
+	stretches_of(g, f, &s);
+	last = s.count;
+	while (first < s.count && stretch_same(&s.at[first], text, len, 0))
+		first++;
+	while (last > first && stretch_same(&s.at[last - 1], text, len, by))
+		last--;
+	if (first == last && by == 0) {
+		found = FOUND_NOTHING;
+	} else if (first < s.count && last <= first + 1 &&
+		   !s.at[first].head && s.at[first].owner != 0) {
+		*ret = s.at[first].owner;
+		found = FOUND_UNIT;
+	}
+	free(s.at);
+	return found;
+}
+
+/* `by` lines more or less after a place in the unit's text. */
+static void unit_shift(struct unit *u, uint32_t after, int32_t by)
+{
+	if (!by)
+		return;
+	u->shifts = must_realloc(u->shifts,
+				 (u->shifts_count + 1) * sizeof(*u->shifts));
+	u->shifts[u->shifts_count++] = (struct shift){ after, by };
+}
+
+static bool may_shift(const struct graph *g, const struct file *f, uint32_t k)
+{
+	unit_t n = f->units[k];
+
+	while (g->units[n].parent != n) {
+		n = g->units[n].parent;
+		if (g->units[n].shifts_count >= SHIFTS_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* All that lies behind the unit moves; what holds it grows. */
+static void move_rest(struct graph *g, struct file *f, uint32_t k, int64_t by,
+		      int32_t lines)
+{
+	unit_t n = f->units[k];
+	const struct unit *edited = &g->units[n];
+	uint32_t after = edited->line, end = edited->end;
+
+	for (uint32_t m = k + edited->u->units + 1; m < f->units_count; m++) {
+		struct unit *u = &g->units[f->units[m]];
+
+		if (u->start < end)
+			continue;
+		u->start = (uint32_t)(u->start + by);
+		u->end = (uint32_t)(u->end + by);
+		u->line = (uint32_t)(u->line + (uint32_t)lines);
+	}
+	while (g->units[n].parent != n) {
+		struct unit *u;
+
+		n = g->units[n].parent;
+		u = &g->units[n];
+		u->end = (uint32_t)(u->end + by);
+		u->lines = (uint32_t)(u->lines + (uint32_t)lines);
+		unit_shift(u, after - u->line, lines);
+	}
+}
+
+static void piece_kept(const struct graph *g, unit_t n, struct piece *ret)
+{
+	*ret = (struct piece){ .sheet = g->units[n].sheet,
+			       .u = g->units[n].u,
+			       .old = n };
+}
+
+/* The file's list of units with unit k and those in it replaced. */
+static void splice(struct graph *g, uint32_t file, uint32_t k, struct facts *p)
+{
+	struct file *f = &g->files[file];
+	uint32_t old = g->units[f->units[k]].u->units + 1;
+	uint32_t count = f->units_count - old + p->units_count;
+	struct piece *pieces = must_alloc(count * sizeof(*pieces));
+	struct sheet *sheet = sheet_new(g, p), *whole = f->sheet;
+	uint32_t n = 0;
+
+	for (uint32_t m = 0; m < k; m++)
+		piece_kept(g, f->units[m], &pieces[n++]);
+	for (uint32_t m = 0; m < p->units_count; m++)
+		pieces[n++] = (struct piece){ sheet, facts_units(p) + m, NONE };
+	for (uint32_t m = k + old; m < f->units_count; m++)
+		piece_kept(g, f->units[m], &pieces[n++]);
+	whole->refs++;
+	file_switch(g, file, whole, pieces, count);
+	sheet_unref(sheet);
+	free(pieces);
+}
+
+/* Ancestors hold more or fewer units now; their facts cannot say so. */
+static bool same_count(const struct unit *u, const struct facts *p)
+{
+	return u->u->units + 1 == p->units_count;
+}
+
+/* How far the definition is indented. */
+static size_t indent_of(const char *text, uint32_t start)
+{
+	uint32_t at = start;
+
+	while (at && text[at - 1] != '\n')
+		at--;
+	return start - at;
+}
+
+static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
+		      uint32_t k, const char *text, size_t len)
+{
+	struct file *f = &g->files[file];
+	struct unit was = g->units[f->units[k]];
+	int64_t by = (int64_t)len - f->length;
+	size_t long_now = (size_t)((int64_t)(was.end - was.start) + by);
+	const struct facts_unit *u;
+	struct facts *p;
+
+	if (!may_shift(g, f, k))
+		return false;
+	p = facts_read_unit(r, text + was.start, long_now,
+			    indent_of(text, was.start),
+			    was.u->flags & UNIT_METHOD);
+	if (!p)
+		return false;
+	u = facts_units(p);
+	if (!same_count(&was, p) || u->kind != was.u->kind ||
+	    u->head != was.u->head || p->broken) {
+		free(p);
+		return false;
+	}
+	move_rest(g, f, k, by, (int32_t)u->lines - (int32_t)was.lines);
+	g->edited = f->units[k];
+	splice(g, file, k, p);
+	g->edited = NONE;
+	g->files[file].length = (uint32_t)len;
+	return true;
+}
+
+int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
+	       const char *text, size_t len, bool *ret_partial)
+{
+	uint32_t file = file_find(g, path), k = 0;
+	enum found found = FOUND_MUCH;
+	struct facts *f;
+
+	if (ret_partial)
+		*ret_partial = false;
+	if (file != NONE && g->files[file].there &&
+	    !g->files[file].sheet->facts->broken)
+		found = find_edit(g, &g->files[file], text, len, &k);
+	if (found == FOUND_NOTHING)
+		return 0;
+	if (found == FOUND_UNIT && edit_unit(g, r, file, k, text, len)) {
+		if (ret_partial)
+			*ret_partial = true;
+		return 0;
+	}
+	f = facts_read(r, text, len);
+	if (!f)
+		return -ENOMEM;
+	return graph_put(g, path, f);
+}

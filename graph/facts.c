@@ -1,0 +1,425 @@
+/*
+ * The reader itself: from bytes to a tree, through the walk (facts_i.h says
+ * how), and from what that gathered to one block of memory.
+ */
+#include "graph/facts.h"
+
+#include <limits.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/facts_i.h"
+
+const TSLanguage *tree_sitter_python(void);
+
+static const struct {
+	const char *name;
+	enum syn syn;
+} names[] = {
+#define X(syn, text) { text, SYN_##syn },
+	SYNTAX(X)
+#undef X
+};
+
+static enum syn syn_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i].name, name))
+			return names[i].syn;
+	return SYN_SKIP;
+}
+
+/* By name, once, for the grammar has several symbols of some names. */
+static void find_symbols(struct facts_reader *r, const TSLanguage *language)
+{
+	uint32_t i;
+
+	r->syns_count = ts_language_symbol_count(language);
+	r->syns = must_calloc(r->syns_count, 1);
+	for (i = 0; i < r->syns_count; i++)
+		if (ts_language_symbol_type(language, (TSSymbol)i) ==
+		    TSSymbolTypeRegular)
+			r->syns[i] = (uint8_t)syn_of(
+				ts_language_symbol_name(language, (TSSymbol)i));
+	r->name_field = ts_language_field_id_for_name(language, "name", 4);
+	r->definition_field =
+		ts_language_field_id_for_name(language, "definition", 10);
+}
+
+struct facts_reader *facts_reader_new(void)
+{
+	const TSLanguage *language = tree_sitter_python();
+	struct facts_reader *r = must_calloc(1, sizeof(*r));
+	TSTree *tree;
+
+	r->parser = ts_parser_new();
+	if (!ts_parser_set_language(r->parser, language)) {
+		ts_parser_delete(r->parser);
+		free(r);
+		return NULL;
+	}
+	find_symbols(r, language);
+	/* A cursor is made of a node, and must be of one at any time. */
+	tree = ts_parser_parse_string(r->parser, NULL, "", 0);
+	r->cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
+	ts_tree_delete(tree);
+	return r;
+}
+
+void facts_reader_free(struct facts_reader *r)
+{
+	if (!r)
+		return;
+	ts_tree_cursor_delete(&r->cursor);
+	ts_parser_delete(r->parser);
+	free(r->syns);
+	array_release(&r->units);
+	array_release(&r->spans);
+	array_release(&r->exprs);
+	array_release(&r->places);
+	array_release(&r->lists);
+	array_release(&r->scopes);
+	array_release(&r->blocks);
+	array_release(&r->binds);
+	array_release(&r->attrs);
+	array_release(&r->params);
+	array_release(&r->sites);
+	array_release(&r->variables);
+	array_release(&r->all);
+	array_release(&r->pieces);
+	array_release(&r->pending);
+	array_release(&r->first_pieces);
+	array_release(&r->items);
+	array_release(&r->checks);
+	array_release(&r->chars);
+	array_release(&r->decorators);
+	array_release(&r->bases);
+	array_release(&r->returns);
+	array_release(&r->yields);
+	array_release(&r->outers);
+	array_release(&r->paths);
+	array_release(&r->mix);
+	strings_release(&r->strings);
+	pairs_release(&r->variable_of);
+	pairs_release(&r->bound);
+	pairs_release(&r->path_of);
+	free(r);
+}
+
+/* Of the last line; what ends with a line break has an empty one more. */
+static uint32_t last_row(const char *text, size_t len)
+{
+	const char *at = text;
+	uint32_t n = 0;
+
+	while ((at = memchr(at, '\n', len - (size_t)(at - text)))) {
+		n++;
+		at++;
+	}
+	return n;
+}
+
+static void clear(struct facts_reader *r, const char *text, uint32_t len)
+{
+	r->text = text;
+	r->len = len;
+	r->broken = r->uneven = r->hollow = false;
+	r->all_seen = r->all_unknown = false;
+	r->units.count = r->spans.count = 0;
+	r->exprs.count = r->places.count = r->lists.count = 0;
+	r->scopes.count = r->blocks.count = 0;
+	r->binds.count = r->attrs.count = r->params.count = 0;
+	r->sites.count = r->variables.count = r->all.count = 0;
+	r->pieces.count = r->pending.count = r->first_pieces.count = 0;
+	strings_clear(&r->strings);
+	pairs_clear(&r->variable_of);
+}
+
+/*
+ * What stands in an error and is whole: statements, and expressions that make
+ * calls. An error may be in an error, as deep as the text is.
+ */
+void reader_salvage(struct facts_reader *r)
+{
+	TSPoint last = ts_node_end_point(r->node);
+	uint32_t end = end_of(r->node);
+	bool ok;
+
+	if (r->depth >= DEPTH_MAX)
+		return;
+	r->depth++;
+	for (ok = down(r); ok; ok = next(r)) {
+		if (reader_is_stmt(r->syn))
+			(void)reader_stmt(r);
+		else if (r->syn == SYN_BLOCK)
+			(void)reader_suite(r);
+		else if (reader_is_expr(r->syn))
+			(void)reader_expr(r);
+	}
+	r->depth--;
+	if (end > r->span->end) {
+		r->span->end = end;
+		r->span->last_row = last.row;
+	}
+}
+
+/* `def`: the place of the definition's keyword; FACTS_NONE: the module. */
+static void mark_broken(struct facts_reader *r, uint32_t def)
+{
+	uint32_t from = 0, to = r->units.count, i;
+
+	/* Units are in their order, and so are their keywords. */
+	while (to - from > 1) {
+		i = from + (to - from) / 2;
+		if (r->spans.at[i].def <= def)
+			from = i;
+		else
+			to = i;
+	}
+	if (r->spans.at[from].def != def)
+		from = 0;
+	r->units.at[from].flags |= UNIT_BROKEN;
+}
+
+/* The definition that a node makes; FACTS_NONE: it makes none. */
+static uint32_t def_of(const struct facts_reader *r)
+{
+	TSNode n = r->node;
+
+	if (r->syn == SYN_DECORATED_DEFINITION)
+		n = ts_node_child_by_field_id(n, r->definition_field);
+	else if (r->syn != SYN_FUNCTION_DEFINITION &&
+		 r->syn != SYN_CLASS_DEFINITION)
+		return FACTS_NONE;
+	return ts_node_is_null(n) ? FACTS_NONE : start_of(n);
+}
+
+/* Onwards from a node whose children are done, or are of no interest. */
+static bool go_on(struct facts_reader *r)
+{
+	while (!ts_tree_cursor_goto_next_sibling(&r->cursor)) {
+		if (!ts_tree_cursor_goto_parent(&r->cursor))
+			return false;
+		r->items.count--;
+	}
+	return true;
+}
+
+/*
+ * Every error, and the definition around it. Only what has errors in it is
+ * entered; the definition is on the stack of items, once for each level.
+ */
+static void find_errors(struct facts_reader *r, TSNode root)
+{
+	bool more = true;
+	uint32_t def;
+
+	r->items.count = 0;
+	array_push(&r->items, FACTS_NONE);
+	ts_tree_cursor_reset(&r->cursor, root);
+	while (more) {
+		look(r);
+		if (r->syn == SYN_ERROR || ts_node_is_missing(r->node))
+			mark_broken(r, *array_last(&r->items));
+		def = def_of(r);
+		if (def == FACTS_NONE)
+			def = *array_last(&r->items);
+		if (ts_node_has_error(r->node) &&
+		    ts_tree_cursor_goto_first_child(&r->cursor))
+			array_push(&r->items, def);
+		else
+			more = go_on(r);
+	}
+}
+
+/* One array of the block: where it is, and what to copy there. */
+struct section {
+	uint32_t *offset;
+	const void *from;
+	size_t size;
+};
+
+#define SECTION(field, array)                                 \
+	{                                                     \
+		&head->field, (array)->at,                    \
+			(array)->count * sizeof(*(array)->at) \
+	}
+#define ALIGN(size) (((size) + 7) & ~(size_t)7)
+
+/* Behind a head, the arrays, in one block. NULL: they are too large. */
+static struct facts *assemble(struct facts_reader *r, struct facts *head)
+{
+	const struct section sections[] = {
+		SECTION(units, &r->units),
+		SECTION(variables, &r->variables),
+		SECTION(exprs, &r->exprs),
+		SECTION(lists, &r->lists),
+		SECTION(scopes, &r->scopes),
+		SECTION(blocks, &r->blocks),
+		SECTION(binds, &r->binds),
+		SECTION(attrs, &r->attrs),
+		SECTION(params, &r->params),
+		SECTION(sites, &r->sites),
+		SECTION(strings, &r->strings.ends),
+		SECTION(text, &r->strings.text),
+	};
+	const size_t n = sizeof(sections) / sizeof(sections[0]);
+	size_t size = sizeof(*head), i;
+	char *block;
+
+	for (i = 0; i < n; i++) {
+		*sections[i].offset = (uint32_t)size;
+		size += ALIGN(sections[i].size);
+		if (size > UINT32_MAX)
+			return NULL;
+	}
+	head->size = (uint32_t)size;
+	block = must_alloc(size);
+	memcpy(block, head, sizeof(*head));
+	for (i = 0; i < n; i++) {
+		char *to = block + *sections[i].offset;
+
+		if (sections[i].size)
+			memcpy(to, sections[i].from, sections[i].size);
+		memset(to + sections[i].size, 0,
+		       ALIGN(sections[i].size) - sections[i].size);
+	}
+	return (struct facts *)block;
+}
+
+static struct facts *finish(struct facts_reader *r)
+{
+	struct facts head;
+
+	/* All of it, for the gaps in it go to disk, too. */
+	memset(&head, 0, sizeof(head));
+	head.units_count = r->units.count;
+	head.variables_count = r->variables.count;
+	head.strings_count = r->strings.ends.count;
+	head.broken = r->broken || r->uneven || r->hollow;
+	head.has_all = r->all_seen && !r->all_unknown;
+	head.all.from = r->lists.count;
+	if (head.has_all) {
+		head.all.count = r->all.count;
+		array_append(&r->lists, r->all.at, r->all.count);
+	}
+	reader_hash_variables(r);
+	if (r->units.at[0].kind == UNIT_MODULE) {
+		head.module_hash = reader_module_hash(r);
+		r->units.at[0].hash = head.module_hash;
+	}
+	return assemble(r, &head);
+}
+
+struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
+{
+	struct facts *f;
+	TSTree *tree;
+	TSNode root;
+
+	if (len > INT32_MAX)
+		return NULL;
+	tree = ts_parser_parse_string(r->parser, NULL, text, (uint32_t)len);
+	if (!tree)
+		return NULL;
+	root = ts_tree_root_node(tree);
+	clear(r, text, (uint32_t)len);
+	r->broken = ts_node_has_error(root);
+	reader_units(r, root);
+	r->spans.at[0].end = (uint32_t)len;
+	r->spans.at[0].last_row = last_row(text, len);
+	reader_texts(r);
+	if (r->broken)
+		find_errors(r, root);
+	f = finish(r);
+	ts_tree_delete(tree);
+	return f;
+}
+
+/* How far in the parser takes a line to be: up to the first sign of it. */
+static uint32_t columns(const char *from, const char *to)
+{
+	uint32_t n = 0;
+
+	for (; from < to && (*from == ' ' || *from == '\t'); from++)
+		n += *from == ' ' ? 1 : 8;
+	return n;
+}
+
+/* The parser keeps the depth of a block in a byte. */
+#define COLUMNS_MAX 255
+
+/*
+ * Signs that could mean something else in a file: what resets the count of
+ * columns, what ends a file, what goes on behind the text.
+ */
+static bool is_plain_text(const char *text, size_t len, size_t indent)
+{
+	const char *at = text, *end = text + len;
+	size_t i;
+
+	if (len == 0 || text[len - 1] == '\\' || memchr(text, '\f', len) ||
+	    memchr(text, '\0', len))
+		return false;
+	for (i = 1; i <= indent; i++)
+		if (text[-(ptrdiff_t)i] != ' ' && text[-(ptrdiff_t)i] != '\t')
+			return false;
+	for (; at; at = memchr(at, '\n', (size_t)(end - at))) {
+		if (at != text)
+			at++;
+		if (columns(at, end) > COLUMNS_MAX)
+			return false;
+	}
+	return columns(text - indent, text) <= COLUMNS_MAX;
+}
+
+/*
+ * Is the body further in than the head? By itself the parser asks for one
+ * column at most, in a file for more than the head's.
+ */
+static bool is_body_inside(const struct facts_reader *r, size_t indent)
+{
+	const char *at = r->text + r->spans.at[0].body;
+	const char *end = r->text + r->len, *line = NULL;
+
+	for (; at < end; at++) {
+		if (*at == '\n') {
+			line = at + 1;
+		} else if (*at == '#') {
+			at = memchr(at, '\n', (size_t)(end - at));
+			if (!at)
+				return false;
+			line = at + 1;
+		} else if (*at != ' ' && *at != '\t' && *at != '\r') {
+			break;
+		}
+	}
+	if (at == end || *at == '\\')
+		return false;
+	return !line || columns(line, end) > columns(r->text - indent, r->text);
+}
+
+struct facts *facts_read_unit(struct facts_reader *r, const char *text,
+			      size_t len, size_t indent, bool method)
+{
+	struct facts *f = NULL;
+	TSTree *tree;
+	TSNode root;
+
+	if (len > INT32_MAX || !is_plain_text(text, len, indent))
+		return NULL;
+	tree = ts_parser_parse_string(r->parser, NULL, text, (uint32_t)len);
+	if (!tree)
+		return NULL;
+	root = ts_tree_root_node(tree);
+	clear(r, text, (uint32_t)len);
+	if (!ts_node_has_error(root) && reader_units_alone(r, root, method)) {
+		reader_texts(r);
+		if (r->spans.at[0].end == len && !r->uneven && !r->hollow &&
+		    is_body_inside(r, indent))
+			f = finish(r);
+	}
+	ts_tree_delete(tree);
+	return f;
+}

@@ -1,0 +1,245 @@
+/*
+ * The graph as a whole. A change is put in at once, as far as it needs no
+ * resolving: units, keys, what they outdate. Settling resolves the places
+ * that are outdated and tells what came of all changes since the last time.
+ */
+#include "graph/graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+#include "graph/words.h"
+
+static void words_add(struct graph *g)
+{
+	static const char *const words[] = {
+		"",
+#define W(name, text) text,
+		WORDS(W)
+#undef W
+	};
+	static const struct {
+		const char *text;
+		uint8_t what;
+	} outside[] = {
+#define W(text, what) { text, what },
+		OUTSIDE(W)
+#undef W
+	};
+	size_t count = sizeof(outside) / sizeof(*outside);
+
+	for (size_t k = 0; k < WORD_COUNT; k++)
+		(void)atom(g, words[k], strlen(words[k]));
+	g->outside = must_calloc(WORD_COUNT + count, 1);
+	for (size_t k = 0; k < count; k++)
+		g->outside[atom(g, outside[k].text, strlen(outside[k].text))] =
+			outside[k].what;
+	g->outside_count = (uint32_t)intern_count(g->atoms);
+}
+
+struct graph *graph_new(void)
+{
+	struct graph *g = must_calloc(1, sizeof(*g));
+
+	g->atoms = intern_new();
+	g->names = intern_new();
+	g->terms = terms_new();
+	words_add(g);
+	g->edited = NONE;
+	return g;
+}
+
+static void graph_free_files(struct graph *g)
+{
+	for (uint32_t n = 0; n < g->units_count; n++) {
+		struct unit *u = &g->units[n];
+
+		sheet_unref(u->sheet);
+		free(u->names);
+		free(u->shifts);
+		free(u->slots);
+	}
+	for (uint32_t n = 0; n < g->files_count; n++) {
+		sheet_unref(g->files[n].sheet);
+		free(g->files[n].units);
+		free(g->files[n].globals);
+	}
+	for (uint32_t n = 0; n < g->modules_size; n++)
+		free(g->modules[n].files);
+	free(g->files);
+	free(g->file_of_path);
+	free(g->modules);
+	free(g->units);
+	free(g->unit_table);
+}
+
+static void graph_free_nodes(struct graph *g)
+{
+	for (uint32_t n = 0; n < g->nodes_count; n++)
+		free(g->nodes[n].postings);
+	for (uint32_t n = 0; n < g->slots_count; n++)
+		if (g->slots[n].count > 2)
+			free(g->slots[n].pairs.many);
+	for (uint32_t n = 0; n < g->symbols_size; n++) {
+		free(g->symbols[n].units);
+		free(g->symbols[n].callers);
+	}
+	free(g->nodes);
+	free(g->node_table);
+	free(g->slots);
+	free(g->dirty);
+	free(g->symbols);
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	graph_free_files(g);
+	graph_free_nodes(g);
+	free(g->touched);
+	free(g->pairs);
+	free(g->pair_table);
+	free(g->met);
+	free(g->frames);
+	free(g->held);
+	free(g->delta.symbols);
+	free(g->delta.edges);
+	free(g->outside);
+	intern_free(g->atoms);
+	intern_free(g->names);
+	terms_free(g->terms);
+	free(g);
+}
+
+int graph_put(struct graph *g, const char *path, struct facts *f)
+{
+	uint32_t file = file_get(g, path);
+	struct sheet *sheet = sheet_new(g, f);
+	struct piece *pieces = must_alloc(f->units_count * sizeof(*pieces));
+
+	for (uint32_t k = 0; k < f->units_count; k++)
+		pieces[k] = (struct piece){ .sheet = sheet,
+					    .u = facts_units(f) + k,
+					    .old = NONE };
+	file_switch(g, file, sheet, pieces, f->units_count);
+	g->files[file].length = facts_units(f)[0].end;
+	free(pieces);
+	return 0;
+}
+
+int graph_remove(struct graph *g, const char *path)
+{
+	uint32_t file = file_find(g, path);
+
+	if (file != NONE)
+		file_drop(g, file);
+	return 0;
+}
+
+/* The units as they are, in another place. */
+int graph_rename(struct graph *g, const char *from, const char *to)
+{
+	uint32_t file = file_find(g, from), target;
+	struct piece *pieces;
+	struct sheet *sheet;
+	uint32_t count, length;
+
+	if (file == NONE || !g->files[file].there)
+		return -ENOENT;
+	count = g->files[file].units_count;
+	length = g->files[file].length;
+	pieces = must_alloc(count * sizeof(*pieces));
+	for (uint32_t k = 0; k < count; k++) {
+		const struct unit *u = &g->units[g->files[file].units[k]];
+
+		if (u->sheet != g->files[file].sheet) {
+			free(pieces);
+			return -ESTALE;
+		}
+		pieces[k] = (struct piece){ u->sheet, u->u, NONE };
+	}
+	sheet = g->files[file].sheet;
+	sheet->refs++;
+	target = file_get(g, to);
+	file_drop(g, file);
+	file_switch(g, target, sheet, pieces, count);
+	g->files[target].length = length;
+	free(pieces);
+	return 0;
+}
+
+static void settle_symbols(struct graph *g, struct graph_delta *d)
+{
+	d->symbols = must_grow(d->symbols, &g->symbol_changes_size,
+			       g->touched_count, sizeof(*d->symbols));
+	d->symbols_count = 0;
+	for (uint32_t k = 0; k < g->touched_count; k++) {
+		const struct touched *t = &g->touched[k];
+		struct symbol now;
+		bool after = symbol_now(g, t->symbol, &now);
+		bool body = t->before && after &&
+			    (now.hash.low64 != t->hash.low64 ||
+			     now.hash.high64 != t->hash.high64);
+
+		g->symbols[t->symbol].touched = 0;
+		if ((t->before == after && !body) || (!t->before && !after))
+			continue;
+		d->symbols[d->symbols_count++] = (struct symbol_change){
+			.symbol = t->symbol,
+			.kind = after ? now.kind : t->kind,
+			.before = t->before,
+			.after = after,
+			.body = body,
+		};
+	}
+	g->touched_count = 0;
+}
+
+static void settle_edges(struct graph *g, struct graph_delta *d)
+{
+	d->edges = must_grow(d->edges, &g->edge_changes_size, g->met_count,
+			     sizeof(*d->edges));
+	d->edges_count = 0;
+	for (uint32_t k = 0; k < g->met_count; k++) {
+		uint32_t n = g->met[k];
+		struct pair *p = &g->pairs[n];
+
+		p->met = 0;
+		if (!p->was != !p->count)
+			d->edges[d->edges_count++] = (struct edge_change){
+				.caller = p->caller,
+				.callee = p->callee,
+				.kind = p->kind,
+				.added = p->count > 0,
+			};
+		if (!p->count)
+			pair_free(g, n);
+	}
+	g->met_count = 0;
+}
+
+int graph_settle(struct graph *g, struct graph_delta *ret)
+{
+	uint64_t sites = 0;
+
+	for (uint32_t k = 0; k < g->dirty_count; k++) {
+		struct slot *s = &g->slots[g->dirty[k]];
+
+		if (!s->dirty || s->unit == NONE)
+			continue;
+		s->dirty = 0;
+		slot_clear(g, g->dirty[k]);
+		slot_solve(g, g->dirty[k]);
+		sites++;
+	}
+	g->dirty_count = 0;
+	settle_symbols(g, &g->delta);
+	settle_edges(g, &g->delta);
+	g->delta.sites = sites;
+	if (ret)
+		*ret = g->delta;
+	return 0;
+}

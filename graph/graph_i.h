@@ -1,0 +1,450 @@
+/*
+ * What the parts of the graph share; nobody else includes this.
+ *
+ *   graph.c     the graph as a whole: putting, editing, settling
+ *   files.c     files and units come and go
+ *   edges.c     symbols as they are, edges counted
+ *   changed.c   which keys a change touches
+ *   solve.c     questions, remembered answers, who depended on what
+ *   names.c     modules, scopes, bindings
+ *   members.c   classes: order of bases, attributes
+ *   eval.c      what an expression stands for
+ *   calls.c     what calling, iterating, indexing gives
+ *   outside.c   the parts of Python's own library that pass things on
+ *   types.c     annotations
+ *   sites.c     a place in the text, and the edges it makes
+ *   query.c     what callers may ask of the finished graph
+ */
+#ifndef STATETAPE_GRAPH_GRAPH_I_H
+#define STATETAPE_GRAPH_GRAPH_I_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/base/intern.h"
+#include "graph/facts.h"
+#include "graph/graph.h"
+#include "graph/terms.h"
+
+typedef uint32_t atom_t; /* a string's number in graph->atoms */
+typedef uint32_t unit_t; /* index of graph->units */
+typedef uint32_t node_t; /* index of graph->nodes */
+#define NONE UINT32_MAX
+
+/* Facts as they were handed in, shared by the units read from them. */
+struct sheet {
+	struct facts *facts;
+	atom_t *atoms; /* by facts_str */
+	uint32_t refs;
+};
+
+/*
+ * A definition. Its number belongs to (file, name, which of that name) and
+ * outlives its text: what was found out about a function survives an edit of
+ * its body.
+ */
+struct unit {
+	symbol_t symbol;
+	uint32_t file;
+	uint32_t ordinal; /* among those of its name in its file */
+	uint32_t hashed;  /* next in the table's chain */
+
+	/* NULL: there is no such definition at present. */
+	struct sheet *sheet;
+	const struct facts_unit *u;
+	uint32_t index; /* in file->units */
+	unit_t parent;	/* itself for a module */
+	uint32_t start, end;  /* bytes of the file */
+	uint32_t line, lines; /* from 0 */
+	uint64_t gap;	      /* as in its facts when read with its file */
+	struct shift *shifts; /* units inside that were read anew */
+	uint32_t shifts_count;
+	bool dotted;  /* binds "a.b" somewhere */
+	bool starred; /* imports with a star */
+
+	node_t nodes; /* first of the keys about it, NONE: no */
+	struct name *names; /* modules and classes: bindings by atom */
+	uint32_t names_count;
+	uint32_t *slots; /* places that make edges */
+	uint32_t slots_count;
+	uint32_t stamp; /* graph->stamp when a change last met it */
+	uint8_t kept;	/* during a change: 1 read anew, 2 as it was */
+};
+
+/* Lines after `line` of a unit (as first read) have moved. */
+struct shift {
+	uint32_t line;
+	int32_t by;
+};
+#define SHIFTS_MAX 16
+
+struct name {
+	atom_t atom;
+	uint32_t bind;
+};
+
+struct file {
+	atom_t path;
+	atom_t module; /* dotted */
+	atom_t dir;    /* dotted name of its directory, as a module */
+	bool there;
+	bool package; /* an __init__ */
+	struct sheet *sheet; /* of the last whole reading */
+	unit_t *units;
+	uint32_t units_count, units_size;
+	unit_t *globals; /* functions that bind names of the module */
+	uint32_t globals_count, globals_size;
+	uint32_t length; /* of its text */
+};
+
+/* A unit as it is to be, in a file's new list of them. */
+struct piece {
+	struct sheet *sheet;
+	const struct facts_unit *u;
+	unit_t old; /* the same unit, not read anew; NONE */
+};
+
+/* A name of V or extended, and its definitions at present. */
+struct symbol_slot {
+	unit_t *units; /* ordered by file and place */
+	uint32_t units_count, units_size;
+	uint32_t variable_file; /* NONE: is no variable */
+	uint32_t variable;	/* index in that file's facts */
+	uint32_t *callers;	/* pairs that end here */
+	uint32_t callers_count, callers_size;
+	uint32_t touched; /* index in graph->touched + 1, 0: not since */
+	uint32_t seen_stamp, seen; /* while a list of units is made */
+};
+
+struct touched {
+	symbol_t symbol;
+	bool before;
+	enum symbol_kind kind;
+	XXH128_hash_t hash;
+};
+
+/*
+ * Nodes: keys and questions. A key is something facts say (or do not say);
+ * a question's answer is computed from keys and other answers.
+ */
+enum node_kind {
+	/* Keys: a unit and an atom, where it needs one. */
+	KEY_MODULE,  /* a: atom of a dotted name.  which file, or package */
+	KEY_NAME,    /* what binds name b in a's own scope */
+	KEY_STARS,   /* star imports of module a */
+	KEY_ALL,     /* __all__ of module a */
+	KEY_HEADER,  /* parameters, decorators, flags, annotation of a */
+	KEY_BASES,   /* base expressions of class a */
+	KEY_FLOW,    /* local bindings of function a */
+	KEY_RESULT,  /* return and yield expressions of function a */
+	KEY_ATTR,    /* self.b = ... in methods of class a */
+	KEY_FIXTURES, /* functions of module a that go by another name */
+	KEY_KINDS,
+	/* Questions. */
+	ASK_NAME = KEY_KINDS, /* set: name b in a's own scope */
+	ASK_EXPORT,	      /* set: attribute b of module a */
+	ASK_ORDER,	      /* run + 1: class a and its bases */
+	ASK_MEMBER,	      /* set: attribute b of class a, as found */
+	ASK_RESULT,	      /* set: what calling function a gives */
+	ASK_ATTR,	      /* set: self.b of class a itself */
+	ASK_BIND,	      /* set: binding b of unit a, where circles are near */
+	ASK_LAMBDA,	      /* set: what calling lambda b of unit a gives */
+	ASK_DECORATIONS,      /* bits of enum decoration: function a */
+	NODE_KINDS
+};
+
+enum node_state { NODE_NEW, NODE_OPEN, NODE_HELD, NODE_DONE };
+
+struct posting {
+	uint32_t who; /* node, or slot with POSTING_SLOT */
+	uint32_t version;
+};
+#define POSTING_SLOT (1u << 31)
+
+struct node {
+	uint8_t kind;
+	uint8_t state;
+	uint8_t hit; /* asked for while open: heads a circle */
+	uint32_t a, b;
+	uint32_t value; /* a question's */
+	uint32_t version;
+	uint32_t depth, round; /* while open or held */
+	uint32_t next;	       /* about the same unit */
+	struct posting *postings;
+	uint32_t postings_count, postings_size;
+};
+
+/* A place that makes edges. */
+enum slot_kind { SLOT_SITE, SLOT_BASES, SLOT_OVERRIDES, SLOT_IMPORTS };
+struct slot {
+	uint8_t kind;
+	uint8_t dirty;
+	uint16_t count;
+	uint32_t version;
+	unit_t unit;
+	uint32_t site; /* index in its unit; free slots: the next free one */
+	union {
+		uint32_t one[2];
+		uint32_t *many; /* pairs, if count > 2 */
+	} pairs;
+};
+
+/* An edge, and how many places make it. */
+struct pair {
+	symbol_t caller, callee;
+	uint32_t count;
+	uint32_t place; /* in callee's callers */
+	uint32_t was;	/* count before the change, if `met` */
+	uint8_t kind;
+	uint8_t met; /* on graph->met */
+	uint32_t hashed;
+};
+
+struct frame {
+	uint32_t who; /* as in a posting */
+	uint32_t version;
+	uint32_t low;
+	uint32_t round;
+	uint32_t turn;
+};
+
+struct graph {
+	struct intern *atoms;
+	struct intern *names; /* of symbols */
+	struct terms *terms;
+
+	struct file *files;
+	uint32_t files_count, files_size;
+	uint32_t *file_of_path; /* by atom; NONE; grown on demand */
+	uint32_t file_of_path_size;
+
+	/* By atom of a dotted name: files of that name, directories below. */
+	struct module_slot {
+		uint32_t *files;
+		uint32_t count, size;
+		uint32_t below; /* files in it or deeper */
+	} *modules;
+	uint32_t modules_size;
+
+	struct unit *units;
+	uint32_t units_count, units_size;
+	uint32_t *unit_table; /* number + 1 */
+	uint32_t unit_mask;
+
+	struct symbol_slot *symbols; /* by number of names */
+	uint32_t symbols_size;
+	struct touched *touched;
+	uint32_t touched_count, touched_size;
+
+	struct node *nodes;
+	uint32_t nodes_count, nodes_size;
+	uint32_t *node_table; /* number + 1 */
+	uint32_t node_mask;
+
+	struct slot *slots;
+	uint32_t slots_count, slots_size, slots_free;
+	uint32_t *dirty; /* slots to resolve */
+	uint32_t dirty_count, dirty_size;
+
+	struct pair *pairs;
+	uint32_t pairs_count, pairs_size, pairs_free;
+	uint32_t *pair_table;
+	uint32_t pair_mask;
+	uint32_t *met; /* pairs whose count was touched */
+	uint32_t met_count, met_size;
+
+	/* Solving. */
+	struct frame *frames;
+	uint32_t frames_count, frames_size;
+	node_t *held;
+	uint32_t held_count, held_size;
+	uint32_t rounds, changes;
+
+	struct graph_delta delta;
+	uint32_t edge_changes_size, symbol_changes_size;
+	uint32_t stamp;
+	unit_t edited; /* read anew by itself, NONE: no unit */
+	uint8_t *outside; /* enum outside, by atom */
+	uint32_t outside_count;
+};
+
+/* Reading facts through a unit. */
+static inline struct unit *unit_of(struct graph *g, unit_t n)
+{
+	return &g->units[n];
+}
+
+static inline bool unit_lives(const struct graph *g, unit_t n)
+{
+	return n != NONE && g->units[n].sheet;
+}
+
+static inline const struct facts_expr *expr_of(const struct unit *u, uint32_t e)
+{
+	return facts_exprs(u->sheet->facts, u->u) + e;
+}
+
+static inline const struct facts_bind *bind_of(const struct unit *u, uint32_t b)
+{
+	return facts_binds(u->sheet->facts, u->u) + b;
+}
+
+static inline const struct facts_block *block_of(const struct unit *u,
+						 uint32_t b)
+{
+	return facts_blocks(u->sheet->facts, u->u) + b;
+}
+
+static inline uint32_t list_of(const struct unit *u, uint32_t n)
+{
+	return facts_lists(u->sheet->facts, u->u)[n];
+}
+
+static inline atom_t atom_of(const struct unit *u, facts_str s)
+{
+	return u->sheet->atoms[s];
+}
+
+static inline atom_t atom(struct graph *g, const char *text, size_t len)
+{
+	return intern_add(g->atoms, text, len);
+}
+
+static inline const char *atom_text(const struct graph *g, atom_t a)
+{
+	return intern_text(g->atoms, a, NULL);
+}
+
+/* a.b; with an empty `a`: b. */
+atom_t atom_dotted(struct graph *g, atom_t a, atom_t b);
+
+/* The unit a BIND_DEF of unit n leads to. */
+static inline unit_t unit_below(const struct graph *g, unit_t n, uint32_t value)
+{
+	const struct unit *u = &g->units[n];
+
+	return g->files[u->file].units[u->index + value];
+}
+
+static inline unit_t module_of(const struct graph *g, unit_t n)
+{
+	return g->files[g->units[n].file].units[0];
+}
+
+/* solve.c */
+node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+/* The present frame depends on this key. */
+void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+/* Everything that was computed from node n is outdated. */
+void outdate(struct graph *g, node_t n);
+void frame_push(struct graph *g, uint32_t who, uint32_t version);
+void frame_pop(struct graph *g);
+
+/* names.c */
+unit_t module_find(struct graph *g, atom_t dotted); /* NONE: no file */
+set_t module_set(struct graph *g, unit_t from, atom_t dotted);
+set_t package_attr(struct graph *g, atom_t package, atom_t name);
+atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name);
+set_t name_solve(struct graph *g, unit_t n, atom_t name);
+set_t export_solve(struct graph *g, unit_t module, atom_t name);
+set_t name_eval(struct graph *g, unit_t n, uint32_t e);
+set_t bind_eval(struct graph *g, unit_t n, uint32_t b);
+bool has_name(const struct unit *u, atom_t name);
+uint32_t names_from(const struct unit *u, atom_t name);
+/* Dotted bindings: is `base.name` bound on the way to expression e? */
+bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
+bool star_exports(struct graph *g, unit_t module, atom_t name);
+
+/* members.c */
+uint32_t order_solve(struct graph *g, unit_t class);
+#define ORDER_MAX 512 /* classes; what is further up is left out */
+uint32_t order_of(struct graph *g, unit_t class, unit_t *ret);
+bool class_is(struct graph *g, unit_t class, unit_t base);
+set_t member_solve(struct graph *g, unit_t class, atom_t name);
+set_t attr_solve(struct graph *g, unit_t class, atom_t name);
+set_t attr_of_set(struct graph *g, set_t base, atom_t name);
+set_t attr_of_term(struct graph *g, term_t base, atom_t name);
+/* A method of an instance and what calling it gives; SET_NONE: none. */
+set_t call_method(struct graph *g, term_t self, atom_t name);
+unit_t method_find(struct graph *g, unit_t class, atom_t name);
+
+bool class_outside(struct graph *g, unit_t class, const char *prefix);
+set_t class_of_term(struct graph *g, term_t t);
+
+/* eval.c */
+set_t eval(struct graph *g, unit_t n, uint32_t e);
+
+/* calls.c */
+set_t result_solve(struct graph *g, unit_t function);
+set_t lambda_solve(struct graph *g, unit_t n, uint32_t e);
+set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call);
+set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call);
+set_t element_of(struct graph *g, set_t of, bool async);
+set_t entered(struct graph *g, set_t of, bool async);
+set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how);
+set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index);
+set_t awaited(struct graph *g, set_t of);
+set_t instance_of(struct graph *g, term_t self);
+set_t replaced_self(struct graph *g, set_t in, term_t self);
+
+/* outside.c */
+set_t outside_call(struct graph *g, atom_t what, unit_t n, uint32_t call);
+set_t container_attr(struct graph *g, term_t of, atom_t name);
+set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
+		     uint32_t call);
+/* Positional argument k of a call, or keyword; NONE. */
+uint32_t argument(const struct graph *g, unit_t n, uint32_t call, uint32_t k);
+
+/* types.c */
+set_t type_eval(struct graph *g, unit_t n, uint32_t e);
+set_t instances(struct graph *g, set_t types);
+set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index);
+
+/* How a function is decorated, as far as that changes what it is. */
+enum decoration {
+	DECO_PROPERTY = 1 << 0,
+	DECO_STATIC = 1 << 1,
+	DECO_CLASS = 1 << 2,
+	DECO_MANAGER = 1 << 3,
+	DECO_OVERLOAD = 1 << 4,
+	DECO_FIXTURE = 1 << 5,
+	DECO_CACHED = 1 << 6, /* like a property, computed once */
+};
+unsigned decorations(struct graph *g, unit_t function);
+uint32_t decorations_solve(struct graph *g, unit_t function);
+unit_t class_around(const struct graph *g, unit_t n);
+set_t fixture_find(struct graph *g, unit_t function, atom_t name);
+/* The name a fixture is given by its decorator, WORD_EMPTY: none. */
+atom_t fixture_alias(const struct graph *g, unit_t function);
+
+/* sites.c */
+void slot_solve(struct graph *g, uint32_t slot);
+
+/* changed.c */
+uint64_t key_print(struct graph *g, node_t n);
+
+/* files.c */
+struct sheet *sheet_new(struct graph *g, struct facts *f);
+void sheet_unref(struct sheet *s);
+/* The file's units become these; takes over a reference to `whole`. */
+void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
+		 struct piece *pieces, uint32_t count);
+uint32_t file_get(struct graph *g, const char *path);
+uint32_t file_find(const struct graph *g, const char *path);
+void file_drop(struct graph *g, uint32_t file);
+uint32_t unit_line(const struct unit *u, uint32_t line); /* in file, from 1 */
+
+/* edges.c */
+void slots_make(struct graph *g, unit_t n);
+void slots_drop(struct graph *g, unit_t n);
+void slot_clear(struct graph *g, uint32_t slot);
+void pair_free(struct graph *g, uint32_t n);
+void symbol_touch(struct graph *g, symbol_t s);
+bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret);
+void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
+	      symbol_t callee, uint32_t *ret);
+bool variable_is(const struct graph *g, unit_t module, atom_t name,
+		 symbol_t *ret);
+
+#endif

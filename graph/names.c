@@ -1,0 +1,709 @@
+/*
+ * From a name to what it is bound to.
+ *
+ * In modules and classes the last unconditional binding counts, and the
+ * conditional ones after it; whoever looks from elsewhere sees the scope as
+ * it is when its code has run. In a function, order matters: a use sees the
+ * bindings before it, back to the nearest one that lies on every way to it
+ * (its block holds the use's block), and, inside a loop, those further down
+ * in that loop. Functions inside see all of them.
+ */
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+#include "graph/words.h"
+
+atom_t atom_dotted(struct graph *g, atom_t a, atom_t b)
+{
+	size_t n, m;
+	const char *x = intern_text(g->atoms, a, &n);
+	const char *y = intern_text(g->atoms, b, &m);
+	char small[256];
+	char *text = n + m + 1 <= sizeof(small) ? small : must_alloc(n + m + 1);
+	atom_t r;
+
+	if (n == 0)
+		return b;
+	if (m == 0)
+		return a;
+	memcpy(text, x, n);
+	text[n] = '.';
+	memcpy(text + n + 1, y, m);
+	r = atom(g, text, n + m + 1);
+	if (text != small)
+		free(text);
+	return r;
+}
+
+/* Packages hide modules of their name, and else the first path wins. */
+static uint32_t file_chosen(const struct graph *g, const struct module_slot *m)
+{
+	uint32_t best = NONE;
+
+	for (uint32_t k = 0; k < m->count; k++) {
+		const struct file *f = &g->files[m->files[k]];
+		const struct file *b = best == NONE ? NULL : &g->files[best];
+
+		if (!b || f->package > b->package ||
+		    (f->package == b->package &&
+		     strcmp(atom_text(g, f->path), atom_text(g, b->path)) < 0))
+			best = m->files[k];
+	}
+	return best;
+}
+
+static const struct module_slot *module_slot(struct graph *g, atom_t dotted)
+{
+	static const struct module_slot none;
+
+	need(g, KEY_MODULE, dotted, 0);
+	return dotted < g->modules_size ? &g->modules[dotted] : &none;
+}
+
+unit_t module_find(struct graph *g, atom_t dotted)
+{
+	uint32_t file = file_chosen(g, module_slot(g, dotted));
+
+	return file == NONE ? NONE : g->files[file].units[0];
+}
+
+/* The module or package of that name, SET_NONE: not in this repository. */
+static set_t module_inside(struct graph *g, atom_t dotted)
+{
+	const struct module_slot *m = module_slot(g, dotted);
+	uint32_t file = file_chosen(g, m);
+
+	if (file != NONE)
+		return set_one(g->terms, TERM_MODULE, g->files[file].units[0],
+			       0);
+	if (m->below)
+		return set_one(g->terms, TERM_PACKAGE, dotted, 0);
+	return SET_NONE;
+}
+
+set_t package_attr(struct graph *g, atom_t package, atom_t name)
+{
+	return module_inside(g, atom_dotted(g, package, name));
+}
+
+/* Scripts import what lies beside them; the root comes first. */
+set_t module_set(struct graph *g, unit_t from, atom_t dotted)
+{
+	const struct file *f = &g->files[g->units[from].file];
+	set_t s = module_inside(g, dotted);
+
+	if (s == SET_NONE && f->dir != WORD_EMPTY)
+		s = module_inside(g, atom_dotted(g, f->dir, dotted));
+	if (s == SET_NONE)
+		s = set_one(g->terms, TERM_OUTSIDE, dotted, 0);
+	return s;
+}
+
+/* All but the last part of a dotted name. */
+static atom_t atom_parent(struct graph *g, atom_t a)
+{
+	const char *text = atom_text(g, a);
+	const char *dot = strrchr(text, '.');
+
+	return dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+}
+
+atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name)
+{
+	const struct file *f = &g->files[g->units[from].file];
+	atom_t base = f->module;
+
+	if (!level)
+		return name;
+	for (uint32_t k = f->package ? 1 : 0; k < level; k++) {
+		/* Above the top there is nothing, by whatever name. */
+		if (base == WORD_EMPTY)
+			return atom(g, "..", 2);
+		base = atom_parent(g, base);
+	}
+	return atom_dotted(g, base, name);
+}
+
+bool star_exports(struct graph *g, unit_t module, atom_t name)
+{
+	const struct unit *u = unit_of(g, module);
+	const struct facts *f = u->sheet->facts;
+	const uint32_t *all = (const uint32_t *)facts_at(f, f->lists);
+
+	need(g, KEY_ALL, module, 0);
+	if (!f->has_all)
+		return atom_text(g, name)[0] != '_';
+	for (uint32_t k = 0; k < f->all.count; k++)
+		if (atom_of(u, all[f->all.from + k]) == name)
+			return true;
+	return false;
+}
+
+static bool in_own_scope(const struct unit *u, const struct facts_bind *b)
+{
+	return block_of(u, b->block)->scope == 0 && !b->outer &&
+	       b->kind != BIND_NARROW;
+}
+
+/* The run of u->names (sorted by atom, then place) of this name. */
+uint32_t names_from(const struct unit *u, atom_t name)
+{
+	uint32_t low = 0, high = u->names_count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (u->names[mid].atom < name)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool has_name(const struct unit *u, atom_t name)
+{
+	uint32_t k;
+
+	if (u->u->kind != UNIT_FUNCTION) {
+		k = names_from(u, name);
+		return k < u->names_count && u->names[k].atom == name;
+	}
+	for (k = 0; k < u->u->binds.count; k++) {
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
+		    in_own_scope(u, b))
+			return true;
+	}
+	return false;
+}
+
+static set_t from_module(struct graph *g, unit_t n, atom_t target, atom_t name)
+{
+	set_t module = module_set(g, n, target);
+	const term_t *terms;
+	struct term t;
+
+	if (set_terms(g->terms, module, &terms) != 1)
+		return SET_NONE;
+	t = *term_of(g->terms, terms[0]);
+	/* A package that imports from itself gets a module below it. */
+	if (t.kind == TERM_MODULE && t.a == module_of(g, n))
+		return package_attr(g, target, name);
+	if (t.kind == TERM_MODULE)
+		return ask(g, ASK_EXPORT, t.a, name);
+	return attr_of_term(g, terms[0], name);
+}
+
+static set_t import_eval(struct graph *g, unit_t n, const struct facts_bind *b)
+{
+	const struct unit *u = unit_of(g, n);
+	atom_t target = atom_of(u, b->module);
+
+	if (b->kind == BIND_FROM) {
+		atom_t what = atom_of(u, b->value);
+
+		return from_module(g, n, import_name(g, n, b->level, target),
+				   what);
+	}
+	if (b->extra != 1)
+		target = atom_of(u, b->name);
+	return module_set(g, n, target);
+}
+
+static set_t param_plain(struct graph *g, unit_t n, const struct facts_param *p)
+{
+	const struct unit *u = unit_of(g, n);
+	atom_t name = atom_of(u, p->name);
+	set_t s = SET_NONE;
+
+	if (p->annotation != FACTS_NONE)
+		return type_eval(g, n, p->annotation);
+	if (p->preset != FACTS_NONE)
+		s = eval(g, n, p->preset);
+	return set_join(g->terms, s, fixture_find(g, n, name));
+}
+
+/* The first parameter of a method is what the method is called on. */
+static bool param_self(struct graph *g, unit_t n, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	unit_t class = u->parent;
+	unsigned how;
+	atom_t name;
+
+	if (!(u->u->flags & UNIT_METHOD))
+		return false;
+	how = decorations(g, n);
+	u = unit_of(g, n);
+	name = atom_of(u, u->u->name);
+	if (how & DECO_STATIC && name != WORD_NEW)
+		return false;
+	if (how & DECO_CLASS || name == WORD_NEW || name == WORD_INIT_SUBCLASS ||
+	    name == WORD_CLASS_GETITEM)
+		*ret = set_one(g->terms, TERM_CLS, class, 0);
+	else
+		*ret = set_one(g->terms, TERM_SELF, class, 0);
+	return true;
+}
+
+static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_param *p = facts_params(u->sheet->facts, u->u) +
+				      index;
+	set_t s;
+
+	need(g, KEY_HEADER, n, 0);
+	if (index == 0 && p->kind == PARAM_PLAIN && param_self(g, n, &s))
+		return s;
+	u = unit_of(g, n);
+	p = facts_params(u->sheet->facts, u->u) + index;
+	s = param_plain(g, n, p);
+	if (p->kind == PARAM_STAR)
+		return set_one(g->terms, TERM_LIST, s, 0);
+	if (p->kind == PARAM_STARS)
+		return set_one(g->terms, TERM_DICT, SET_NONE, s);
+	return s;
+}
+
+static set_t def_eval(struct graph *g, unit_t def)
+{
+	const struct unit *u = unit_of(g, def);
+
+	return set_one(g->terms,
+		       u->u->kind == UNIT_CLASS ? TERM_CLASS : TERM_FUNCTION,
+		       def, 0);
+}
+
+set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, at);
+
+	switch (b->kind) {
+	case BIND_VALUE:
+	case BIND_AUGMENT:
+	case BIND_NARROW:
+		return b->value == FACTS_NONE ? SET_NONE
+					      : eval(g, n, b->value);
+	case BIND_ANNOTATION:
+		return type_eval(g, n, b->value);
+	case BIND_TYPED:
+		if (u->u->kind != UNIT_FUNCTION)
+			return type_eval(g, n, b->value);
+		return set_join(g->terms, type_eval(g, n, b->value),
+				eval(g, n, b->extra));
+	case BIND_DEF:
+		return def_eval(g, unit_below(g, n, b->value));
+	case BIND_PARAM:
+		if (block_of(u, b->block)->scope != 0)
+			return b->value == FACTS_NONE ? SET_NONE
+						      : eval(g, n, b->value);
+		return param_eval(g, n, b->value);
+	case BIND_IMPORT:
+	case BIND_FROM:
+		return import_eval(g, n, b);
+	default:
+		return SET_NONE;
+	}
+}
+
+/* Where a binding may depend on itself it is a question of its own. */
+static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
+{
+	const struct unit *u = unit_of(g, n);
+	uint32_t block = bind_of(u, at)->block;
+
+	if (block_of(u, block)->scope != 0)
+		return ask(g, ASK_BIND, n, at);
+	for (; block != FACTS_NONE; block = block_of(u, block)->parent)
+		if (block_of(u, block)->kind == BLOCK_LOOP)
+			return ask(g, ASK_BIND, n, at);
+	return bind_eval(g, n, at);
+}
+
+/* It replaces what the name was before, whatever way was taken. */
+static bool settles(const struct facts_bind *b)
+{
+	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
+}
+
+/* Stars that pass on stars: how far a name is followed. */
+#define STARS_MAX 16
+
+static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, bind);
+
+	return module_find(g, import_name(g, n, b->level,
+					  atom_of(u, b->module)));
+}
+
+/* Does a star import from `module` bring the name? */
+static bool star_brings(struct graph *g, unit_t module, atom_t name,
+			uint32_t steps)
+{
+	if (!star_exports(g, module, name))
+		return false;
+	need(g, KEY_NAME, module, name);
+	if (has_name(unit_of(g, module), name))
+		return true;
+	need(g, KEY_STARS, module, 0);
+	for (uint32_t k = 0;
+	     steps && unit_of(g, module)->starred &&
+	     k < unit_of(g, module)->u->binds.count;
+	     k++) {
+		unit_t from;
+
+		if (bind_of(unit_of(g, module), k)->kind != BIND_STAR)
+			continue;
+		from = star_from(g, module, k);
+		if (from != NONE && star_brings(g, from, name, steps - 1))
+			return true;
+	}
+	return false;
+}
+
+/* What stars bring that come after binding `after` of module n. */
+static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
+{
+	set_t s = SET_NONE;
+
+	need(g, KEY_STARS, n, 0);
+	if (!unit_of(g, n)->starred)
+		return SET_NONE;
+	for (uint32_t k = unit_of(g, n)->u->binds.count; k-- > after;) {
+		struct facts_bind b = *bind_of(unit_of(g, n), k);
+		unit_t from;
+
+		if (b.kind != BIND_STAR)
+			continue;
+		from = star_from(g, n, k);
+		if (from == NONE || from == n ||
+		    !star_brings(g, from, name, STARS_MAX))
+			continue;
+		s = set_join(g->terms, s, ask(g, ASK_EXPORT, from, name));
+		if (b.block == 1)
+			break;
+	}
+	return s;
+}
+
+/* Functions that say `global name` and bind it. */
+static set_t globals_eval(struct graph *g, unit_t module, atom_t name)
+{
+	const struct file *f = &g->files[unit_of(g, module)->file];
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < f->globals_count; k++) {
+		unit_t n = f->globals[k];
+
+		for (uint32_t b = 0; b < unit_of(g, n)->u->binds.count; b++) {
+			const struct unit *u = unit_of(g, n);
+			const struct facts_bind *bind = bind_of(u, b);
+
+			if (bind->outer == 1 && bind->name != FACTS_NONE &&
+			    atom_of(u, bind->name) == name)
+				s = set_join(g->terms, s, bind_eval(g, n, b));
+			f = &g->files[unit_of(g, module)->file];
+		}
+	}
+	return s;
+}
+
+/* Functions inside n that say `nonlocal name` and bind it. */
+static set_t nonlocals_eval(struct graph *g, unit_t n, atom_t name)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 1; k <= unit_of(g, n)->u->units; k++) {
+		unit_t m = unit_below(g, n, k);
+
+		for (uint32_t b = 0; b < unit_of(g, m)->u->binds.count; b++) {
+			const struct unit *u = unit_of(g, m);
+			const struct facts_bind *bind = bind_of(u, b);
+
+			if (bind->outer == 2 && bind->name != FACTS_NONE &&
+			    atom_of(u, bind->name) == name)
+				s = set_join(g->terms, s, bind_eval(g, m, b));
+		}
+	}
+	return s;
+}
+
+static set_t function_name(struct graph *g, unit_t n, atom_t name)
+{
+	set_t s = nonlocals_eval(g, n, name);
+
+	for (uint32_t k = 0; k < unit_of(g, n)->u->binds.count; k++) {
+		const struct unit *u = unit_of(g, n);
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
+		    in_own_scope(u, b))
+			s = set_join(g->terms, s, bind_eval(g, n, k));
+	}
+	return s;
+}
+
+/* A name that is annotated is what the annotation says. */
+static bool declared(struct graph *g, unit_t n, uint32_t from, uint32_t to,
+		     set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+
+	for (uint32_t k = from; k < to; k++) {
+		const struct facts_bind *b = bind_of(u, u->names[k].bind);
+
+		if (b->kind != BIND_ANNOTATION && b->kind != BIND_TYPED)
+			continue;
+		*ret = type_eval(g, n, b->value);
+		return true;
+	}
+	return false;
+}
+
+set_t name_solve(struct graph *g, unit_t n, atom_t name)
+{
+	const struct unit *u = unit_of(g, n);
+	uint32_t from, to, first, stars = 0;
+	set_t s = SET_NONE;
+
+	need(g, KEY_NAME, n, name);
+	if (!unit_lives(g, n))
+		return SET_NONE;
+	if (u->u->kind == UNIT_FUNCTION)
+		return function_name(g, n, name);
+	from = first = names_from(u, name);
+	for (to = from; to < u->names_count && u->names[to].atom == name; to++) {
+		const struct facts_bind *b = bind_of(u, u->names[to].bind);
+
+		if (b->block == 1 && settles(b)) {
+			first = to;
+			stars = u->names[to].bind;
+		}
+	}
+	if (u->u->kind == UNIT_MODULE) {
+		s = stars_eval(g, n, name, stars);
+		s = set_join(g->terms, s, globals_eval(g, n, name));
+	}
+	if (declared(g, n, first, to, &from))
+		return set_join(g->terms, s, from);
+	for (uint32_t k = first; k < to; k++)
+		s = set_join(g->terms, s,
+			     bind_eval(g, n, unit_of(g, n)->names[k].bind));
+	return s;
+}
+
+/* An attribute of a module: a name in it, or a module below it. */
+set_t export_solve(struct graph *g, unit_t module, atom_t name)
+{
+	const struct unit *u = unit_of(g, module);
+	const struct file *f = &g->files[u->file];
+	set_t s;
+
+	if (!unit_lives(g, module))
+		return SET_NONE;
+	s = ask(g, ASK_NAME, module, name);
+	u = unit_of(g, module);
+	need(g, KEY_NAME, module, name);
+	f = &g->files[u->file];
+	if (!f->package || has_name(u, name))
+		return s;
+	return set_join(g->terms, s,
+			module_inside(g, atom_dotted(g, f->module, name)));
+}
+
+static bool block_holds(const struct unit *u, uint32_t outer, uint32_t inner)
+{
+	while (inner != FACTS_NONE && inner != outer)
+		inner = block_of(u, inner)->parent;
+	return inner == outer;
+}
+
+/* Is there a loop that holds both blocks? */
+static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
+{
+	for (; a != FACTS_NONE; a = block_of(u, a)->parent)
+		if (block_of(u, a)->kind == BLOCK_LOOP && block_holds(u, a, b))
+			return true;
+	return false;
+}
+
+struct use {
+	unit_t n;
+	atom_t name;
+	uint32_t block;
+	uint32_t expr;
+};
+
+/* What a use in a function sees. false: nothing that lies on every way. */
+static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
+{
+	const struct unit *u = unit_of(g, use->n);
+	set_t s = SET_NONE;
+	bool settled = false;
+
+	for (uint32_t k = u->u->binds.count; k-- > 0;) {
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->name == FACTS_NONE || atom_of(u, b->name) != use->name ||
+		    b->outer || block_of(u, b->block)->scope != 0)
+			continue;
+		if (b->at > use->expr && (b->kind == BIND_NARROW ||
+					  !share_loop(u, b->block, use->block)))
+			continue;
+		if (b->kind == BIND_NARROW &&
+		    !block_holds(u, b->block, use->block))
+			continue;
+		s = set_join(g->terms, s, bind_value(g, use->n, k));
+		u = unit_of(g, use->n);
+		b = bind_of(u, k);
+		if (b->at <= use->expr && settles(b) &&
+		    (b->block == 0 || block_holds(u, b->block, use->block))) {
+			settled = true;
+			break;
+		}
+	}
+	*ret = s;
+	return settled;
+}
+
+/* Own places are solved anew with their unit; others must be told. */
+static void need_flow(struct graph *g, unit_t n)
+{
+	uint32_t who = g->frames[g->frames_count - 1].who;
+
+	if (!(who & POSTING_SLOT) ||
+	    g->slots[who & ~POSTING_SLOT].unit != n)
+		need(g, KEY_FLOW, n, 0);
+}
+
+static set_t module_name(struct graph *g, unit_t module, atom_t name)
+{
+	set_t s = ask(g, ASK_NAME, module, name);
+	atom_t builtin;
+
+	need(g, KEY_NAME, module, name);
+	if (has_name(unit_of(g, module), name))
+		return s;
+	/* Not bound by name, though perhaps by a star. */
+	builtin = atom_dotted(g, WORD_BUILTINS, name);
+	if (s != SET_NONE)
+		return s;
+	return set_one(g->terms, TERM_OUTSIDE, builtin, 0);
+}
+
+/* From unit n's surroundings; `header`: as its decorators see them. */
+static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
+{
+	unit_t p = n;
+
+	while (unit_of(g, p)->u->kind != UNIT_MODULE) {
+		p = unit_of(g, p)->parent;
+		if (unit_of(g, p)->u->kind == UNIT_MODULE)
+			break;
+		if (unit_of(g, p)->u->kind == UNIT_FUNCTION || header) {
+			need(g, KEY_NAME, p, name);
+			if (has_name(unit_of(g, p), name))
+				return ask(g, ASK_NAME, p, name);
+		}
+		header = false;
+	}
+	return module_name(g, p, name);
+}
+
+/* Lambdas and comprehensions: all bindings of that scope count. */
+static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
+		       set_t *ret)
+{
+	bool found = false;
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < unit_of(g, use->n)->u->binds.count; k++) {
+		const struct unit *u = unit_of(g, use->n);
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->name == FACTS_NONE || atom_of(u, b->name) != use->name ||
+		    block_of(u, b->block)->scope != scope)
+			continue;
+		found = true;
+		s = set_join(g->terms, s, bind_value(g, use->n, k));
+	}
+	*ret = s;
+	return found;
+}
+
+/* Out of inner scopes, until the unit's own; true: found on the way. */
+static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
+{
+	for (;;) {
+		const struct unit *u = unit_of(g, use->n);
+		uint32_t scope = block_of(u, use->block)->scope;
+
+		if (scope == 0 || use->block == 0)
+			return false;
+		need_flow(g, use->n);
+		if (inner_eval(g, use, scope, ret))
+			return true;
+		u = unit_of(g, use->n);
+		use->block =
+			facts_scopes(u->sheet->facts, u->u)[scope].block;
+	}
+}
+
+static set_t use_eval(struct graph *g, struct use *use)
+{
+	const struct unit *u = unit_of(g, use->n);
+	bool inner = block_of(u, use->block)->scope != 0;
+	set_t s;
+
+	if (inner_scopes(g, use, &s))
+		return s;
+	u = unit_of(g, use->n);
+	if (use->block == 0)
+		return around_eval(g, use->n, use->name, true);
+	if (u->u->kind == UNIT_MODULE)
+		return module_name(g, use->n, use->name);
+	if (u->u->kind == UNIT_CLASS) {
+		need(g, KEY_NAME, use->n, use->name);
+		if (!inner && has_name(u, use->name))
+			return ask(g, ASK_NAME, use->n, use->name);
+		return around_eval(g, use->n, use->name, false);
+	}
+	need_flow(g, use->n);
+	if (flow_eval(g, use, &s) || has_name(unit_of(g, use->n), use->name))
+		return s;
+	return around_eval(g, use->n, use->name, false);
+}
+
+set_t name_eval(struct graph *g, unit_t n, uint32_t e)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_expr *x = expr_of(u, e);
+	struct use use = { .n = n,
+			   .name = atom_of(u, x->a),
+			   .block = x->b,
+			   .expr = e };
+
+	return use_eval(g, &use);
+}
+
+bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_expr *x = expr_of(u, e);
+	const struct facts_expr *base = expr_of(u, x->a);
+	struct use use = { .n = n, .block = x->c, .expr = e };
+
+	if (base->kind != EXPR_NAME || !u->dotted || x->c == 0 ||
+	    u->u->kind != UNIT_FUNCTION || block_of(u, x->c)->scope != 0)
+		return false;
+	use.name = atom_dotted(g, atom_of(u, base->a), atom_of(u, x->b));
+	need_flow(g, n);
+	return flow_eval(g, &use, ret) && *ret != SET_NONE;
+}

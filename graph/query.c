@@ -1,0 +1,240 @@
+/*
+ * Questions about the settled graph.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+
+size_t graph_symbols_max(const struct graph *g)
+{
+	uint32_t names = intern_count(g->names);
+
+	return names < g->symbols_size ? names : g->symbols_size;
+}
+
+bool graph_symbol(const struct graph *g, symbol_t s, struct symbol *ret)
+{
+	if (s < g->symbols_size)
+		return symbol_now(g, s, ret);
+	*ret = (struct symbol){ .name = intern_text(g->names, s, NULL) };
+	return false;
+}
+
+symbol_t graph_find(const struct graph *g, const char *name)
+{
+	uint32_t s = intern_find(g->names, name, strlen(name));
+
+	return s == INTERN_NONE || s >= g->symbols_size ? SYMBOL_NONE : s;
+}
+
+/* A variable whose statement holds that line. */
+static symbol_t variable_at(const struct graph *g, const struct file *f,
+			    uint32_t line)
+{
+	for (symbol_t s = 0; s < g->symbols_size; s++) {
+		struct symbol now;
+
+		if (g->symbols[s].variable_file == NONE ||
+		    &g->files[g->symbols[s].variable_file] != f ||
+		    g->symbols[s].units_count)
+			continue;
+		if (symbol_now(g, s, &now) && now.start_line <= line &&
+		    line <= now.end_line)
+			return s;
+	}
+	return SYMBOL_NONE;
+}
+
+symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
+{
+	uint32_t file = file_find(g, path);
+	const struct file *f;
+	symbol_t s;
+	unit_t best;
+
+	if (file == NONE || !g->files[file].there)
+		return SYMBOL_NONE;
+	f = &g->files[file];
+	best = f->units[0];
+	for (uint32_t k = 1; k < f->units_count; k++) {
+		const struct unit *u = &g->units[f->units[k]];
+
+		if (u->line < line && line <= u->line + u->lines)
+			best = f->units[k];
+	}
+	s = best == f->units[0] ? variable_at(g, f, line) : SYMBOL_NONE;
+	return s == SYMBOL_NONE ? g->units[best].symbol : s;
+}
+
+/* The line an edge of this slot stands in. */
+static uint32_t slot_line(const struct graph *g, const struct slot *s)
+{
+	const struct unit *u = &g->units[s->unit];
+
+	if (s->kind == SLOT_SITE)
+		return unit_line(u, (facts_sites(u->sheet->facts, u->u) +
+				     s->site)
+					    ->line);
+	if (s->kind == SLOT_IMPORTS)
+		return u->line + 1;
+	return unit_line(u, u->u->name_line);
+}
+
+/* false: the visitor has had enough. */
+static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
+			edge_visit *visit, void *arg)
+{
+	const struct unit *u = &g->units[n];
+
+	for (uint32_t k = 0; k < u->slots_count; k++) {
+		const struct slot *s = &g->slots[u->slots[k]];
+		const uint32_t *pairs =
+			s->count > 2 ? s->pairs.many : s->pairs.one;
+
+		for (uint32_t m = 0; m < s->count; m++) {
+			const struct pair *p = &g->pairs[pairs[m]];
+			struct edge e = { .other = p->callee,
+					  .kind = p->kind };
+
+			if (!(kinds & 1u << p->kind))
+				continue;
+			e.line = slot_line(g, s);
+			if (!visit(&e, arg))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Imports are the module's, wherever in it they stand. */
+static bool imports_of_file(const struct graph *g, const struct file *f,
+			    edge_visit *visit, void *arg)
+{
+	for (uint32_t k = 1; k < f->units_count; k++)
+		if (!out_of_unit(g, f->units[k], 1u << EDGE_IMPORTS, visit,
+				 arg))
+			return false;
+	return true;
+}
+
+void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
+	       edge_visit *visit, void *arg)
+{
+	const struct symbol_slot *slot;
+
+	if (s >= g->symbols_size)
+		return;
+	slot = &g->symbols[s];
+	for (uint32_t k = 0; k < slot->units_count; k++) {
+		const struct unit *u = &g->units[slot->units[k]];
+		bool module = u->u->kind == UNIT_MODULE;
+		unsigned own = module ? kinds : kinds & ~(1u << EDGE_IMPORTS);
+
+		if (!out_of_unit(g, slot->units[k], own, visit, arg))
+			return;
+		if (module && kinds & 1u << EDGE_IMPORTS &&
+		    !imports_of_file(g, &g->files[u->file], visit, arg))
+			return;
+	}
+}
+
+void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
+	      edge_visit *visit, void *arg)
+{
+	const struct symbol_slot *slot;
+
+	if (s >= g->symbols_size)
+		return;
+	slot = &g->symbols[s];
+	for (uint32_t k = 0; k < slot->callers_count; k++) {
+		const struct pair *p = &g->pairs[slot->callers[k]];
+		struct edge e = { .other = p->caller, .kind = p->kind };
+
+		if (p->count && kinds & 1u << p->kind && !visit(&e, arg))
+			return;
+	}
+}
+
+void graph_files(const struct graph *g, file_visit *visit, void *arg)
+{
+	for (uint32_t k = 0; k < g->files_count; k++) {
+		const struct file *f = &g->files[k];
+
+		if (f->there && !visit(atom_text(g, f->path),
+				       f->sheet->facts->broken, arg))
+			return;
+	}
+}
+
+static size_t files_bytes(const struct graph *g)
+{
+	size_t bytes = g->files_size * sizeof(*g->files) +
+		       g->units_size * sizeof(*g->units);
+
+	for (uint32_t k = 0; k < g->files_count; k++) {
+		const struct file *f = &g->files[k];
+
+		if (f->sheet)
+			bytes += f->sheet->facts->size +
+				 f->sheet->facts->strings_count *
+					 sizeof(atom_t);
+		bytes += f->units_size * sizeof(*f->units);
+	}
+	for (uint32_t k = 0; k < g->units_count; k++)
+		bytes += g->units[k].names_count * sizeof(struct name) +
+			 g->units[k].slots_count * sizeof(uint32_t);
+	return bytes;
+}
+
+static void stat_edges(const struct graph *g, struct graph_stats *ret)
+{
+	for (uint32_t k = 0; k < g->pairs_count; k++)
+		if (g->pairs[k].kind < EDGE_KINDS && g->pairs[k].count)
+			ret->edges[g->pairs[k].kind]++;
+	for (uint32_t k = 0; k < g->slots_count; k++) {
+		const struct slot *s = &g->slots[k];
+		const struct unit *u;
+
+		if (s->unit == NONE || s->kind != SLOT_SITE)
+			continue;
+		u = &g->units[s->unit];
+		if ((facts_sites(u->sheet->facts, u->u) + s->site)->kind ==
+		    SITE_READ)
+			continue;
+		ret->sites++;
+		ret->resolved += s->count > 0;
+	}
+}
+
+void graph_stat(const struct graph *g, struct graph_stats *ret)
+{
+	*ret = (struct graph_stats){ .keys = g->nodes_count };
+	for (uint32_t k = 0; k < g->files_count; k++) {
+		if (!g->files[k].there)
+			continue;
+		ret->files++;
+		ret->broken += g->files[k].sheet->facts->broken;
+	}
+	for (symbol_t s = 0; s < graph_symbols_max(g); s++) {
+		struct symbol now;
+
+		if (symbol_now(g, s, &now))
+			ret->symbols[now.kind]++;
+	}
+	stat_edges(g, ret);
+	for (uint32_t k = 0; k < g->nodes_count; k++) {
+		ret->postings += g->nodes[k].postings_count;
+		ret->bytes += g->nodes[k].postings_size *
+			      sizeof(struct posting);
+	}
+	ret->bytes += files_bytes(g) + intern_bytes(g->atoms) +
+		      intern_bytes(g->names) + terms_bytes(g->terms) +
+		      g->nodes_size * sizeof(struct node) +
+		      ((size_t)g->node_mask + 1) * sizeof(uint32_t) +
+		      g->slots_size * sizeof(struct slot) +
+		      g->pairs_size * sizeof(struct pair) +
+		      g->symbols_size * sizeof(struct symbol_slot);
+}

@@ -1,0 +1,325 @@
+/*
+ * From a place in the text to edges: which symbols a call, a decorator, a
+ * list of bases, an import or the use of a variable leads to.
+ */
+#include <string.h>
+
+#include "graph/base/memory.h"
+#include "graph/graph_i.h"
+#include "graph/words.h"
+
+/* Import chains longer than this lead nowhere. */
+#define FOLLOW_MAX 64
+
+struct targets {
+	enum edge_kind kind;
+	symbol_t symbols[SET_MAX * 2 + 8];
+	uint32_t count;
+};
+
+static void target(struct targets *t, symbol_t s)
+{
+	for (uint32_t k = 0; k < t->count; k++)
+		if (t->symbols[k] == s)
+			return;
+	if (t->count < sizeof(t->symbols) / sizeof(*t->symbols))
+		t->symbols[t->count++] = s;
+}
+
+static void target_unit(const struct graph *g, struct targets *t, unit_t n)
+{
+	if (unit_lives(g, n))
+		target(t, g->units[n].symbol);
+}
+
+static void targets_of_set(struct graph *g, set_t s, struct targets *t);
+
+/* Calling a class makes an instance and runs its __init__. */
+static void target_class(struct graph *g, unit_t class, struct targets *t)
+{
+	unit_t init;
+
+	target_unit(g, t, class);
+	init = method_find(g, class, WORD_INIT);
+	if (init != NONE)
+		target_unit(g, t, init);
+}
+
+static void target_term(struct graph *g, term_t id, struct targets *t)
+{
+	struct term x = *term_of(g->terms, id);
+	unit_t call;
+
+	switch (x.kind) {
+	case TERM_FUNCTION:
+	case TERM_BOUND:
+		target_unit(g, t, x.a);
+		break;
+	case TERM_CLASS:
+	case TERM_CLS:
+		target_class(g, x.a, t);
+		break;
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		call = method_find(g, x.a, WORD_CALL);
+		if (call != NONE)
+			target_unit(g, t, call);
+		break;
+	case TERM_PARTIAL:
+		targets_of_set(g, x.a, t);
+		break;
+	default:
+		break;
+	}
+}
+
+static void targets_of_set(struct graph *g, set_t s, struct targets *t)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, s, &terms);
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		target_term(g, copy[k], t);
+}
+
+/* The variable that `name` of a module is, through imports; or none. */
+static void target_variable(struct graph *g, unit_t module, atom_t name,
+			    struct targets *t, uint32_t steps)
+{
+	const struct unit *u = unit_of(g, module);
+	symbol_t s;
+
+	need(g, KEY_NAME, module, name);
+	if (!unit_lives(g, module) || steps == 0)
+		return;
+	if (variable_is(g, module, name, &s)) {
+		target(t, s);
+		return;
+	}
+	for (uint32_t k = names_from(u, name);
+	     k < unit_of(g, module)->names_count; k++) {
+		const struct facts_bind *b;
+		unit_t from;
+
+		u = unit_of(g, module);
+		if (u->names[k].atom != name)
+			break;
+		b = bind_of(u, u->names[k].bind);
+		if (b->kind != BIND_FROM)
+			continue;
+		from = module_find(g, import_name(g, module, b->level,
+						  atom_of(u, b->module)));
+		u = unit_of(g, module);
+		b = bind_of(u, u->names[k].bind);
+		if (from != NONE)
+			target_variable(g, from, atom_of(u, b->value), t,
+					steps - 1);
+	}
+}
+
+/* Names from star imports. */
+static void target_starred(struct graph *g, unit_t module, atom_t name,
+			   struct targets *t)
+{
+	need(g, KEY_STARS, module, 0);
+	for (uint32_t k = 0; k < unit_of(g, module)->u->binds.count; k++) {
+		const struct unit *u = unit_of(g, module);
+		const struct facts_bind *b = bind_of(u, k);
+		unit_t from;
+
+		if (b->kind != BIND_STAR)
+			continue;
+		from = module_find(g, import_name(g, module, b->level,
+						  atom_of(u, b->module)));
+		if (from != NONE && star_exports(g, from, name))
+			target_variable(g, from, name, t, FOLLOW_MAX);
+	}
+}
+
+/* Does a function or class around unit n bind the name, up to the module? */
+static bool bound_around(struct graph *g, unit_t n, atom_t name)
+{
+	bool first = true;
+
+	for (; unit_of(g, n)->u->kind != UNIT_MODULE;
+	     n = unit_of(g, n)->parent) {
+		if (unit_of(g, n)->u->kind == UNIT_CLASS && !first)
+			continue;
+		first = false;
+		need(g, KEY_NAME, n, name);
+		if (has_name(unit_of(g, n), name))
+			return true;
+	}
+	return false;
+}
+
+static void read_name(struct graph *g, unit_t n, atom_t name, struct targets *t)
+{
+	unit_t module = module_of(g, n);
+
+	if (bound_around(g, n, name))
+		return;
+	target_variable(g, module, name, t, FOLLOW_MAX);
+	if (!t->count)
+		target_starred(g, module, name, t);
+}
+
+/* m.NAME, where m is a module. */
+static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
+		      struct targets *t)
+{
+	atom_t name = atom_of(unit_of(g, n), x->b);
+	const term_t *terms;
+	struct term m;
+
+	if (set_terms(g->terms, eval(g, n, x->a), &terms) != 1)
+		return;
+	m = *term_of(g->terms, terms[0]);
+	if (m.kind == TERM_MODULE)
+		target_variable(g, m.a, name, t, FOLLOW_MAX);
+}
+
+static void solve_site(struct graph *g, unit_t n, uint32_t site,
+		       struct targets *t)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_site *s = facts_sites(u->sheet->facts, u->u) + site;
+	struct facts_expr x = *expr_of(u, s->expr);
+
+	t->kind = s->kind == SITE_READ ? EDGE_READS : EDGE_CALL;
+	if (s->kind == SITE_CALL)
+		targets_of_set(g, eval(g, n, x.a), t);
+	else if (s->kind == SITE_DECORATOR)
+		targets_of_set(g, eval(g, n, s->expr), t);
+	else if (s->kind == SITE_READ && x.kind == EXPR_NAME)
+		read_name(g, n, atom_of(u, x.a), t);
+	else if (s->kind == SITE_READ && x.kind == EXPR_ATTR)
+		read_attr(g, n, &x, t);
+}
+
+static void solve_bases(struct graph *g, unit_t class, struct targets *t)
+{
+	t->kind = EDGE_INHERITS;
+	need(g, KEY_BASES, class, 0);
+	for (uint32_t k = 0; k < unit_of(g, class)->u->bases.count; k++) {
+		const struct unit *u = unit_of(g, class);
+		uint32_t e = list_of(u, u->u->bases.from + k);
+		const term_t *terms;
+		size_t n;
+
+		if (expr_of(u, e)->kind == EXPR_KEYWORD)
+			continue;
+		n = set_terms(g->terms, eval(g, class, e), &terms);
+		for (size_t b = 0; b < n; b++) {
+			const struct term *x = term_of(g->terms, terms[b]);
+
+			if (x->kind == TERM_CLASS && x->a != class)
+				target_unit(g, t, x->a);
+		}
+	}
+}
+
+/* The method it hides: of the first class behind its own that has one. */
+static void solve_overrides(struct graph *g, unit_t f, struct targets *t)
+{
+	const struct unit *u = unit_of(g, f);
+	atom_t name = atom_of(u, u->u->name);
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, u->parent, order);
+
+	t->kind = EDGE_OVERRIDES;
+	for (uint32_t k = 1; k < count; k++) {
+		const term_t *terms;
+		size_t n;
+
+		need(g, KEY_NAME, order[k], name);
+		if (!unit_lives(g, order[k]) ||
+		    !has_name(unit_of(g, order[k]), name))
+			continue;
+		n = set_terms(g->terms, ask(g, ASK_NAME, order[k], name),
+			      &terms);
+		for (size_t m = 0; m < n; m++) {
+			const struct term *x = term_of(g->terms, terms[m]);
+
+			if (x->kind == TERM_FUNCTION)
+				target_unit(g, t, x->a);
+		}
+		return;
+	}
+}
+
+static void target_module(struct graph *g, unit_t n, atom_t dotted,
+			  struct targets *t)
+{
+	const term_t *terms;
+	set_t s = module_set(g, n, dotted);
+
+	if (set_terms(g->terms, s, &terms) == 1 &&
+	    term_of(g->terms, terms[0])->kind == TERM_MODULE)
+		target_unit(g, t, term_of(g->terms, terms[0])->a);
+}
+
+static void solve_imports(struct graph *g, unit_t n, struct targets *t)
+{
+	t->kind = EDGE_IMPORTS;
+	for (uint32_t k = 0; k < unit_of(g, n)->u->binds.count; k++) {
+		const struct unit *u = unit_of(g, n);
+		struct facts_bind b = *bind_of(u, k);
+		atom_t module;
+
+		if (b.kind != BIND_IMPORT && b.kind != BIND_FROM &&
+		    b.kind != BIND_STAR)
+			continue;
+		module = import_name(g, n, b.level, atom_of(u, b.module));
+		target_module(g, n, module, t);
+		if (b.kind == BIND_FROM)
+			target_module(g, n,
+				      atom_dotted(g, module,
+						  atom_of(unit_of(g, n),
+							  b.value)),
+				      t);
+	}
+}
+
+static void slot_store(struct graph *g, uint32_t slot, const struct targets *t)
+{
+	unit_t n = g->slots[slot].unit;
+	symbol_t caller = unit_of(g, n)->symbol;
+	uint32_t *pairs = g->slots[slot].pairs.one;
+
+	if (t->kind == EDGE_IMPORTS)
+		caller = unit_of(g, module_of(g, n))->symbol;
+	if (t->count > 2) {
+		pairs = must_alloc(t->count * sizeof(*pairs));
+		g->slots[slot].pairs.many = pairs;
+	}
+	for (uint32_t k = 0; k < t->count; k++)
+		pair_add(g, t->kind, caller, t->symbols[k], &pairs[k]);
+	g->slots[slot].count = (uint16_t)t->count;
+}
+
+void slot_solve(struct graph *g, uint32_t slot)
+{
+	struct slot s = g->slots[slot];
+	struct targets t = { .kind = EDGE_CALL };
+
+	frame_push(g, slot | POSTING_SLOT, s.version);
+	switch (s.kind) {
+	case SLOT_SITE:
+		solve_site(g, s.unit, s.site, &t);
+		break;
+	case SLOT_BASES:
+		solve_bases(g, s.unit, &t);
+		break;
+	case SLOT_OVERRIDES:
+		solve_overrides(g, s.unit, &t);
+		break;
+	default:
+		solve_imports(g, s.unit, &t);
+		break;
+	}
+	frame_pop(g);
+	slot_store(g, slot, &t);
+}

@@ -1,0 +1,394 @@
+/*
+ * Terms and sets are kept in two tables that only grow: what one answer was
+ * made of, another will be. A set is a sorted run of term numbers in `pool`,
+ * a tuple a run of set numbers there.
+ */
+#include "graph/terms.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include "graph/base/memory.h"
+
+struct run {
+	uint32_t from, count;
+};
+
+struct terms {
+	struct term *terms;
+	uint32_t terms_count, terms_size;
+	struct run *sets;
+	uint32_t sets_count, sets_size;
+	struct run *tuples;
+	uint32_t tuples_count, tuples_size;
+	uint32_t *pool;
+	uint32_t pool_count, pool_size;
+	uint32_t *term_slots, *run_slots; /* number + 1 */
+	uint32_t term_mask, run_mask;
+};
+
+/* Sets and tuples share a table of runs; a tuple's numbers have this bit. */
+#define TUPLE_BIT (1u << 31)
+
+struct terms *terms_new(void)
+{
+	struct terms *t = must_calloc(1, sizeof(*t));
+
+	t->term_mask = t->run_mask = 1023;
+	t->term_slots = must_calloc(1024, sizeof(uint32_t));
+	t->run_slots = must_calloc(1024, sizeof(uint32_t));
+	/* SET_NONE and SET_ANY, which no search shall find. */
+	t->sets = must_grow(NULL, &t->sets_size, 2, sizeof(*t->sets));
+	t->sets[0] = t->sets[1] = (struct run){ 0, 0 };
+	t->sets_count = 2;
+	return t;
+}
+
+void terms_free(struct terms *t)
+{
+	if (!t)
+		return;
+	free(t->terms);
+	free(t->sets);
+	free(t->tuples);
+	free(t->pool);
+	free(t->term_slots);
+	free(t->run_slots);
+	free(t);
+}
+
+size_t terms_bytes(const struct terms *t)
+{
+	return t->terms_size * sizeof(*t->terms) +
+	       t->sets_size * sizeof(*t->sets) +
+	       t->tuples_size * sizeof(*t->tuples) +
+	       t->pool_size * sizeof(*t->pool) +
+	       ((size_t)t->term_mask + t->run_mask + 2) * sizeof(uint32_t);
+}
+
+const struct term *term_of(const struct terms *t, term_t id)
+{
+	return &t->terms[id];
+}
+
+const set_t *term_items(const struct terms *t, const struct term *tuple)
+{
+	return t->pool + t->tuples[tuple->b].from;
+}
+
+size_t set_terms(const struct terms *t, set_t s, const term_t **ret)
+{
+	*ret = t->pool + t->sets[s].from;
+	return t->sets[s].count;
+}
+
+static uint32_t term_hash(uint8_t kind, uint32_t a, uint32_t b)
+{
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)((h ^ (uint64_t)kind * 0xc2b2ae3d27d4eb4fULL) >> 29);
+}
+
+static void grow_terms(struct terms *t)
+{
+	uint32_t mask = t->term_mask * 2 + 1;
+	uint32_t *slots = must_calloc((size_t)mask + 1, sizeof(*slots));
+
+	for (uint32_t id = 0; id < t->terms_count; id++) {
+		const struct term *e = &t->terms[id];
+		uint32_t at = term_hash(e->kind, e->a, e->b) & mask;
+
+		while (slots[at])
+			at = (at + 1) & mask;
+		slots[at] = id + 1;
+	}
+	free(t->term_slots);
+	t->term_slots = slots;
+	t->term_mask = mask;
+}
+
+static uint8_t set_depth(const struct terms *t, set_t s)
+{
+	uint8_t depth = 0;
+
+	for (uint32_t n = 0; n < t->sets[s].count; n++) {
+		const struct term *e =
+			&t->terms[t->pool[t->sets[s].from + n]];
+
+		if (e->depth > depth)
+			depth = e->depth;
+	}
+	return depth;
+}
+
+static uint8_t tuple_depth(const struct terms *t, uint32_t tuple)
+{
+	uint8_t depth = 0;
+
+	for (uint32_t n = 0; n < t->tuples[tuple].count; n++) {
+		uint8_t d = set_depth(t, t->pool[t->tuples[tuple].from + n]);
+
+		if (d > depth)
+			depth = d;
+	}
+	return depth;
+}
+
+static uint8_t depth_of(const struct terms *t, uint8_t kind, uint32_t a,
+			uint32_t b)
+{
+	uint8_t x, y;
+
+	switch (kind) {
+	case TERM_TUPLE:
+		return (uint8_t)(tuple_depth(t, b) + 1);
+	case TERM_DICT:
+		x = set_depth(t, a);
+		y = set_depth(t, b);
+		return (uint8_t)((x > y ? x : y) + 1);
+	case TERM_INSTANCE:
+		return b ? (uint8_t)(set_depth(t, b) + 1) : 0;
+	case TERM_OF:
+		return (uint8_t)(t->terms[a].depth + 1);
+	case TERM_BOUND:
+	case TERM_SUPER:
+		return (uint8_t)(t->terms[b].depth + 1);
+	default:
+		return kind < TERM_JOINED ? 0
+					  : (uint8_t)(set_depth(t, a) + 1);
+	}
+}
+
+term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
+{
+	uint32_t at = term_hash((uint8_t)kind, a, b) & t->term_mask;
+	term_t id;
+
+	for (; t->term_slots[at]; at = (at + 1) & t->term_mask) {
+		const struct term *e = &t->terms[t->term_slots[at] - 1];
+
+		if (e->kind == kind && e->a == a && e->b == b)
+			return t->term_slots[at] - 1;
+	}
+	id = t->terms_count++;
+	t->term_slots[at] = id + 1;
+	t->terms = must_grow(t->terms, &t->terms_size, t->terms_count,
+			     sizeof(*t->terms));
+	t->terms[id] = (struct term){ .kind = (uint8_t)kind,
+				      .depth = depth_of(t, (uint8_t)kind, a, b),
+				      .a = a,
+				      .b = b };
+	if (t->terms_count > t->term_mask / 2)
+		grow_terms(t);
+	return id;
+}
+
+static uint32_t run_hash(const uint32_t *items, uint32_t count, bool tuple)
+{
+	return (uint32_t)XXH3_64bits_withSeed(items, count * sizeof(*items),
+					      tuple);
+}
+
+static struct run run_of(const struct terms *t, uint32_t slot)
+{
+	return slot & TUPLE_BIT ? t->tuples[(slot & ~TUPLE_BIT) - 1]
+				: t->sets[slot - 1];
+}
+
+static void grow_runs(struct terms *t)
+{
+	uint32_t mask = t->run_mask * 2 + 1;
+	uint32_t *slots = must_calloc((size_t)mask + 1, sizeof(*slots));
+
+	for (uint32_t n = 0; n <= t->run_mask; n++) {
+		uint32_t slot = t->run_slots[n];
+		struct run run;
+		uint32_t at;
+
+		if (!slot)
+			continue;
+		run = run_of(t, slot);
+		at = run_hash(t->pool + run.from, run.count,
+			      slot & TUPLE_BIT) &
+		     mask;
+		while (slots[at])
+			at = (at + 1) & mask;
+		slots[at] = slot;
+	}
+	free(t->run_slots);
+	t->run_slots = slots;
+	t->run_mask = mask;
+}
+
+static struct run run_keep(struct terms *t, const uint32_t *items,
+			   uint32_t count)
+{
+	struct run run = { t->pool_count, count };
+
+	t->pool = must_grow(t->pool, &t->pool_size, t->pool_count + count,
+			    sizeof(*t->pool));
+	memcpy(t->pool + run.from, items, count * sizeof(*items));
+	t->pool_count += count;
+	return run;
+}
+
+/* The number of the run of these items; they must not lie in the pool. */
+static uint32_t run_make(struct terms *t, const uint32_t *items,
+			 uint32_t count, bool tuple)
+{
+	uint32_t bit = tuple ? TUPLE_BIT : 0;
+	uint32_t at = run_hash(items, count, tuple) & t->run_mask;
+	uint32_t id;
+
+	for (; t->run_slots[at]; at = (at + 1) & t->run_mask) {
+		struct run run = run_of(t, t->run_slots[at]);
+
+		if ((t->run_slots[at] & TUPLE_BIT) == bit &&
+		    run.count == count &&
+		    memcmp(t->pool + run.from, items,
+			   count * sizeof(*items)) == 0)
+			return (t->run_slots[at] & ~TUPLE_BIT) - 1;
+	}
+	if (tuple) {
+		id = t->tuples_count++;
+		t->tuples = must_grow(t->tuples, &t->tuples_size,
+				      t->tuples_count, sizeof(*t->tuples));
+		t->tuples[id] = run_keep(t, items, count);
+	} else {
+		id = t->sets_count++;
+		t->sets = must_grow(t->sets, &t->sets_size, t->sets_count,
+				    sizeof(*t->sets));
+		t->sets[id] = run_keep(t, items, count);
+	}
+	t->run_slots[at] = (id + 1) | bit;
+	if (t->sets_count + t->tuples_count > t->run_mask / 2)
+		grow_runs(t);
+	return id;
+}
+
+set_t set_term(struct terms *t, term_t id)
+{
+	return run_make(t, &id, 1, false);
+}
+
+/* Deeper than TERM_DEPTH, a container's content is left out. */
+set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
+{
+	if (depth_of(t, (uint8_t)kind, a, b) > TERM_DEPTH) {
+		if (kind == TERM_INSTANCE)
+			b = SET_NONE;
+		else if (kind < TERM_JOINED)
+			return SET_NONE;
+		else
+			a = b = SET_NONE;
+	}
+	return set_term(t, term_make(t, kind, a, b));
+}
+
+set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
+{
+	set_t shallow[TUPLE_MAX];
+	set_t all = SET_NONE;
+
+	if (count > TUPLE_MAX) {
+		for (uint32_t n = 0; n < count; n++)
+			all = set_join(t, all, items[n]);
+		return set_one(t, TERM_LIST, all, 0);
+	}
+	for (uint32_t n = 0; n < count; n++)
+		shallow[n] = set_depth(t, items[n]) < TERM_DEPTH ? items[n]
+								 : SET_NONE;
+	return set_term(t, term_make(t, TERM_TUPLE, count,
+				     run_make(t, shallow, count, true)));
+}
+
+/* Two terms of one joined kind (tuples: of one length) become one. */
+static term_t join_terms(struct terms *t, term_t x, term_t y)
+{
+	struct term a = t->terms[x], b = t->terms[y];
+	set_t items[TUPLE_MAX];
+	set_t joined;
+	const term_t *only;
+
+	if (a.kind == TERM_TUPLE) {
+		for (uint32_t n = 0; n < a.a; n++)
+			items[n] = set_join(t, term_items(t, &a)[n],
+					    term_items(t, &b)[n]);
+		joined = set_tuple(t, items, a.a);
+	} else {
+		joined = set_one(t, a.kind, set_join(t, a.a, b.a),
+				 a.kind == TERM_DICT ? set_join(t, a.b, b.b)
+						     : 0);
+	}
+	(void)set_terms(t, joined, &only);
+	return only[0];
+}
+
+static bool joins(const struct terms *t, term_t x, term_t y)
+{
+	const struct term *a = &t->terms[x], *b = &t->terms[y];
+
+	return a->kind >= TERM_JOINED && a->kind == b->kind &&
+	       (a->kind != TERM_TUPLE || a->a == b->a);
+}
+
+/* Puts `x` into the sorted `items`; the new count. */
+static uint32_t insert(struct terms *t, term_t *items, uint32_t count,
+		       term_t x)
+{
+	uint32_t at = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (items[n] == x)
+			return count;
+		if (joins(t, items[n], x)) {
+			x = join_terms(t, items[n], x);
+			count--;
+			memmove(items + n, items + n + 1,
+				(count - n) * sizeof(*items));
+			break;
+		}
+	}
+	while (at < count && items[at] < x)
+		at++;
+	if (at < count && items[at] == x)
+		return count;
+	memmove(items + at + 1, items + at, (count - at) * sizeof(*items));
+	items[at] = x;
+	return count + 1;
+}
+
+set_t set_join(struct terms *t, set_t a, set_t b)
+{
+	term_t items[SET_MAX * 2 + 1], more[SET_MAX];
+	uint32_t count, added;
+	const term_t *from;
+
+	if (a == b || b == SET_NONE)
+		return a;
+	if (a == SET_NONE)
+		return b;
+	if (a == SET_ANY || b == SET_ANY)
+		return SET_ANY;
+	count = (uint32_t)set_terms(t, a, &from);
+	memcpy(items, from, count * sizeof(*items));
+	added = (uint32_t)set_terms(t, b, &from);
+	memcpy(more, from, added * sizeof(*more));
+	for (uint32_t n = 0; n < added; n++)
+		count = insert(t, items, count, more[n]);
+	if (count > SET_MAX)
+		return SET_ANY;
+	return run_make(t, items, count, false);
+}
+
+uint32_t terms_run(struct terms *t, const uint32_t *items, uint32_t count)
+{
+	return run_make(t, items, count, true);
+}
+
+const uint32_t *terms_run_items(const struct terms *t, uint32_t run,
+				uint32_t *ret_count)
+{
+	*ret_count = t->tuples[run].count;
+	return t->pool + t->tuples[run].from;
+}

@@ -1,0 +1,71 @@
+/*
+ * The files of a repository that the graph is made of, as they lie on disk.
+ * Those are the regular files whose language we know (lang.h), in directories
+ * that hold somebody's source. Not looked into are hidden directories,
+ * __pycache__, node_modules, and directories that say of themselves that they
+ * are an environment (pyvenv.cfg, conda-meta) or a cache (CACHEDIR.TAG).
+ *
+ * Symbolic links are not followed: what they lead to inside the repository is
+ * there under its own name, and what lies outside is not ours to read.
+ *
+ * Paths are relative to the root, whose descriptor the caller holds. Any
+ * thread may call these.
+ */
+#ifndef STATETAPE_GRAPH_TREE_H
+#define STATETAPE_GRAPH_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/base/buf.h"
+
+#define TREE_FILE_MAX  (16U << 20)
+#define TREE_FILES_MAX (1U << 20)
+
+/* What a file's inode says of its content: if all are the same, so is that. */
+struct tree_stamp {
+	uint64_t size, inode;
+	int64_t mtime_ns, ctime_ns;
+};
+
+struct tree_file {
+	char *path;
+	struct tree_stamp stamp;
+};
+
+struct tree {
+	struct tree_file *files; /* by the bytes of their paths */
+	size_t count;
+	size_t unreadable; /* directories and files left out as such */
+	size_t too_large;  /* files beyond TREE_FILE_MAX, left out */
+};
+
+/*
+ * List the files below `dir` ("": all). A directory that is not there, or is
+ * not looked into, has none. What cannot be read is counted. An error is the
+ * root's, or -E2BIG: more than TREE_FILES_MAX files.
+ */
+int tree_list(int root_fd, const char *dir, struct tree *ret);
+/* Accepts a zeroed struct. */
+void tree_release(struct tree *t);
+
+/* Is `path` written as tree_list() writes one: relative, without . and ..? */
+bool tree_is_path(const char *path);
+/* Would tree_list() name a file of this path, if a regular one is there? */
+bool tree_covers(int root_fd, const char *path);
+/* Does a file of this name decide whether its directory is looked into? */
+bool tree_is_mark(const char *name);
+
+/* A buffer for tree_read(). */
+#define TREE_TEXT BUF(TREE_FILE_MAX + 1)
+
+/*
+ * Read a file into `text`, in place of what it held. *ret_stamp (if given) is
+ * from before the first byte was read. -EMEDIUMTYPE: not a regular file.
+ * -EFBIG. What the system says otherwise.
+ */
+int tree_read(int root_fd, const char *path, struct buf *text,
+	      struct tree_stamp *ret_stamp);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Facts as text, for people and for tests to compare with: expressions look
+ * like the Python they came from, and what only statements make looks like a
+ * call: iter(x), item(x, 0), enter(x), caught(E), narrow(x, C).
+ */
+#ifndef STATETAPE_TESTS_FACTS_DUMP_H
+#define STATETAPE_TESTS_FACTS_DUMP_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "graph/facts.h"
+
+enum {
+	DUMP_PLACES = 1 << 0, /* where units are, and how they are cut */
+	DUMP_HEAD = 1 << 1,   /* decorators, bases, parameters, returns */
+	DUMP_BLOCKS = 1 << 2,
+	DUMP_BINDS = 1 << 3, /* and attributes of self */
+	DUMP_CALLS = 1 << 4, /* and decorators */
+	DUMP_READS = 1 << 5,
+	DUMP_HASHES = 1 << 6,
+	DUMP_EXPRS = 1 << 7, /* each by itself, with its number */
+	DUMP_ALL = 0xff,
+};
+
+void facts_dump_expr(FILE *out, const struct facts *f,
+		     const struct facts_unit *u, uint32_t e);
+void facts_dump_unit(FILE *out, const struct facts *f, uint32_t unit,
+		     unsigned what);
+/* Of all units, and what the file as a whole has. */
+void facts_dump(FILE *out, const struct facts *f, unsigned what);
+
+#endif

@@ -1,0 +1,147 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/walk.h"
+#include "tests/unit/graph/graph_double.h"
+
+/*
+ * z calls y and x, which both call w; w calls z again. sub() overrides w and
+ * is called by x. The numbers run against the names on purpose.
+ */
+enum { Z, Y, X, W, SUB, LIMIT, FAR };
+
+static const struct double_symbol symbols[] = {
+	[Z] = { .name = "z", .kind = SYMBOL_FUNCTION },
+	[Y] = { .name = "y", .kind = SYMBOL_FUNCTION },
+	[X] = { .name = "x", .kind = SYMBOL_FUNCTION },
+	[W] = { .name = "w", .kind = SYMBOL_METHOD },
+	[SUB] = { .name = "sub", .kind = SYMBOL_METHOD },
+	[LIMIT] = { .name = "LIMIT", .kind = SYMBOL_VARIABLE },
+	[FAR] = { .name = "far", .kind = SYMBOL_FUNCTION },
+};
+
+static const struct double_edge edges[] = {
+	{ Z, Y, EDGE_CALL, 1 },	       { Z, X, EDGE_CALL, 2 },
+	{ Y, W, EDGE_CALL, 3 },	       { X, W, EDGE_CALL, 4 },
+	{ X, W, EDGE_CALL, 5 },	       { W, Z, EDGE_CALL, 6 },
+	{ SUB, W, EDGE_OVERRIDES, 7 }, { X, SUB, EDGE_CALL, 8 },
+	{ SUB, LIMIT, EDGE_READS, 9 }, { FAR, FAR, EDGE_CALL, 10 },
+};
+
+static const struct graph graph = GRAPH(symbols, edges);
+
+#define BIT(step) (1U << (step))
+
+/* "name depth<before" of each place. */
+static char *text_of(const struct walk *w)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct walk_place *p = &w->places[i];
+
+		(void)fprintf(out, "%s%s%u<%s", i ? " " : "",
+			      symbols[p->symbol].name, p->depth,
+			      symbols[w->places[p->from].symbol].name);
+	}
+	(void)fclose(out);
+	return text;
+}
+
+static void assert_walk(symbol_t start, unsigned steps, uint32_t depth,
+			size_t max, const char *wanted)
+{
+	CLEANUP(walk_release) struct walk w;
+	CLEANUP(free_p) char *text = NULL;
+
+	walk_init(&w, &graph, start, steps, depth, max);
+	text = text_of(&w);
+	assert_string_equal(text, wanted);
+}
+
+static void a_walk_of_no_step_stays_where_it_is(void **state)
+{
+	(void)state;
+	assert_walk(Z, BIT(WALK_CALLEES), 0, 100, "z0<z");
+	assert_walk(Z, 0, 5, 100, "z0<z");
+}
+
+static void places_come_by_depth_and_then_by_name(void **state)
+{
+	(void)state;
+	assert_walk(Z, BIT(WALK_CALLEES), 1, 100, "z0<z x1<z y1<z");
+	assert_walk(Z, BIT(WALK_CALLEES), 2, 100, "z0<z x1<z y1<z sub2<x w2<x");
+}
+
+static void a_circle_is_walked_once(void **state)
+{
+	(void)state;
+	assert_walk(W, BIT(WALK_CALLEES), 50, 100,
+		    "w0<w z1<w x2<z y2<z sub3<x");
+	assert_walk(FAR, BIT(WALK_CALLEES) | BIT(WALK_CALLERS), 50, 100,
+		    "far0<far");
+}
+
+static void steps_go_against_the_edges_too(void **state)
+{
+	(void)state;
+	assert_walk(W, BIT(WALK_CALLERS), 2, 100, "w0<w x1<w y1<w z2<x");
+	assert_walk(LIMIT, BIT(WALK_READERS) | BIT(WALK_CALLERS), 2, 100,
+		    "LIMIT0<LIMIT sub1<LIMIT x2<sub");
+	assert_walk(SUB, BIT(WALK_OVERRIDDEN) | BIT(WALK_READ), 1, 100,
+		    "sub0<sub LIMIT1<sub w1<sub");
+}
+
+static void the_step_tells_how_one_came_there(void **state)
+{
+	(void)state;
+	CLEANUP(walk_release) struct walk w;
+
+	walk_init(&w, &graph, W, BIT(WALK_CALLERS) | BIT(WALK_OVERRIDERS), 1,
+		  100);
+	assert_int_equal(w.count, 4);
+	assert_int_equal(w.places[1].symbol, SUB);
+	assert_int_equal(w.places[1].step, WALK_OVERRIDERS);
+	assert_int_equal(w.places[2].symbol, X);
+	assert_int_equal(w.places[2].step, WALK_CALLERS);
+	assert_int_equal(walk_edge(WALK_OVERRIDERS), EDGE_OVERRIDES);
+	assert_true(walk_is_back(WALK_OVERRIDERS));
+	assert_false(walk_is_back(WALK_OVERRIDDEN));
+}
+
+static void what_is_too_much_is_cut_by_depth_and_name(void **state)
+{
+	(void)state;
+	CLEANUP(walk_release) struct walk w;
+
+	assert_walk(Z, BIT(WALK_CALLEES), 9, 2, "z0<z x1<z");
+	assert_walk(Z, BIT(WALK_CALLEES), 9, 4, "z0<z x1<z y1<z sub2<x");
+	walk_init(&w, &graph, Z, BIT(WALK_CALLEES), 9, 5);
+	assert_int_equal(w.count, 5);
+	assert_false(w.cut);
+	walk_release(&w);
+	walk_init(&w, &graph, Z, BIT(WALK_CALLEES), 9, 4);
+	assert_true(w.cut);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_walk_of_no_step_stays_where_it_is),
+		cmocka_unit_test(places_come_by_depth_and_then_by_name),
+		cmocka_unit_test(a_circle_is_walked_once),
+		cmocka_unit_test(steps_go_against_the_edges_too),
+		cmocka_unit_test(the_step_tells_how_one_came_there),
+		cmocka_unit_test(what_is_too_much_is_cut_by_depth_and_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
