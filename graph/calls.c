@@ -57,11 +57,27 @@ set_t instance_of(struct graph *g, term_t self)
 
 static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 {
+	uint32_t keys[TUPLE_MAX];
 	set_t items[TUPLE_MAX];
+	uint32_t count = term_length(g->terms, t), k;
 
-	for (uint32_t k = 0; k < t->a; k++)
+	for (k = 0; k < count; k++)
 		items[k] = replaced_self(g, term_items(g->terms, t)[k], self);
-	return set_tuple(g->terms, items, t->a);
+	if (t->kind == TERM_TUPLE)
+		return set_tuple(g->terms, items, count);
+	memcpy(keys, terms_run_items(g->terms, t->a, &k),
+	       count * sizeof(*keys));
+	return set_record(g->terms, keys, items, count);
+}
+
+/* Everything a tuple or a record holds. */
+set_t items_of(struct graph *g, const struct term *t)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < term_length(g->terms, t); k++)
+		s = set_join(g->terms, s, term_items(g->terms, t)[k]);
+	return s;
 }
 
 /* "Self" in what a method gives is what the method was called on. */
@@ -75,6 +91,7 @@ static set_t replaced_term(struct graph *g, term_t id, term_t self)
 	case TERM_CLS:
 		return class_of_term(g, self);
 	case TERM_TUPLE:
+	case TERM_RECORD:
 		return replaced_tuple(g, &t, self);
 	case TERM_DICT:
 		return set_one(g->terms, TERM_DICT,
@@ -134,7 +151,8 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 	atom_t name = atom_of(u, u->u->name);
 	set_t s = SET_NONE;
 
-	if (u->ordinal == 0 || unit_of(g, p)->u->kind == UNIT_FUNCTION)
+	if (u->ordinal == 0 || unit_of(g, p)->u->kind == UNIT_FUNCTION ||
+	    decorations(g, f) & DECO_OVERLOAD)
 		return SET_NONE;
 	need(g, KEY_NAME, p, name);
 	for (uint32_t k = names_from(unit_of(g, p), name);
@@ -227,6 +245,7 @@ set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
 
 	switch (t.kind) {
 	case TERM_FUNCTION:
+	case TERM_WRAPPED:
 		return ask(g, ASK_RESULT, t.a, 0);
 	case TERM_BOUND:
 		return replaced_self(g, ask(g, ASK_RESULT, t.a, 0), t.b);
@@ -305,17 +324,15 @@ static set_t instance_element(struct graph *g, term_t id, unit_t class,
 static set_t term_element(struct graph *g, term_t id, bool async)
 {
 	struct term t = *term_of(g->terms, id);
-	set_t s = SET_NONE;
 
 	switch (t.kind) {
 	case TERM_LIST:
 	case TERM_DICT:
 		return t.a;
 	case TERM_TUPLE:
-		for (uint32_t k = 0; k < t.a; k++)
-			s = set_join(g->terms, s,
-				     term_items(g->terms, &t)[k]);
-		return s;
+		return items_of(g, &t);
+	case TERM_WRAPPED:
+		return element_of(g, t.b, async);
 	case TERM_INSTANCE:
 	case TERM_SELF:
 		return instance_element(g, id, t.a, async);
@@ -380,13 +397,9 @@ static set_t tuple_item(struct graph *g, const struct term *t,
 			uint32_t position, uint32_t how)
 {
 	uint32_t at = how & 1 ? t->a - 1 - position : position;
-	set_t s = SET_NONE;
 
-	if (how & 2) {
-		for (uint32_t k = 0; k < t->a; k++)
-			s = set_join(g->terms, s, term_items(g->terms, t)[k]);
-		return set_one(g->terms, TERM_LIST, s, 0);
-	}
+	if (how & 2)
+		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
 	return at < t->a ? term_items(g->terms, t)[at] : SET_NONE;
 }
 
@@ -417,16 +430,33 @@ set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how)
 static set_t tuple_index(struct graph *g, const struct term *t,
 			 const struct facts_expr *index)
 {
-	set_t s = SET_NONE;
+	set_t s = items_of(g, t);
 
 	if (index->kind == EXPR_CONST && index->a == CONST_INT &&
 	    index->b < t->a)
 		return term_items(g->terms, t)[index->b];
-	for (uint32_t k = 0; k < t->a; k++)
-		s = set_join(g->terms, s, term_items(g->terms, t)[k]);
 	if (index->kind == EXPR_SLICE)
 		return set_one(g->terms, TERM_LIST, s, 0);
 	return s;
+}
+
+static set_t record_index(struct graph *g, const struct term *t, unit_t n,
+			  const struct facts_expr *index)
+{
+	const uint32_t *keys;
+	uint32_t count;
+	atom_t key;
+
+	if (index->kind != EXPR_CONST || index->a != CONST_STR ||
+	    index->b == FACTS_NONE)
+		return items_of(g, t);
+	key = atom_of(unit_of(g, n), index->b);
+	keys = terms_run_items(g->terms, t->a, &count);
+	/* The last of equal keys counts. */
+	while (count-- > 0)
+		if (keys[count] == key)
+			return term_items(g->terms, t)[count];
+	return SET_NONE;
 }
 
 static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
@@ -441,6 +471,8 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 		return t.b;
 	case TERM_TUPLE:
 		return tuple_index(g, &t, &x);
+	case TERM_RECORD:
+		return record_index(g, &t, n, &x);
 	case TERM_CLASS:
 	case TERM_CLS:
 	case TERM_TYPE:

@@ -60,24 +60,58 @@ static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 {
 	const term_t *terms;
+	term_t copy[SET_MAX];
 	size_t n = set_terms(g->terms, m, &terms);
 
+	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, terms[k]);
+		struct term t = *term_of(g->terms, copy[k]);
 
-		if (t.kind != TERM_DICT)
+		if (t.kind == TERM_RECORD)
+			t = (struct term){ .b = items_of(g, &t) };
+		else if (t.kind != TERM_DICT)
 			continue;
 		*keys = set_join(g->terms, *keys, t.a);
 		*values = set_join(g->terms, *values, t.b);
-		/* A set has one dict at most. */
-		return;
 	}
+}
+
+/* {"a": x, "b": y}: few keys, all of them known. */
+static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
+			set_t *ret)
+{
+	uint32_t keys[TUPLE_MAX];
+	set_t values[TUPLE_MAX];
+	uint32_t count = x->c / 2;
+
+	if (count == 0 || count > TUPLE_MAX)
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		const struct unit *u = unit_of(g, n);
+		uint32_t key = list_of(u, x->b + k * 2);
+		const struct facts_expr *c;
+
+		if (key == FACTS_NONE)
+			return false;
+		c = expr_of(u, key);
+		if (c->kind != EXPR_CONST || c->a != CONST_STR ||
+		    c->b == FACTS_NONE)
+			return false;
+		keys[k] = atom_of(u, c->b);
+	}
+	for (uint32_t k = 0; k < count; k++)
+		values[k] = eval(g, n, list_of(unit_of(g, n),
+					       x->b + k * 2 + 1));
+	*ret = set_record(g->terms, keys, values, count);
+	return true;
 }
 
 static set_t dict_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
-	set_t keys = SET_NONE, values = SET_NONE;
+	set_t keys = SET_NONE, values = SET_NONE, record;
 
+	if (record_eval(g, n, x, &record))
+		return record;
 	for (uint32_t k = 0; k + 1 < x->c; k += 2) {
 		uint32_t key = list_of(unit_of(g, n), x->b + k);
 		uint32_t value = list_of(unit_of(g, n), x->b + k + 1);
@@ -120,7 +154,8 @@ static set_t containers_in(struct graph *g, set_t in)
 	for (size_t k = 0; k < n; k++) {
 		uint8_t kind = term_of(g->terms, copy[k])->kind;
 
-		if (kind == TERM_LIST || kind == TERM_DICT)
+		if (kind == TERM_LIST || kind == TERM_DICT ||
+		    kind == TERM_RECORD)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
 		else if (kind == TERM_TUPLE)
 			s = set_join(g->terms, s,
@@ -286,8 +321,8 @@ set_t eval(struct graph *g, unit_t n, uint32_t e)
 	case EXPR_INDEX:
 		return index_of(g, eval(g, n, x.a), n, x.b);
 	case EXPR_TUPLE:
-		return tuple_eval(g, n, &x);
 	case EXPR_LIST:
+		return tuple_eval(g, n, &x);
 	case EXPR_SET:
 		return set_one(g->terms, TERM_LIST,
 			       items_join(g, n, x.b, x.c), 0);

@@ -100,6 +100,7 @@ void facts_reader_free(struct facts_reader *r)
 	array_release(&r->outers);
 	array_release(&r->paths);
 	array_release(&r->mix);
+	array_release(&r->alone);
 	strings_release(&r->strings);
 	pairs_release(&r->variable_of);
 	pairs_release(&r->bound);
@@ -337,67 +338,52 @@ struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
 	return f;
 }
 
-/* How far in the parser takes a line to be: up to the first sign of it. */
-static uint32_t columns(const char *from, const char *to)
-{
-	uint32_t n = 0;
-
-	for (; from < to && (*from == ' ' || *from == '\t'); from++)
-		n += *from == ' ' ? 1 : 8;
-	return n;
-}
-
-/* The parser keeps the depth of a block in a byte. */
-#define COLUMNS_MAX 255
-
 /*
  * Signs that could mean something else in a file: what resets the count of
  * columns, what ends a file, what goes on behind the text.
  */
-static bool is_plain_text(const char *text, size_t len, size_t indent)
+static bool is_plain_text(const char *text, size_t len)
+{
+	return len > 0 && text[len - 1] != '\\' && !memchr(text, '\f', len) &&
+	       !memchr(text, '\0', len);
+}
+
+/* The parser keeps the depth of a block in a byte, a tab being eight. */
+static bool is_shallow(const char *text, size_t len)
 {
 	const char *at = text, *end = text + len;
-	size_t i;
+	unsigned columns;
 
-	if (len == 0 || text[len - 1] == '\\' || memchr(text, '\f', len) ||
-	    memchr(text, '\0', len))
-		return false;
-	for (i = 1; i <= indent; i++)
-		if (text[-(ptrdiff_t)i] != ' ' && text[-(ptrdiff_t)i] != '\t')
+	while (at && at < end) {
+		for (columns = 0; at < end && strchr(" \t", *at); at++)
+			columns += *at == ' ' ? 1 : 8;
+		if (columns > UINT8_MAX)
 			return false;
-	for (; at; at = memchr(at, '\n', (size_t)(end - at))) {
-		if (at != text)
-			at++;
-		if (columns(at, end) > COLUMNS_MAX)
-			return false;
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
 	}
-	return columns(text - indent, text) <= COLUMNS_MAX;
+	return true;
 }
 
 /*
- * Is the body further in than the head? By itself the parser asks for one
- * column at most, in a file for more than the head's.
+ * A definition as it is in its file: as far in, and in a block. How far in it
+ * stands decides where its lines may begin, and where it ends.
  */
-static bool is_body_inside(const struct facts_reader *r, size_t indent)
-{
-	const char *at = r->text + r->spans.at[0].body;
-	const char *end = r->text + r->len, *line = NULL;
+#define ABOVE "if 1:\n"
 
-	for (; at < end; at++) {
-		if (*at == '\n') {
-			line = at + 1;
-		} else if (*at == '#') {
-			at = memchr(at, '\n', (size_t)(end - at));
-			if (!at)
-				return false;
-			line = at + 1;
-		} else if (*at != ' ' && *at != '\t' && *at != '\r') {
-			break;
-		}
-	}
-	if (at == end || *at == '\\')
-		return false;
-	return !line || columns(line, end) > columns(r->text - indent, r->text);
+static bool set_alone(struct facts_reader *r, const char *text, size_t len,
+		      size_t indent)
+{
+	size_t i;
+
+	for (i = 1; i <= indent; i++)
+		if (text[-(ptrdiff_t)i] != ' ' && text[-(ptrdiff_t)i] != '\t')
+			return false;
+	r->alone.count = 0;
+	if (indent)
+		array_append(&r->alone, ABOVE, sizeof(ABOVE) - 1);
+	array_append(&r->alone, text - indent, indent + len);
+	return is_shallow(r->alone.at, r->alone.count);
 }
 
 struct facts *facts_read_unit(struct facts_reader *r, const char *text,
@@ -407,17 +393,19 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 	TSTree *tree;
 	TSNode root;
 
-	if (len > INT32_MAX || !is_plain_text(text, len, indent))
+	if (len > INT32_MAX / 2 || indent > UINT8_MAX ||
+	    !is_plain_text(text, len) || !set_alone(r, text, len, indent))
 		return NULL;
-	tree = ts_parser_parse_string(r->parser, NULL, text, (uint32_t)len);
+	tree = ts_parser_parse_string(r->parser, NULL, r->alone.at,
+				      r->alone.count);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
-	clear(r, text, (uint32_t)len);
-	if (!ts_node_has_error(root) && reader_units_alone(r, root, method)) {
+	clear(r, r->alone.at, r->alone.count);
+	if (!ts_node_has_error(root) &&
+	    reader_units_alone(r, root, r->len - (uint32_t)len, method)) {
 		reader_texts(r);
-		if (r->spans.at[0].end == len && !r->uneven && !r->hollow &&
-		    is_body_inside(r, indent))
+		if (r->spans.at[0].end == r->len && !r->uneven && !r->hollow)
 			f = finish(r);
 	}
 	ts_tree_delete(tree);

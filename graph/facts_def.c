@@ -374,12 +374,27 @@ void reader_units(struct facts_reader *r, TSNode root)
 	read_pending(r);
 }
 
-bool reader_units_alone(struct facts_reader *r, TSNode root, bool method)
+/* Down to the block of the `if` around, if there is one. */
+static bool enter_block(struct facts_reader *r)
+{
+	if (!down_quiet(r) || r->syn != SYN_IF_STATEMENT || next_quiet(r))
+		return false;
+	(void)down_quiet(r);
+	for (bool ok = down_quiet(r); ok; ok = next_quiet(r))
+		if (r->syn == SYN_BLOCK)
+			return true;
+	return false;
+}
+
+bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
+			bool method)
 {
 	struct pending p = { 0 };
 
 	ts_tree_cursor_reset(&r->cursor, root);
-	if (!down_quiet(r) || start_of(r->node) != 0 ||
+	if (start && !enter_block(r))
+		return false;
+	if (!down_quiet(r) || start_of(r->node) != start ||
 	    (r->syn != SYN_DECORATED_DEFINITION &&
 	     r->syn != SYN_FUNCTION_DEFINITION &&
 	     r->syn != SYN_CLASS_DEFINITION))

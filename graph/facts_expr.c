@@ -297,6 +297,21 @@ static uint32_t call(struct facts_reader *r)
 	return e;
 }
 
+/* What is in the brackets; the first alone is a type, if told so. */
+static void indexes(struct facts_reader *r, bool first_only)
+{
+	bool ok = true;
+
+	/* The grammar has List[int] of annotations one level deeper. */
+	if (r->syn == SYN_TYPE_PARAMETER)
+		ok = down(r);
+	for (; ok; ok = next(r)) {
+		push_item(r);
+		if (first_only)
+			r->annotation = false;
+	}
+}
+
 /*
  * Types in brackets are annotations as those around them are, but for what
  * Literal[] holds, and what Annotated[] holds beside the type.
@@ -306,23 +321,19 @@ static uint32_t subscript(struct facts_reader *r)
 	bool annotation = r->annotation;
 	uint32_t from = r->items.count;
 	uint32_t base, index;
-	bool first_only;
+	bool deeper;
 
 	if (!down(r))
 		return reader_unknown(r);
 	base = reader_expr(r);
-	first_only =
-		NAME_IS(r, base, "Annotated") || ATTR_IS(r, base, "Annotated");
 	if (NAME_IS(r, base, "Literal") || ATTR_IS(r, base, "Literal"))
 		r->annotation = false;
-	while (next(r)) {
-		/* The grammar has List[int] in annotations so. */
-		if (r->syn == SYN_TYPE_PARAMETER)
-			(void)reader_args(r, r->annotation);
-		else
-			push_item(r);
-		if (first_only)
-			r->annotation = false;
+	if (next(r)) {
+		deeper = r->syn == SYN_TYPE_PARAMETER;
+		indexes(r, NAME_IS(r, base, "Annotated") ||
+				   ATTR_IS(r, base, "Annotated"));
+		if (deeper)
+			done(r);
 	}
 	r->annotation = annotation;
 	index = reader_one_or_tuple(r, from);

@@ -273,7 +273,7 @@ unsigned reader_try(struct facts_reader *r)
 		}
 	}
 	body |= caught_flow;
-	return last & FLOW_ON ? body | last : last;
+	return last & FLOW_ON ? body | (last & FLOW_BREAK) : last;
 }
 
 static void with_items(struct facts_reader *r)

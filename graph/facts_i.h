@@ -267,6 +267,8 @@ struct facts_reader {
 	struct pairs bound, path_of;
 	ARRAY(uint32_t) paths; /* by expression */
 	ARRAY(uint64_t) mix;
+
+	ARRAY(char) alone; /* text of a definition read by itself */
 };
 
 /* facts.c */
@@ -377,8 +379,12 @@ void reader_note_all(struct facts_reader *r, uint32_t expr, bool afresh);
 /* facts_def.c: definitions */
 void reader_def(struct facts_reader *r); /* note one, for later */
 void reader_units(struct facts_reader *r, TSNode root);
-/* The same of a definition that is the whole text; false: it is not. */
-bool reader_units_alone(struct facts_reader *r, TSNode root, bool method);
+/*
+ * The same of one definition that begins at `start`, in an `if` of its own
+ * unless that is 0. false: there is more, or something else.
+ */
+bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
+			bool method);
 
 /* facts_unit.c: what follows from a unit once it is read */
 void reader_close_unit(struct facts_reader *r);

@@ -48,11 +48,9 @@ static void find_ends(struct facts_reader *r)
 
 static void put_place(struct facts_reader *r, uint32_t i)
 {
-	static const struct span nowhere;
 	struct facts_unit *u = &r->units.at[i];
 	const struct span *s = &r->spans.at[i];
-	const struct span *around =
-		u->parent ? &r->spans.at[i - u->parent] : &nowhere;
+	const struct span *around = &r->spans.at[i - u->parent];
 
 	u->start = s->start - around->start;
 	u->end = s->end - around->start;

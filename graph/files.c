@@ -30,7 +30,8 @@ void sheet_unref(struct sheet *s)
 {
 	if (!s || --s->refs)
 		return;
-	free(s->facts);
+	if (!s->lent)
+		free(s->facts);
 	free(s->atoms);
 	free(s);
 }

@@ -36,6 +36,7 @@ struct sheet {
 	struct facts *facts;
 	atom_t *atoms; /* by facts_str */
 	uint32_t refs;
+	bool lent; /* the facts are somebody else's */
 };
 
 /*
@@ -149,6 +150,7 @@ enum node_kind {
 	ASK_ATTR,	      /* set: self.b of class a itself */
 	ASK_BIND,	      /* set: binding b of unit a, where circles are near */
 	ASK_LAMBDA,	      /* set: what calling lambda b of unit a gives */
+	ASK_IMPORT,	      /* set: module b, asked for in directory a */
 	ASK_DECORATIONS,      /* bits of enum decoration: function a */
 	NODE_KINDS
 };
@@ -344,6 +346,7 @@ void frame_pop(struct graph *g);
 /* names.c */
 unit_t module_find(struct graph *g, atom_t dotted); /* NONE: no file */
 set_t module_set(struct graph *g, unit_t from, atom_t dotted);
+set_t import_solve(struct graph *g, atom_t dir, atom_t dotted);
 set_t package_attr(struct graph *g, atom_t package, atom_t name);
 atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name);
 set_t name_solve(struct graph *g, unit_t n, atom_t name);
@@ -367,6 +370,8 @@ set_t attr_of_set(struct graph *g, set_t base, atom_t name);
 set_t attr_of_term(struct graph *g, term_t base, atom_t name);
 /* A method of an instance and what calling it gives; SET_NONE: none. */
 set_t call_method(struct graph *g, term_t self, atom_t name);
+/* The method a method hides: of the first class behind its own. */
+unit_t overridden(struct graph *g, unit_t method);
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 
 bool class_outside(struct graph *g, unit_t class, const char *prefix);
@@ -385,6 +390,7 @@ set_t entered(struct graph *g, set_t of, bool async);
 set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how);
 set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index);
 set_t awaited(struct graph *g, set_t of);
+set_t items_of(struct graph *g, const struct term *t);
 set_t instance_of(struct graph *g, term_t self);
 set_t replaced_self(struct graph *g, set_t in, term_t self);
 

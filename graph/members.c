@@ -359,7 +359,7 @@ static set_t bind_term(struct graph *g, term_t found, term_t self)
 {
 	struct term t = *term_of(g->terms, found);
 
-	if (t.kind == TERM_FUNCTION &&
+	if ((t.kind == TERM_FUNCTION || t.kind == TERM_WRAPPED) &&
 	    unit_lives(g, t.a) && unit_of(g, t.a)->u->flags & UNIT_METHOD)
 		return bind_method(g, t.a, self);
 	if (t.kind == TERM_INSTANCE && method_find(g, t.a, WORD_GET) != NONE)
@@ -382,6 +382,35 @@ static set_t bind_all(struct graph *g, set_t found, term_t self)
 	return replaced_self(g, s, self);
 }
 
+unit_t overridden(struct graph *g, unit_t method)
+{
+	const struct unit *u = unit_of(g, method);
+	atom_t name = atom_of(u, u->u->name);
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, u->parent, order);
+
+	for (uint32_t k = 1; k < count; k++) {
+		const term_t *terms;
+		size_t n;
+
+		need(g, KEY_NAME, order[k], name);
+		if (!unit_lives(g, order[k]) ||
+		    !has_name(unit_of(g, order[k]), name))
+			continue;
+		n = set_terms(g->terms, ask(g, ASK_NAME, order[k], name),
+			      &terms);
+		for (size_t m = 0; m < n; m++) {
+			const struct term *x = term_of(g->terms, terms[m]);
+
+			if (x->kind == TERM_FUNCTION ||
+			    x->kind == TERM_WRAPPED)
+				return x->a;
+		}
+		return NONE;
+	}
+	return NONE;
+}
+
 unit_t method_find(struct graph *g, unit_t class, atom_t name)
 {
 	const term_t *terms;
@@ -390,7 +419,7 @@ unit_t method_find(struct graph *g, unit_t class, atom_t name)
 	for (size_t k = 0; k < n; k++) {
 		const struct term *t = term_of(g->terms, terms[k]);
 
-		if (t->kind == TERM_FUNCTION)
+		if (t->kind == TERM_FUNCTION || t->kind == TERM_WRAPPED)
 			return t->a;
 	}
 	return NONE;
@@ -484,9 +513,12 @@ set_t attr_of_term(struct graph *g, term_t base, atom_t name)
 		return super_attr(g, t.a, t.b, name);
 	case TERM_PARTIAL:
 		return name == WORD_FUNC ? t.a : SET_NONE;
+	case TERM_WRAPPED:
+		return attr_of_set(g, t.b, name);
 	case TERM_LIST:
 	case TERM_DICT:
 	case TERM_TUPLE:
+	case TERM_RECORD:
 		return container_attr(g, base, name);
 	default:
 		return SET_NONE;

@@ -87,19 +87,6 @@ set_t package_attr(struct graph *g, atom_t package, atom_t name)
 	return module_inside(g, atom_dotted(g, package, name));
 }
 
-/* Scripts import what lies beside them; the root comes first. */
-set_t module_set(struct graph *g, unit_t from, atom_t dotted)
-{
-	const struct file *f = &g->files[g->units[from].file];
-	set_t s = module_inside(g, dotted);
-
-	if (s == SET_NONE && f->dir != WORD_EMPTY)
-		s = module_inside(g, atom_dotted(g, f->dir, dotted));
-	if (s == SET_NONE)
-		s = set_one(g->terms, TERM_OUTSIDE, dotted, 0);
-	return s;
-}
-
 /* All but the last part of a dotted name. */
 static atom_t atom_parent(struct graph *g, atom_t a)
 {
@@ -107,6 +94,36 @@ static atom_t atom_parent(struct graph *g, atom_t a)
 	const char *dot = strrchr(text, '.');
 
 	return dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+}
+
+/*
+ * Scripts import what lies beside them, tests what lies above them; the root
+ * comes first, then the nearest.
+ */
+static bool in_stdlib(struct graph *g, atom_t dotted)
+{
+	const char *text = atom_text(g, dotted);
+	atom_t top = atom(g, text, strcspn(text, "."));
+
+	return top < g->outside_count && g->outside[top] == OUT_STDLIB;
+}
+
+set_t import_solve(struct graph *g, atom_t dir, atom_t dotted)
+{
+	set_t s = module_inside(g, dotted);
+
+	if (in_stdlib(g, dotted))
+		dir = WORD_EMPTY;
+	for (; s == SET_NONE && dir != WORD_EMPTY; dir = atom_parent(g, dir))
+		s = module_inside(g, atom_dotted(g, dir, dotted));
+	if (s == SET_NONE)
+		s = set_one(g->terms, TERM_OUTSIDE, dotted, 0);
+	return s;
+}
+
+set_t module_set(struct graph *g, unit_t from, atom_t dotted)
+{
+	return ask(g, ASK_IMPORT, g->files[g->units[from].file].dir, dotted);
 }
 
 atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name)
@@ -213,16 +230,44 @@ static set_t import_eval(struct graph *g, unit_t n, const struct facts_bind *b)
 	return module_set(g, n, target);
 }
 
+/* What the method it overrides says of the parameter of that name. */
+static bool param_inherited(struct graph *g, unit_t n, atom_t name, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_param *p;
+	unit_t above;
+
+	if (!(u->u->flags & UNIT_METHOD))
+		return false;
+	above = overridden(g, n);
+	if (above == NONE || !unit_lives(g, above))
+		return false;
+	need(g, KEY_HEADER, above, 0);
+	u = unit_of(g, above);
+	p = facts_params(u->sheet->facts, u->u);
+	for (uint32_t k = 0; k < u->u->params.count; k++) {
+		if (atom_of(u, p[k].name) != name ||
+		    p[k].annotation == FACTS_NONE)
+			continue;
+		*ret = type_eval(g, above, p[k].annotation);
+		return true;
+	}
+	return false;
+}
+
 static set_t param_plain(struct graph *g, unit_t n, const struct facts_param *p)
 {
 	const struct unit *u = unit_of(g, n);
 	atom_t name = atom_of(u, p->name);
+	uint32_t preset = p->preset;
 	set_t s = SET_NONE;
 
 	if (p->annotation != FACTS_NONE)
 		return type_eval(g, n, p->annotation);
-	if (p->preset != FACTS_NONE)
-		s = eval(g, n, p->preset);
+	if (param_inherited(g, n, name, &s))
+		return s;
+	if (preset != FACTS_NONE)
+		s = eval(g, n, preset);
 	return set_join(g->terms, s, fixture_find(g, n, name));
 }
 
@@ -269,13 +314,47 @@ static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
 	return s;
 }
 
+/* The instances among what calling `callee` gives. */
+static set_t made_instances(struct graph *g, set_t callee)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, call_set(g, callee, NONE, NONE), &terms);
+	set_t s = SET_NONE;
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		if (term_of(g->terms, copy[k])->kind == TERM_INSTANCE)
+			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+	return s;
+}
+
+/*
+ * A decorated function is still called by its name; but where a decorator
+ * says that it makes an object of it, its attributes are that object's. The
+ * outermost such decorator counts.
+ */
+static set_t function_eval(struct graph *g, unit_t f)
+{
+	uint32_t count = unit_of(g, f)->u->decorators.count;
+	set_t made = SET_NONE;
+
+	if (count)
+		need(g, KEY_HEADER, f, 0);
+	for (uint32_t k = 0; k < count && made == SET_NONE; k++) {
+		const struct unit *u = unit_of(g, f);
+
+		made = made_instances(
+			g, eval(g, f, list_of(u, u->u->decorators.from + k)));
+	}
+	return set_one(g->terms, made ? TERM_WRAPPED : TERM_FUNCTION, f, made);
+}
+
 static set_t def_eval(struct graph *g, unit_t def)
 {
-	const struct unit *u = unit_of(g, def);
-
-	return set_one(g->terms,
-		       u->u->kind == UNIT_CLASS ? TERM_CLASS : TERM_FUNCTION,
-		       def, 0);
+	if (unit_of(g, def)->u->kind == UNIT_FUNCTION)
+		return function_eval(g, def);
+	return set_one(g->terms, TERM_CLASS, def, 0);
 }
 
 set_t bind_eval(struct graph *g, unit_t n, uint32_t at)

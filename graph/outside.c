@@ -180,7 +180,8 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 	size_t many = set_terms(g->terms, given, &terms);
 
 	for (size_t k = 0; k < many; k++)
-		if (term_of(g->terms, terms[k])->kind == TERM_DICT)
+		if (term_of(g->terms, terms[k])->kind == TERM_DICT ||
+		    term_of(g->terms, terms[k])->kind == TERM_RECORD)
 			return set_term(g->terms, terms[k]);
 	return set_one(g->terms, TERM_DICT, item_of(g, pair, 0, 0),
 		       item_of(g, pair, 1, 0));
@@ -207,6 +208,9 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n,
 		return set_one(g->terms, TERM_DICT, SET_NONE,
 			       call_set(g, argument_eval(g, n, call, 0), NONE,
 					NONE));
+	case OUT_REF:
+		return set_one(g->terms, TERM_CALLABLE,
+			       argument_eval(g, n, call, 0), 0);
 	case OUT_SUPER:
 		return super_call(g, n, call);
 	case OUT_GETATTR:
@@ -303,6 +307,10 @@ set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
 
 	if (method == WORD_KEY_COPY)
 		return set_term(g->terms, of);
+	if (t.kind == TERM_RECORD)
+		t = (struct term){ .kind = TERM_DICT, .b = items_of(g, &t) };
+	else if (t.kind == TERM_TUPLE)
+		t = (struct term){ .kind = TERM_LIST, .a = items_of(g, &t) };
 	if (t.kind == TERM_DICT)
 		return dict_method(g, &t, method, n, call);
 	if (t.kind != TERM_LIST)

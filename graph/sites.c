@@ -53,6 +53,7 @@ static void target_term(struct graph *g, term_t id, struct targets *t)
 	switch (x.kind) {
 	case TERM_FUNCTION:
 	case TERM_BOUND:
+	case TERM_WRAPPED:
 		target_unit(g, t, x.a);
 		break;
 	case TERM_CLASS:
@@ -221,33 +222,13 @@ static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 	}
 }
 
-/* The method it hides: of the first class behind its own that has one. */
 static void solve_overrides(struct graph *g, unit_t f, struct targets *t)
 {
-	const struct unit *u = unit_of(g, f);
-	atom_t name = atom_of(u, u->u->name);
-	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, u->parent, order);
+	unit_t above = overridden(g, f);
 
 	t->kind = EDGE_OVERRIDES;
-	for (uint32_t k = 1; k < count; k++) {
-		const term_t *terms;
-		size_t n;
-
-		need(g, KEY_NAME, order[k], name);
-		if (!unit_lives(g, order[k]) ||
-		    !has_name(unit_of(g, order[k]), name))
-			continue;
-		n = set_terms(g->terms, ask(g, ASK_NAME, order[k], name),
-			      &terms);
-		for (size_t m = 0; m < n; m++) {
-			const struct term *x = term_of(g->terms, terms[m]);
-
-			if (x->kind == TERM_FUNCTION)
-				target_unit(g, t, x->a);
-		}
-		return;
-	}
+	if (above != NONE)
+		target_unit(g, t, above);
 }
 
 static void target_module(struct graph *g, unit_t n, atom_t dotted,

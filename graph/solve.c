@@ -181,6 +181,8 @@ static uint32_t compute(struct graph *g, node_t n)
 	case ASK_LAMBDA:
 		need(g, KEY_FLOW, e.a, 0);
 		return lambda_solve(g, e.a, e.b);
+	case ASK_IMPORT:
+		return import_solve(g, e.a, e.b);
 	case ASK_DECORATIONS:
 		return decorations_solve(g, e.a);
 	default:

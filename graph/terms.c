@@ -141,12 +141,14 @@ static uint8_t depth_of(const struct terms *t, uint8_t kind, uint32_t a,
 
 	switch (kind) {
 	case TERM_TUPLE:
+	case TERM_RECORD:
 		return (uint8_t)(tuple_depth(t, b) + 1);
 	case TERM_DICT:
 		x = set_depth(t, a);
 		y = set_depth(t, b);
 		return (uint8_t)((x > y ? x : y) + 1);
 	case TERM_INSTANCE:
+	case TERM_WRAPPED:
 		return b ? (uint8_t)(set_depth(t, b) + 1) : 0;
 	case TERM_OF:
 		return (uint8_t)(t->terms[a].depth + 1);
@@ -275,7 +277,7 @@ set_t set_term(struct terms *t, term_t id)
 set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 {
 	if (depth_of(t, (uint8_t)kind, a, b) > TERM_DEPTH) {
-		if (kind == TERM_INSTANCE)
+		if (kind == TERM_INSTANCE || kind == TERM_WRAPPED)
 			b = SET_NONE;
 		else if (kind < TERM_JOINED)
 			return SET_NONE;
@@ -285,9 +287,19 @@ set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 	return set_term(t, term_make(t, kind, a, b));
 }
 
-set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
+/* Runs of items, none of them too deep. */
+static uint32_t items_run(struct terms *t, const set_t *items, uint32_t count)
 {
 	set_t shallow[TUPLE_MAX];
+
+	for (uint32_t n = 0; n < count; n++)
+		shallow[n] = set_depth(t, items[n]) < TERM_DEPTH ? items[n]
+								 : SET_NONE;
+	return run_make(t, shallow, count, true);
+}
+
+set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
+{
 	set_t all = SET_NONE;
 
 	if (count > TUPLE_MAX) {
@@ -295,11 +307,26 @@ set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
 			all = set_join(t, all, items[n]);
 		return set_one(t, TERM_LIST, all, 0);
 	}
-	for (uint32_t n = 0; n < count; n++)
-		shallow[n] = set_depth(t, items[n]) < TERM_DEPTH ? items[n]
-								 : SET_NONE;
 	return set_term(t, term_make(t, TERM_TUPLE, count,
-				     run_make(t, shallow, count, true)));
+				     items_run(t, items, count)));
+}
+
+set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
+		 uint32_t count)
+{
+	return set_term(t, term_make(t, TERM_RECORD,
+				     run_make(t, keys, count, true),
+				     items_run(t, values, count)));
+}
+
+uint32_t term_length(const struct terms *t, const struct term *tuple)
+{
+	return t->tuples[tuple->b].count;
+}
+
+static bool has_items(const struct term *t)
+{
+	return t->kind == TERM_TUPLE || t->kind == TERM_RECORD;
 }
 
 /* Two terms of one joined kind (tuples: of one length) become one. */
@@ -307,19 +334,19 @@ static term_t join_terms(struct terms *t, term_t x, term_t y)
 {
 	struct term a = t->terms[x], b = t->terms[y];
 	set_t items[TUPLE_MAX];
+	uint32_t count;
 	set_t joined;
 	const term_t *only;
 
-	if (a.kind == TERM_TUPLE) {
-		for (uint32_t n = 0; n < a.a; n++)
+	if (has_items(&a)) {
+		count = term_length(t, &a);
+		for (uint32_t n = 0; n < count; n++)
 			items[n] = set_join(t, term_items(t, &a)[n],
 					    term_items(t, &b)[n]);
-		joined = set_tuple(t, items, a.a);
-	} else {
-		joined = set_one(t, a.kind, set_join(t, a.a, b.a),
-				 a.kind == TERM_DICT ? set_join(t, a.b, b.b)
-						     : 0);
+		return term_make(t, a.kind, a.a, items_run(t, items, count));
 	}
+	joined = set_one(t, a.kind, set_join(t, a.a, b.a),
+			 a.kind == TERM_DICT ? set_join(t, a.b, b.b) : 0);
 	(void)set_terms(t, joined, &only);
 	return only[0];
 }
@@ -329,7 +356,7 @@ static bool joins(const struct terms *t, term_t x, term_t y)
 	const struct term *a = &t->terms[x], *b = &t->terms[y];
 
 	return a->kind >= TERM_JOINED && a->kind == b->kind &&
-	       (a->kind != TERM_TUPLE || a->a == b->a);
+	       (!has_items(a) || a->a == b->a);
 }
 
 /* Puts `x` into the sorted `items`; the new count. */

@@ -43,10 +43,13 @@ enum term_kind {
 	TERM_LAMBDA,   /* a: unit; b: expression in it */
 	TERM_OUTSIDE,  /* a: atom, dotted name of something not in here */
 	TERM_OF,       /* a: term; b: atom: a method of a list, dict, ... */
+	TERM_WRAPPED,  /* a: unit of a function; b: set of what its decorators
+			  made of it */
 	/* Joined within a set: */
 	TERM_LIST,     /* a: set of elements; anything one iterates over */
 	TERM_DICT,     /* a, b: sets of keys, of values */
 	TERM_TUPLE,    /* a: number of items; b: its items' sets, see below */
+	TERM_RECORD,   /* a: run of atoms, its keys; b: values, as a tuple's */
 	TERM_AWAITABLE, /* a: set it gives */
 	TERM_MANAGER,	/* a: set that `with` gives */
 	TERM_CALLABLE,	/* a: set that a call gives */
@@ -75,6 +78,10 @@ set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
 set_t set_term(struct terms *t, term_t id);
 term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
 set_t set_tuple(struct terms *t, const set_t *items, uint32_t count);
+/* A dict whose `count` (up to TUPLE_MAX) keys are these atoms. */
+set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
+		 uint32_t count);
+uint32_t term_length(const struct terms *t, const struct term *tuple);
 
 set_t set_join(struct terms *t, set_t a, set_t b);
 /* The terms of a set; SET_ANY has none to show. Good until the next call

@@ -144,6 +144,9 @@ set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
 		return type_nth(g, n, index, 0);
 	case OUT_UNION:
 		return type_union(g, n, index);
+	case OUT_REF:
+		return set_one(g->terms, TERM_CALLABLE,
+			       type_nth(g, n, index, 0), 0);
 	case OUT_CALLABLE:
 		return set_one(g->terms, TERM_CALLABLE,
 			       type_nth(g, n, index, 1), 0);
@@ -182,6 +185,21 @@ static set_t type_name(struct graph *g, unit_t n, uint32_t e)
 	return instances(g, s);
 }
 
+/* "a.B" in a place where facts do not expect a type: a TypeVar's bound. */
+static set_t type_string(struct graph *g, unit_t n, atom_t text)
+{
+	const char *at = atom_text(g, text);
+	size_t len = strcspn(at, ".");
+	set_t s = ask(g, ASK_NAME, module_of(g, n), atom(g, at, len));
+
+	while (at[len]) {
+		at += len + 1;
+		len = strcspn(at, ".");
+		s = attr_of_set(g, s, atom(g, at, len));
+	}
+	return instances(g, s);
+}
+
 set_t type_eval(struct graph *g, unit_t n, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, n), e);
@@ -206,6 +224,10 @@ set_t type_eval(struct graph *g, unit_t n, uint32_t e)
 	case EXPR_INDEX:
 	case EXPR_CALL:
 		return instances(g, eval(g, n, e));
+	case EXPR_CONST:
+		if (x.a != CONST_STR || x.b == FACTS_NONE)
+			return SET_NONE;
+		return type_string(g, n, atom_of(unit_of(g, n), x.b));
 	default:
 		return SET_NONE;
 	}
@@ -307,7 +329,8 @@ static bool fixture_value(struct graph *g, set_t found, set_t *ret)
 		struct term t = *term_of(g->terms, copy[k]);
 		set_t s;
 
-		if (t.kind != TERM_FUNCTION || !unit_lives(g, t.a) ||
+		if ((t.kind != TERM_FUNCTION && t.kind != TERM_WRAPPED) ||
+		    !unit_lives(g, t.a) ||
 		    !(decorations(g, t.a) & DECO_FIXTURE))
 			continue;
 		s = ask(g, ASK_RESULT, t.a, 0);

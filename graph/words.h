@@ -94,6 +94,8 @@ enum outside {
 	OUT_FROMKEYS,
 	OUT_CHAIN,
 	OUT_OBJECT,
+	OUT_STDLIB,    /* a module that is not ours */
+	OUT_REF,       /* calling it gives the argument */
 	OUT_MAKE,      /* an instance of its first argument */
 	OUT_ITERS,     /* iter(): the iterator itself */
 };
@@ -143,6 +145,9 @@ enum outside {
 	W("typing.KeysView", OUT_LIST)              \
 	W("typing.ValuesView", OUT_LIST)            \
 	W("collections.deque", OUT_LIST)            \
+	W("contextvars.ContextVar", OUT_LIST)       \
+	W("weakref.ref", OUT_REF)                   \
+	W("weakref.WeakMethod", OUT_REF)            \
 	W("queue.Queue", OUT_LIST)                  \
 	W("typing.Dict", OUT_DICT)                  \
 	W("typing.Mapping", OUT_DICT)               \
