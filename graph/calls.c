@@ -94,8 +94,7 @@ static set_t replaced_term(struct graph *g, term_t id, term_t self)
 	case TERM_RECORD:
 		return replaced_tuple(g, &t, self);
 	case TERM_DICT:
-		return set_one(g->terms, TERM_DICT,
-			       replaced_self(g, t.a, self),
+		return set_one(g->terms, TERM_DICT, replaced_self(g, t.a, self),
 			       replaced_self(g, t.b, self));
 	case TERM_LIST:
 	case TERM_AWAITABLE:
@@ -169,8 +168,7 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 		other = unit_below(g, p, b->value);
 		if (other != f && unit_of(g, other)->u->kind == UNIT_FUNCTION &&
 		    decorations(g, other) & DECO_OVERLOAD)
-			s = set_join(g->terms, s,
-				     ask(g, ASK_RESULT, other, 0));
+			s = set_join(g->terms, s, ask(g, ASK_RESULT, other, 0));
 	}
 	return s;
 }
@@ -281,8 +279,7 @@ set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call)
 		return SET_ANY;
 	some_of(g, callee, &some);
 	for (size_t k = 0; k < some.count; k++)
-		s = set_join(g->terms, s,
-			     call_term(g, some.terms[k], n, call));
+		s = set_join(g->terms, s, call_term(g, some.terms[k], n, call));
 	return s;
 }
 
@@ -386,9 +383,9 @@ set_t entered(struct graph *g, set_t of, bool async)
 		if (t.kind == TERM_MANAGER)
 			s = set_join(g->terms, s, t.a);
 		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
-			s = set_join(g->terms, s,
-				     instance_entered(g, some.terms[k], t.a,
-						      async));
+			s = set_join(
+				g->terms, s,
+				instance_entered(g, some.terms[k], t.a, async));
 	}
 	return s;
 }

@@ -3,6 +3,7 @@
  * facts: for tests, which call it after every step.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,12 +16,13 @@ struct check {
 	size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static int
-wrong(const struct check *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(const struct check *c,
+						       const char *format, ...)
 {
 	va_list ap;
 
 	va_start(ap, format);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not. */
 	(void)vsnprintf(c->why, c->size, format, ap);
 	va_end(ap);
 	return -EBADMSG;
@@ -95,14 +97,15 @@ static void put_lent(const struct graph *g, const struct file *f,
 {
 	uint32_t file = file_get(to, atom_text(g, f->path));
 	struct piece *pieces = must_alloc(f->units_count * sizeof(*pieces));
-	struct sheet **sheets = must_alloc(f->units_count * sizeof(*sheets));
+	struct sheet **sheets =
+		must_calloc(f->units_count, sizeof(struct sheet *));
 
 	for (uint32_t k = 0; k < f->units_count; k++) {
 		const struct unit *u = &g->units[f->units[k]];
 		bool same = k && u->sheet == g->units[f->units[k - 1]].sheet;
 
-		sheets[k] = same ? sheets[k - 1]
-				 : sheet_new(to, u->sheet->facts);
+		sheets[k] =
+			same ? sheets[k - 1] : sheet_new(to, u->sheet->facts);
 		sheets[k]->refs += same;
 		sheets[k]->lent = true;
 		pieces[k] = (struct piece){ sheets[k], u->u, NONE };
@@ -127,8 +130,7 @@ static int compare_symbols(const struct check *c, const struct graph *other)
 		if (here != there)
 			return wrong(c, "%s is %s when built from nothing",
 				     a.name, there ? "there" : "not there");
-		if (here && (a.kind != b.kind ||
-			     a.hash.low64 != b.hash.low64 ||
+		if (here && (a.kind != b.kind || a.hash.low64 != b.hash.low64 ||
 			     a.hash.high64 != b.hash.high64))
 			return wrong(c, "%s has another body or kind", a.name);
 	}
@@ -178,6 +180,7 @@ static int compare_edges(const struct check *c, const struct graph *other,
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through c. */
 int graph_check(const struct graph *g, char *why, size_t size)
 {
 	struct check c = { .g = g, .why = why, .size = size };

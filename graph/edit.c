@@ -32,45 +32,48 @@ static void stretch(struct stretches *s, uint32_t from, uint32_t to,
 	s->at[s->count++] = (struct stretch){ from, to, hash, owner, false };
 }
 
-/* Closes the units that end before unit k: their tails. Returns depth. */
-static uint32_t close_units(const struct graph *g, const struct file *f,
-			    struct stretches *s, uint32_t *open, uint32_t depth,
-			    uint32_t k, uint32_t *at)
+/* The way through a file's units: those not closed yet, how far we are. */
+struct way {
+	uint32_t *open;
+	uint32_t depth, at;
+};
+
+/* Closes the units that end before unit k: their tails. */
+static void close_units(const struct graph *g, const struct file *f,
+			struct stretches *s, struct way *w, uint32_t k)
 {
-	while (depth) {
-		uint32_t o = open[depth - 1];
+	while (w->depth) {
+		uint32_t o = w->open[w->depth - 1];
 		const struct unit *u = &g->units[f->units[o]];
 
 		if (k <= o + u->u->units)
 			break;
-		stretch(s, *at, u->end, u->u->tail, o);
-		*at = u->end;
-		depth--;
+		stretch(s, w->at, u->end, u->u->tail, o);
+		w->at = u->end;
+		w->depth--;
 	}
-	return depth;
 }
 
 static void stretches_of(const struct graph *g, const struct file *f,
 			 struct stretches *s)
 {
-	uint32_t *open = must_alloc(f->units_count * sizeof(*open));
-	uint32_t depth = 0, at = 0;
+	struct way w = { .open = must_calloc(f->units_count, sizeof(*w.open)) };
 
 	for (uint32_t k = 0; k < f->units_count; k++) {
 		const struct unit *u = &g->units[f->units[k]];
+		uint32_t body = u->start + u->u->body;
 
-		depth = close_units(g, f, s, open, depth, k, &at);
+		close_units(g, f, s, &w, k);
 		if (k) {
-			stretch(s, at, u->start, u->gap, open[depth - 1]);
-			stretch(s, u->start, u->start + u->u->body, u->u->head,
-				k);
+			stretch(s, w.at, u->start, u->gap, w.open[w.depth - 1]);
+			stretch(s, u->start, body, u->u->head, k);
 			s->at[s->count - 1].head = true;
-			at = u->start + u->u->body;
+			w.at = body;
 		}
-		open[depth++] = k;
+		w.open[w.depth++] = k;
 	}
-	(void)close_units(g, f, s, open, depth, f->units_count, &at);
-	free(open);
+	close_units(g, f, s, &w, f->units_count);
+	free(w.open);
 }
 
 static bool stretch_same(const struct stretch *s, const char *text, size_t len,
@@ -101,8 +104,8 @@ static enum found find_edit(const struct graph *g, const struct file *f,
 		last--;
 	if (first == last && by == 0) {
 		found = FOUND_NOTHING;
-	} else if (first < s.count && last <= first + 1 &&
-		   !s.at[first].head && s.at[first].owner != 0) {
+	} else if (first < s.count && last <= first + 1 && !s.at[first].head &&
+		   s.at[first].owner != 0) {
 		*ret = s.at[first].owner;
 		found = FOUND_UNIT;
 	}

@@ -100,8 +100,8 @@ static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 		keys[k] = atom_of(u, c->b);
 	}
 	for (uint32_t k = 0; k < count; k++)
-		values[k] = eval(g, n, list_of(unit_of(g, n),
-					       x->b + k * 2 + 1));
+		values[k] =
+			eval(g, n, list_of(unit_of(g, n), x->b + k * 2 + 1));
 	*ret = set_record(g->terms, keys, values, count);
 	return true;
 }
@@ -158,13 +158,13 @@ static set_t containers_in(struct graph *g, set_t in)
 		    kind == TERM_RECORD)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
 		else if (kind == TERM_TUPLE)
-			s = set_join(g->terms, s,
-				     set_one(g->terms, TERM_LIST,
-					     element_of(g,
-							set_term(g->terms,
-								 copy[k]),
-							false),
-					     0));
+			s = set_join(
+				g->terms, s,
+				set_one(g->terms, TERM_LIST,
+					element_of(g,
+						   set_term(g->terms, copy[k]),
+						   false),
+					0));
 	}
 	return s;
 }
@@ -178,10 +178,10 @@ static set_t binary_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	a = eval(g, n, x->a);
 	b = eval(g, n, x->b);
 	if (x->c == OP_OR && (is_type(g, a) || is_type(g, b)))
-		return set_one(g->terms, TERM_TYPE,
-			       set_join(g->terms, instances(g, a),
-					instances(g, b)),
-			       0);
+		return set_one(
+			g->terms, TERM_TYPE,
+			set_join(g->terms, instances(g, a), instances(g, b)),
+			0);
 	return set_join(g->terms, containers_in(g, a), containers_in(g, b));
 }
 
@@ -207,20 +207,16 @@ static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 	for (size_t k = 0; k < n; k++) {
 		struct term t = *term_of(g->terms, copy[k]);
 
-		if ((t.kind == TERM_CLASS || t.kind == TERM_CLS) &&
-		    count < SET_MAX)
+		bool class = t.kind == TERM_CLASS || t.kind == TERM_CLS ||
+			     t.kind == TERM_INSTANCE;
+
+		if (class && count < SET_MAX)
 			ret[count++] = t.a;
-		else if (t.kind == TERM_TUPLE || t.kind == TERM_LIST)
-			count = classes_in(g,
-					   element_of(g,
-						      set_term(g->terms,
-							       copy[k]),
-						      false),
-					   ret, count, ret_outside);
-		else if (t.kind == TERM_TYPE)
+		else if (t.kind == TERM_TUPLE)
+			count = classes_in(g, items_of(g, &t), ret, count,
+					   ret_outside);
+		else if (t.kind == TERM_LIST || t.kind == TERM_TYPE)
 			count = classes_in(g, t.a, ret, count, ret_outside);
-		else if (t.kind == TERM_INSTANCE && count < SET_MAX)
-			ret[count++] = t.a;
 		else
 			*ret_outside = true;
 	}
@@ -231,8 +227,7 @@ static set_t caught_eval(struct graph *g, unit_t n, uint32_t e)
 {
 	unit_t classes[SET_MAX];
 	bool outside = false;
-	uint32_t count =
-		classes_in(g, eval(g, n, e), classes, 0, &outside);
+	uint32_t count = classes_in(g, eval(g, n, e), classes, 0, &outside);
 	set_t s = SET_NONE;
 
 	for (uint32_t k = 0; k < count; k++)
@@ -268,8 +263,7 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	for (size_t k = 0; k < many; k++) {
 		struct term t = *term_of(g->terms, copy[k]);
 		bool instance = t.kind == TERM_INSTANCE || t.kind == TERM_SELF;
-		bool fits = instance ? any_is(g, t.a, classes, count)
-				     : outside;
+		bool fits = instance ? any_is(g, t.a, classes, count) : outside;
 
 		if (x->c ? !(instance && fits) : fits)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
@@ -324,8 +318,8 @@ set_t eval(struct graph *g, unit_t n, uint32_t e)
 	case EXPR_LIST:
 		return tuple_eval(g, n, &x);
 	case EXPR_SET:
-		return set_one(g->terms, TERM_LIST,
-			       items_join(g, n, x.b, x.c), 0);
+		return set_one(g->terms, TERM_LIST, items_join(g, n, x.b, x.c),
+			       0);
 	case EXPR_DICT:
 		return dict_eval(g, n, &x);
 	case EXPR_EITHER:

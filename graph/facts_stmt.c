@@ -257,8 +257,40 @@ static unsigned continue_statement(struct facts_reader *r)
 	return 0;
 }
 
+/* How far in a line begins here; FACTS_NONE: it began before. */
+static uint32_t indentation(const struct facts_reader *r, uint32_t at)
+{
+	uint32_t from = at;
+
+	while (from > 0 &&
+	       (r->text[from - 1] == ' ' || r->text[from - 1] == '\t'))
+		from--;
+	/* Python begins to count anew behind a form feed. */
+	if (from > 0 && !strchr("\n\r\f", r->text[from - 1]))
+		return FACTS_NONE;
+	return at - from;
+}
+
+/*
+ * Does the line before go on in this one? Then nobody who looks at this one
+ * knows how far in it begins.
+ */
+static bool is_continued(const struct facts_reader *r, uint32_t at)
+{
+	uint32_t indent = indentation(r, at);
+
+	if (indent == FACTS_NONE)
+		return true;
+	at -= indent;
+	while (at > 0 && strchr("\r\n", r->text[at - 1]))
+		at--;
+	return at > 0 && r->text[at - 1] == '\\';
+}
+
 static unsigned definition(struct facts_reader *r)
 {
+	if (is_continued(r, start_of(r->node)))
+		r->uneven = true;
 	reader_def(r);
 	return FLOW_ON;
 }
@@ -345,40 +377,31 @@ unsigned reader_stmt(struct facts_reader *r)
 	return flow;
 }
 
-/* Is there nothing but its indentation before this on its line? */
-static bool begins_line(const struct facts_reader *r, uint32_t at)
-{
-	while (at > 0 && (r->text[at - 1] == ' ' || r->text[at - 1] == '\t'))
-		at--;
-	return at == 0 || r->text[at - 1] == '\n';
-}
-
 /*
  * The statements of a block. The parser takes blocks whose lines do not begin
  * in one column, which Python does not.
  */
 unsigned reader_suite(struct facts_reader *r)
 {
-	uint32_t column = FACTS_NONE;
+	uint32_t expected = FACTS_NONE, column;
 	unsigned flow = FLOW_ON, one;
+	bool first = true;
 	bool ok;
 
 	r->block_depth++;
 	for (ok = down(r); ok; ok = next(r)) {
-		TSPoint p = ts_node_start_point(r->node);
-
-		if (column == FACTS_NONE)
-			column = p.column;
-		else if (p.column != column &&
-			 begins_line(r, start_of(r->node)))
+		column = indentation(r, start_of(r->node));
+		if (first)
+			expected = column;
+		else if (column != FACTS_NONE && column != expected)
 			r->uneven = true;
+		first = false;
 		one = reader_stmt(r);
 		flow = (flow & one & FLOW_ON) | ((flow | one) & FLOW_BREAK);
 	}
 	r->block_depth--;
 	/* A module may be empty, nothing else may. */
-	if (column == FACTS_NONE &&
-	    (r->block_depth || r->unit->kind != UNIT_MODULE))
+	if (first && (r->block_depth || r->unit->kind != UNIT_MODULE))
 		r->hollow = true;
 	return flow;
 }

@@ -74,7 +74,7 @@ static void file_names(struct graph *g, struct file *f, const char *path)
 	slash = memrchr(path, '/', len);
 	f->dir = slash ? atom(g, text, (size_t)(slash - path)) : WORD_EMPTY;
 	name = slash ? slash + 1 : path;
-	f->package = strncmp(name, "__init__.py", 12) == 0 && slash;
+	f->package = strcmp(name, "__init__.py") == 0 && slash;
 	f->module = f->package ? f->dir : atom(g, text, len);
 	free(text);
 }
@@ -113,8 +113,8 @@ static struct module_slot *module_at(struct graph *g, atom_t dotted)
 {
 	uint32_t had = g->modules_size;
 
-	g->modules = must_grow(g->modules, &g->modules_size,
-			       (size_t)dotted + 1, sizeof(*g->modules));
+	g->modules = must_grow(g->modules, &g->modules_size, (size_t)dotted + 1,
+			       sizeof(*g->modules));
 	if (g->modules_size > had)
 		memset(g->modules + had, 0,
 		       (g->modules_size - had) * sizeof(*g->modules));
@@ -146,8 +146,8 @@ static void file_appears(struct graph *g, uint32_t n)
 	struct module_slot *m = module_at(g, f->module);
 
 	f->there = true;
-	m->files = must_grow(m->files, &m->size, m->count + 1,
-			     sizeof(*m->files));
+	m->files =
+		must_grow(m->files, &m->size, m->count + 1, sizeof(*m->files));
 	m->files[m->count++] = n;
 	module_changed(g, f->module);
 	dirs_count(g, f->dir, true);
@@ -183,8 +183,7 @@ static void grow_units(struct graph *g)
 
 	for (unit_t n = 0; n < g->units_count; n++) {
 		struct unit *u = &g->units[n];
-		uint32_t at =
-			unit_hash(u->file, u->symbol, u->ordinal) & mask;
+		uint32_t at = unit_hash(u->file, u->symbol, u->ordinal) & mask;
 
 		u->hashed = table[at];
 		table[at] = n + 1;
@@ -229,8 +228,7 @@ static symbol_t symbol_get(struct graph *g, const char *text, size_t len)
 	g->symbols = must_grow(g->symbols, &g->symbols_size, (size_t)s + 1,
 			       sizeof(*g->symbols));
 	for (uint32_t k = had; k < g->symbols_size; k++)
-		g->symbols[k] =
-			(struct symbol_slot){ .variable_file = NONE };
+		g->symbols[k] = (struct symbol_slot){ .variable_file = NONE };
 	return s;
 }
 
@@ -245,6 +243,7 @@ static symbol_t symbol_below(struct graph *g, symbol_t parent, const char *name)
 
 	memcpy(text, above, n);
 	text[n] = '.';
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): length is. */
 	memcpy(text + n + 1, name, m);
 	s = symbol_get(g, text, n + m + 1);
 	if (text != small)
@@ -255,8 +254,7 @@ static symbol_t symbol_below(struct graph *g, symbol_t parent, const char *name)
 static symbol_t symbol_of_module(struct graph *g, uint32_t file)
 {
 	size_t len;
-	const char *text =
-		intern_text(g->atoms, g->files[file].module, &len);
+	const char *text = intern_text(g->atoms, g->files[file].module, &len);
 
 	return symbol_get(g, text, len);
 }
@@ -326,14 +324,13 @@ struct prints {
 	struct {
 		node_t node;
 		uint64_t before;
-	} *keys;
+	} * keys;
 	uint32_t count, size;
 };
 
 static void prints_add_key(struct graph *g, struct prints *p, node_t key)
 {
-	p->keys = must_grow(p->keys, &p->size, p->count + 1,
-			    sizeof(*p->keys));
+	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
 	p->keys[p->count].node = key;
 	p->keys[p->count++].before = key_print(g, key);
 }
@@ -409,8 +406,7 @@ static void names_make(struct unit *u, const struct graph *g)
 
 		u->starred |= b->kind == BIND_STAR;
 		if (b->name == FACTS_NONE || b->outer ||
-		    b->kind == BIND_NARROW ||
-		    block_of(u, b->block)->scope != 0)
+		    b->kind == BIND_NARROW || block_of(u, b->block)->scope != 0)
 			continue;
 		u->names[count].atom = atom_of(u, b->name);
 		u->names[count++].bind = k;
@@ -509,8 +505,8 @@ static void variables_switch(struct graph *g, uint32_t file,
 		return;
 	for (uint32_t k = 0; from && k < from->facts->variables_count; k++) {
 		facts_str name = facts_variables(from->facts)[k].name;
-		symbol_t s = symbol_below(
-			g, module, atom_text(g, from->atoms[name]));
+		symbol_t s = symbol_below(g, module,
+					  atom_text(g, from->atoms[name]));
 
 		symbol_touch(g, s);
 		if (g->symbols[s].variable_file == file)
@@ -546,14 +542,13 @@ static void prints_of(struct graph *g, struct prints *prints, unit_t n,
 	uint8_t kind = piece->u->kind;
 
 	prints_add(g, prints, n);
-	if (p->sheet && (p->u->kind == UNIT_CLASS ||
-			 (u->sheet && u->u->kind != kind)))
+	if (p->sheet &&
+	    (p->u->kind == UNIT_CLASS || (u->sheet && u->u->kind != kind)))
 		prints_add(g, prints, parent);
 	if (p->sheet && p->u->kind == UNIT_MODULE &&
 	    (piece->u->decorators.count ||
 	     (u->sheet && u->u->decorators.count)))
-		prints_add_key(g, prints,
-			       node_get(g, KEY_FIXTURES, parent, 0));
+		prints_add_key(g, prints, node_get(g, KEY_FIXTURES, parent, 0));
 	if (!binds_outer(piece->sheet->facts, piece->u))
 		return;
 	for (n = parent; g->units[n].sheet; n = g->units[n].parent) {
@@ -582,7 +577,7 @@ static void before_switch(struct graph *g, uint32_t file,
 		unit_t n = f->units[k];
 		struct unit *u = &g->units[n];
 
-		if (u->kept == 2)
+		if (u->kept == 2 || !u->sheet)
 			continue;
 		if (u->kept == 0)
 			symbol_touch(g, u->symbol);
@@ -606,8 +601,8 @@ static void switch_units(struct graph *g, uint32_t file,
 		if (g->units[f->units[k]].kept == 0)
 			unit_dies(g, f->units[k]);
 	f = &g->files[file];
-	f->units = must_grow(f->units, &f->units_size, count,
-			     sizeof(*f->units));
+	f->units =
+		must_grow(f->units, &f->units_size, count, sizeof(*f->units));
 	f->units_count = count;
 	for (uint32_t k = 0; k < count; k++) {
 		f->units[k] = plan[k].n;

@@ -15,10 +15,9 @@
 
 static void words_add(struct graph *g)
 {
-	static const char *const words[] = {
-		"",
+	static const char *const words[] = { "",
 #define W(name, text) text,
-		WORDS(W)
+					     WORDS(W)
 #undef W
 	};
 	static const struct {
@@ -29,22 +28,17 @@ static void words_add(struct graph *g)
 		OUTSIDE(W)
 #undef W
 	};
-	static const char *const stdlib[] = {
-#define W(text) text,
-		STDLIB(W)
-#undef W
-	};
 	size_t count = sizeof(outside) / sizeof(*outside);
-	size_t modules = sizeof(stdlib) / sizeof(*stdlib);
 
 	for (size_t k = 0; k < WORD_COUNT; k++)
 		(void)atom(g, words[k], strlen(words[k]));
-	g->outside = must_calloc(WORD_COUNT + count + modules, 1);
+	g->outside =
+		must_calloc(WORD_COUNT + count + sizeof(stdlib_modules), 1);
 	for (size_t k = 0; k < count; k++)
 		g->outside[atom(g, outside[k].text, strlen(outside[k].text))] =
 			outside[k].what;
-	for (size_t k = 0; k < modules; k++)
-		g->outside[atom(g, stdlib[k], strlen(stdlib[k]))] = OUT_STDLIB;
+	for (const char *at = stdlib_modules; *at; at += strcspn(at, " ") + 1)
+		g->outside[atom(g, at, strcspn(at, " "))] = OUT_STDLIB;
 	g->outside_count = (uint32_t)intern_count(g->atoms);
 }
 

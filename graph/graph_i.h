@@ -53,8 +53,8 @@ struct unit {
 	/* NULL: there is no such definition at present. */
 	struct sheet *sheet;
 	const struct facts_unit *u;
-	uint32_t index; /* in file->units */
-	unit_t parent;	/* itself for a module */
+	uint32_t index;	      /* in file->units */
+	unit_t parent;	      /* itself for a module */
 	uint32_t start, end;  /* bytes of the file */
 	uint32_t line, lines; /* from 0 */
 	uint64_t gap;	      /* as in its facts when read with its file */
@@ -63,7 +63,7 @@ struct unit {
 	bool dotted;  /* binds "a.b" somewhere */
 	bool starred; /* imports with a star */
 
-	node_t nodes; /* first of the keys about it, NONE: no */
+	node_t nodes;	    /* first of the keys about it, NONE: no */
 	struct name *names; /* modules and classes: bindings by atom */
 	uint32_t names_count;
 	uint32_t *slots; /* places that make edges */
@@ -89,7 +89,7 @@ struct file {
 	atom_t module; /* dotted */
 	atom_t dir;    /* dotted name of its directory, as a module */
 	bool there;
-	bool package; /* an __init__ */
+	bool package;	     /* an __init__ */
 	struct sheet *sheet; /* of the last whole reading */
 	unit_t *units;
 	uint32_t units_count, units_size;
@@ -130,15 +130,15 @@ struct touched {
  */
 enum node_kind {
 	/* Keys: a unit and an atom, where it needs one. */
-	KEY_MODULE,  /* a: atom of a dotted name.  which file, or package */
-	KEY_NAME,    /* what binds name b in a's own scope */
-	KEY_STARS,   /* star imports of module a */
-	KEY_ALL,     /* __all__ of module a */
-	KEY_HEADER,  /* parameters, decorators, flags, annotation of a */
-	KEY_BASES,   /* base expressions of class a */
-	KEY_FLOW,    /* local bindings of function a */
-	KEY_RESULT,  /* return and yield expressions of function a */
-	KEY_ATTR,    /* self.b = ... in methods of class a */
+	KEY_MODULE,   /* a: atom of a dotted name.  which file, or package */
+	KEY_NAME,     /* what binds name b in a's own scope */
+	KEY_STARS,    /* star imports of module a */
+	KEY_ALL,      /* __all__ of module a */
+	KEY_HEADER,   /* parameters, decorators, flags, annotation of a */
+	KEY_BASES,    /* base expressions of class a */
+	KEY_FLOW,     /* local bindings of function a */
+	KEY_RESULT,   /* return and yield expressions of function a */
+	KEY_ATTR,     /* self.b = ... in methods of class a */
 	KEY_FIXTURES, /* functions of module a that go by another name */
 	KEY_KINDS,
 	/* Questions. */
@@ -148,10 +148,10 @@ enum node_kind {
 	ASK_MEMBER,	      /* set: attribute b of class a, as found */
 	ASK_RESULT,	      /* set: what calling function a gives */
 	ASK_ATTR,	      /* set: self.b of class a itself */
-	ASK_BIND,	      /* set: binding b of unit a, where circles are near */
-	ASK_LAMBDA,	      /* set: what calling lambda b of unit a gives */
-	ASK_IMPORT,	      /* set: module b, asked for in directory a */
-	ASK_DECORATIONS,      /* bits of enum decoration: function a */
+	ASK_BIND,	 /* set: binding b of unit a, where circles are near */
+	ASK_LAMBDA,	 /* set: what calling lambda b of unit a gives */
+	ASK_IMPORT,	 /* set: module b, asked for in directory a */
+	ASK_DECORATIONS, /* bits of enum decoration: function a */
 	NODE_KINDS
 };
 
@@ -210,6 +210,8 @@ struct frame {
 	uint32_t turn;
 };
 
+/* Grouped by what belongs together, not by size: there is one. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct graph {
 	struct intern *atoms;
 	struct intern *names; /* of symbols */
@@ -225,7 +227,7 @@ struct graph {
 		uint32_t *files;
 		uint32_t count, size;
 		uint32_t below; /* files in it or deeper */
-	} *modules;
+	} * modules;
 	uint32_t modules_size;
 
 	struct unit *units;
@@ -265,7 +267,7 @@ struct graph {
 	struct graph_delta delta;
 	uint32_t edge_changes_size, symbol_changes_size;
 	uint32_t stamp;
-	unit_t edited; /* read anew by itself, NONE: no unit */
+	unit_t edited;	  /* read anew by itself, NONE: no unit */
 	uint8_t *outside; /* enum outside, by atom */
 	uint32_t outside_count;
 };
@@ -339,7 +341,7 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 /* Everything that was computed from node n is outdated. */
-void outdate(struct graph *g, node_t n);
+void outdate(struct graph *g, node_t first);
 void frame_push(struct graph *g, uint32_t who, uint32_t version);
 void frame_pop(struct graph *g);
 
@@ -352,7 +354,7 @@ atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name);
 set_t name_solve(struct graph *g, unit_t n, atom_t name);
 set_t export_solve(struct graph *g, unit_t module, atom_t name);
 set_t name_eval(struct graph *g, unit_t n, uint32_t e);
-set_t bind_eval(struct graph *g, unit_t n, uint32_t b);
+set_t bind_eval(struct graph *g, unit_t n, uint32_t at);
 bool has_name(const struct unit *u, atom_t name);
 uint32_t names_from(const struct unit *u, atom_t name);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */
@@ -375,13 +377,13 @@ unit_t overridden(struct graph *g, unit_t method);
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 
 bool class_outside(struct graph *g, unit_t class, const char *prefix);
-set_t class_of_term(struct graph *g, term_t t);
+set_t class_of_term(struct graph *g, term_t id);
 
 /* eval.c */
 set_t eval(struct graph *g, unit_t n, uint32_t e);
 
 /* calls.c */
-set_t result_solve(struct graph *g, unit_t function);
+set_t result_solve(struct graph *g, unit_t f);
 set_t lambda_solve(struct graph *g, unit_t n, uint32_t e);
 set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call);
 set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call);
@@ -395,7 +397,7 @@ set_t instance_of(struct graph *g, term_t self);
 set_t replaced_self(struct graph *g, set_t in, term_t self);
 
 /* outside.c */
-set_t outside_call(struct graph *g, atom_t what, unit_t n, uint32_t call);
+set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call);
 set_t container_attr(struct graph *g, term_t of, atom_t name);
 set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
 		     uint32_t call);
@@ -417,18 +419,18 @@ enum decoration {
 	DECO_FIXTURE = 1 << 5,
 	DECO_CACHED = 1 << 6, /* like a property, computed once */
 };
-unsigned decorations(struct graph *g, unit_t function);
-uint32_t decorations_solve(struct graph *g, unit_t function);
+unsigned decorations(struct graph *g, unit_t f);
+uint32_t decorations_solve(struct graph *g, unit_t f);
 unit_t class_around(const struct graph *g, unit_t n);
-set_t fixture_find(struct graph *g, unit_t function, atom_t name);
+set_t fixture_find(struct graph *g, unit_t f, atom_t name);
 /* The name a fixture is given by its decorator, WORD_EMPTY: none. */
-atom_t fixture_alias(const struct graph *g, unit_t function);
+atom_t fixture_alias(const struct graph *g, unit_t f);
 
 /* sites.c */
 void slot_solve(struct graph *g, uint32_t slot);
 
 /* changed.c */
-uint64_t key_print(struct graph *g, node_t n);
+uint64_t key_print(struct graph *g, node_t id);
 
 /* files.c */
 struct sheet *sheet_new(struct graph *g, struct facts *f);

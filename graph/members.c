@@ -115,7 +115,7 @@ uint32_t order_solve(struct graph *g, unit_t class)
 	count = bases_eval(g, class, bases);
 	if (count == 0)
 		return terms_run(g->terms, &class, 1) + 1;
-	copies = must_alloc(count * ORDER_MAX * sizeof(*copies));
+	copies = must_calloc(count, ORDER_MAX * sizeof(*copies));
 	for (uint32_t k = 0; k < count; k++) {
 		lines[k].at = copies + (size_t)k * ORDER_MAX;
 		lines[k].left =
@@ -163,8 +163,8 @@ bool class_outside(struct graph *g, unit_t class, const char *prefix)
 		unit_t c = order[k];
 
 		need(g, KEY_BASES, c, 0);
-		for (uint32_t b = 0; unit_lives(g, c) &&
-				     b < unit_of(g, c)->u->bases.count;
+		for (uint32_t b = 0;
+		     unit_lives(g, c) && b < unit_of(g, c)->u->bases.count;
 		     b++) {
 			const struct unit *u = unit_of(g, c);
 			const term_t *terms;
@@ -172,7 +172,8 @@ bool class_outside(struct graph *g, unit_t class, const char *prefix)
 
 			if (set_terms(g->terms, s, &terms) == 1 &&
 			    term_of(g->terms, terms[0])->kind == TERM_OUTSIDE &&
-			    strncmp(atom_text(g, term_of(g->terms, terms[0])->a),
+			    strncmp(atom_text(g,
+					      term_of(g->terms, terms[0])->a),
 				    prefix, strlen(prefix)) == 0)
 				return true;
 		}
@@ -224,8 +225,7 @@ static bool attr_declared(struct graph *g, unit_t class, atom_t name,
 
 	while ((m = next_setter(g, class, name, &at)) != NONE) {
 		const struct unit *u = unit_of(g, m);
-		const struct facts_attr *a =
-			facts_attrs(u->sheet->facts, u->u);
+		const struct facts_attr *a = facts_attrs(u->sheet->facts, u->u);
 
 		for (uint32_t k = 0; k < u->u->attrs.count; k++) {
 			if (atom_of(u, a[k].name) != name ||
@@ -255,8 +255,7 @@ set_t attr_solve(struct graph *g, unit_t class, atom_t name)
 
 			if (atom_of(u, a->name) == name &&
 			    a->value != FACTS_NONE)
-				s = set_join(g->terms, s,
-					     eval(g, m, a->value));
+				s = set_join(g->terms, s, eval(g, m, a->value));
 		}
 	}
 	return s;
@@ -303,8 +302,9 @@ static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 set_t member_solve(struct graph *g, unit_t class, atom_t name)
 {
 	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, class, order);
 
-	return member_in(g, order, order_of(g, class, order), name);
+	return member_in(g, order, count, name);
 }
 
 set_t class_of_term(struct graph *g, term_t id)
@@ -402,8 +402,7 @@ unit_t overridden(struct graph *g, unit_t method)
 		for (size_t m = 0; m < n; m++) {
 			const struct term *x = term_of(g->terms, terms[m]);
 
-			if (x->kind == TERM_FUNCTION ||
-			    x->kind == TERM_WRAPPED)
+			if (x->kind == TERM_FUNCTION || x->kind == TERM_WRAPPED)
 				return x->a;
 		}
 		return NONE;

@@ -286,8 +286,8 @@ static bool param_self(struct graph *g, unit_t n, set_t *ret)
 	name = atom_of(u, u->u->name);
 	if (how & DECO_STATIC && name != WORD_NEW)
 		return false;
-	if (how & DECO_CLASS || name == WORD_NEW || name == WORD_INIT_SUBCLASS ||
-	    name == WORD_CLASS_GETITEM)
+	if (how & DECO_CLASS || name == WORD_NEW ||
+	    name == WORD_INIT_SUBCLASS || name == WORD_CLASS_GETITEM)
 		*ret = set_one(g->terms, TERM_CLS, class, 0);
 	else
 		*ret = set_one(g->terms, TERM_SELF, class, 0);
@@ -297,8 +297,8 @@ static bool param_self(struct graph *g, unit_t n, set_t *ret)
 static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
 {
 	const struct unit *u = unit_of(g, n);
-	const struct facts_param *p = facts_params(u->sheet->facts, u->u) +
-				      index;
+	const struct facts_param *p =
+		facts_params(u->sheet->facts, u->u) + index;
 	set_t s;
 
 	need(g, KEY_HEADER, n, 0);
@@ -366,8 +366,7 @@ set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
 	case BIND_VALUE:
 	case BIND_AUGMENT:
 	case BIND_NARROW:
-		return b->value == FACTS_NONE ? SET_NONE
-					      : eval(g, n, b->value);
+		return b->value == FACTS_NONE ? SET_NONE : eval(g, n, b->value);
 	case BIND_ANNOTATION:
 		return type_eval(g, n, b->value);
 	case BIND_TYPED:
@@ -418,8 +417,8 @@ static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 	const struct unit *u = unit_of(g, n);
 	const struct facts_bind *b = bind_of(u, bind);
 
-	return module_find(g, import_name(g, n, b->level,
-					  atom_of(u, b->module)));
+	return module_find(g,
+			   import_name(g, n, b->level, atom_of(u, b->module)));
 }
 
 /* Does a star import from `module` bring the name? */
@@ -432,9 +431,8 @@ static bool star_brings(struct graph *g, unit_t module, atom_t name,
 	if (has_name(unit_of(g, module), name))
 		return true;
 	need(g, KEY_STARS, module, 0);
-	for (uint32_t k = 0;
-	     steps && unit_of(g, module)->starred &&
-	     k < unit_of(g, module)->u->binds.count;
+	for (uint32_t k = 0; steps && unit_of(g, module)->starred &&
+			     k < unit_of(g, module)->u->binds.count;
 	     k++) {
 		unit_t from;
 
@@ -558,7 +556,8 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 	if (u->u->kind == UNIT_FUNCTION)
 		return function_name(g, n, name);
 	from = first = names_from(u, name);
-	for (to = from; to < u->names_count && u->names[to].atom == name; to++) {
+	for (to = from; to < u->names_count && u->names[to].atom == name;
+	     to++) {
 		const struct facts_bind *b = bind_of(u, u->names[to].bind);
 
 		if (b->block == 1 && settles(b)) {
@@ -581,8 +580,8 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 /* An attribute of a module: a name in it, or a module below it. */
 set_t export_solve(struct graph *g, unit_t module, atom_t name)
 {
-	const struct unit *u = unit_of(g, module);
-	const struct file *f = &g->files[u->file];
+	const struct unit *u;
+	const struct file *f;
 	set_t s;
 
 	if (!unit_lives(g, module))
@@ -657,8 +656,7 @@ static void need_flow(struct graph *g, unit_t n)
 {
 	uint32_t who = g->frames[g->frames_count - 1].who;
 
-	if (!(who & POSTING_SLOT) ||
-	    g->slots[who & ~POSTING_SLOT].unit != n)
+	if (!(who & POSTING_SLOT) || g->slots[who & ~POSTING_SLOT].unit != n)
 		need(g, KEY_FLOW, n, 0);
 }
 
@@ -730,8 +728,7 @@ static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
 		if (inner_eval(g, use, scope, ret))
 			return true;
 		u = unit_of(g, use->n);
-		use->block =
-			facts_scopes(u->sheet->facts, u->u)[scope].block;
+		use->block = facts_scopes(u->sheet->facts, u->u)[scope].block;
 	}
 }
 
@@ -764,10 +761,9 @@ set_t name_eval(struct graph *g, unit_t n, uint32_t e)
 {
 	const struct unit *u = unit_of(g, n);
 	const struct facts_expr *x = expr_of(u, e);
-	struct use use = { .n = n,
-			   .name = atom_of(u, x->a),
-			   .block = x->b,
-			   .expr = e };
+	struct use use = {
+		.n = n, .name = atom_of(u, x->a), .block = x->b, .expr = e
+	};
 
 	return use_eval(g, &use);
 }

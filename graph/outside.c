@@ -32,8 +32,7 @@ static uint32_t keyword(const struct graph *g, unit_t n, uint32_t call,
 	const struct facts_expr *x = expr_of(u, call);
 
 	for (uint32_t at = 0; at < x->c; at++) {
-		const struct facts_expr *e =
-			expr_of(u, list_of(u, x->b + at));
+		const struct facts_expr *e = expr_of(u, list_of(u, x->b + at));
 
 		if (e->kind == EXPR_KEYWORD && atom_of(u, e->b) == name)
 			return e->a;
@@ -187,8 +186,7 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 		       item_of(g, pair, 1, 0));
 }
 
-static set_t maker_call(struct graph *g, unsigned what, unit_t n,
-			uint32_t call)
+static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 {
 	switch (what) {
 	case OUT_TYPEVAR:
@@ -205,9 +203,9 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n,
 		return set_one(g->terms, TERM_MANAGER,
 			       argument_eval(g, n, call, 0), 0);
 	case OUT_DEFAULTDICT:
-		return set_one(g->terms, TERM_DICT, SET_NONE,
-			       call_set(g, argument_eval(g, n, call, 0), NONE,
-					NONE));
+		return set_one(
+			g->terms, TERM_DICT, SET_NONE,
+			call_set(g, argument_eval(g, n, call, 0), NONE, NONE));
 	case OUT_REF:
 		return set_one(g->terms, TERM_CALLABLE,
 			       argument_eval(g, n, call, 0), 0);
@@ -224,9 +222,7 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n,
 
 set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
 {
-	unsigned what = name < g->outside_count
-				    ? g->outside[name]
-				    : OUT_OTHER;
+	unsigned what = name < g->outside_count ? g->outside[name] : OUT_OTHER;
 
 	switch (what) {
 	case OUT_OTHER:
@@ -292,8 +288,7 @@ static set_t dict_method(struct graph *g, const struct term *t, atom_t method,
 	case WORD_KEY_POP:
 	case WORD_KEY_SETDEFAULT:
 		if (n != NONE && call != NONE)
-			s = set_join(g->terms, s,
-				     argument_eval(g, n, call, 1));
+			s = set_join(g->terms, s, argument_eval(g, n, call, 1));
 		return s;
 	default:
 		return SET_NONE;

@@ -75,9 +75,9 @@ static uint32_t slot_line(const struct graph *g, const struct slot *s)
 	const struct unit *u = &g->units[s->unit];
 
 	if (s->kind == SLOT_SITE)
-		return unit_line(u, (facts_sites(u->sheet->facts, u->u) +
-				     s->site)
-					    ->line);
+		return unit_line(
+			u,
+			(facts_sites(u->sheet->facts, u->u) + s->site)->line);
 	if (s->kind == SLOT_IMPORTS)
 		return u->line + 1;
 	return unit_line(u, u->u->name_line);
@@ -96,8 +96,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 
 		for (uint32_t m = 0; m < s->count; m++) {
 			const struct pair *p = &g->pairs[pairs[m]];
-			struct edge e = { .other = p->callee,
-					  .kind = p->kind };
+			struct edge e = { .other = p->callee, .kind = p->kind };
 
 			if (!(kinds & 1u << p->kind))
 				continue;
@@ -163,8 +162,8 @@ void graph_files(const struct graph *g, file_visit *visit, void *arg)
 	for (uint32_t k = 0; k < g->files_count; k++) {
 		const struct file *f = &g->files[k];
 
-		if (f->there && !visit(atom_text(g, f->path),
-				       f->sheet->facts->broken, arg))
+		if (f->there &&
+		    !visit(atom_text(g, f->path), f->sheet->facts->broken, arg))
 			return;
 	}
 }
@@ -178,9 +177,9 @@ static size_t files_bytes(const struct graph *g)
 		const struct file *f = &g->files[k];
 
 		if (f->sheet)
-			bytes += f->sheet->facts->size +
-				 f->sheet->facts->strings_count *
-					 sizeof(atom_t);
+			bytes +=
+				f->sheet->facts->size +
+				f->sheet->facts->strings_count * sizeof(atom_t);
 		bytes += f->units_size * sizeof(*f->units);
 	}
 	for (uint32_t k = 0; k < g->units_count; k++)
@@ -227,8 +226,8 @@ void graph_stat(const struct graph *g, struct graph_stats *ret)
 	stat_edges(g, ret);
 	for (uint32_t k = 0; k < g->nodes_count; k++) {
 		ret->postings += g->nodes[k].postings_count;
-		ret->bytes += g->nodes[k].postings_size *
-			      sizeof(struct posting);
+		ret->bytes +=
+			g->nodes[k].postings_size * sizeof(struct posting);
 	}
 	ret->bytes += files_bytes(g) + intern_bytes(g->atoms) +
 		      intern_bytes(g->names) + terms_bytes(g->terms) +

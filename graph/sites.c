@@ -256,11 +256,11 @@ static void solve_imports(struct graph *g, unit_t n, struct targets *t)
 		module = import_name(g, n, b.level, atom_of(u, b.module));
 		target_module(g, n, module, t);
 		if (b.kind == BIND_FROM)
-			target_module(g, n,
-				      atom_dotted(g, module,
-						  atom_of(unit_of(g, n),
-							  b.value)),
-				      t);
+			target_module(
+				g, n,
+				atom_dotted(g, module,
+					    atom_of(unit_of(g, n), b.value)),
+				t);
 	}
 }
 

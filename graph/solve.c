@@ -126,8 +126,8 @@ static void post(struct graph *g, node_t at)
 	if (n->postings_count == n->postings_size) {
 		uint32_t size = n->postings_size ? n->postings_size * 2 : 2;
 
-		n->postings = must_realloc(n->postings,
-					   size * sizeof(*n->postings));
+		n->postings =
+			must_realloc(n->postings, size * sizeof(*n->postings));
 		n->postings_size = size;
 	}
 	n->postings[n->postings_count++] =
@@ -143,9 +143,9 @@ void frame_push(struct graph *g, uint32_t who, uint32_t version)
 {
 	g->frames = must_grow(g->frames, &g->frames_size, g->frames_count + 1,
 			      sizeof(*g->frames));
-	g->frames[g->frames_count] = (struct frame){
-		.who = who, .version = version, .low = g->frames_count
-	};
+	g->frames[g->frames_count] = (struct frame){ .who = who,
+						     .version = version,
+						     .low = g->frames_count };
 	g->frames_count++;
 }
 
@@ -375,44 +375,57 @@ uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	}
 }
 
+static void slot_outdate(struct graph *g, uint32_t slot)
+{
+	g->slots[slot].version++;
+	g->slots[slot].dirty = 1;
+	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
+			     sizeof(*g->dirty));
+	g->dirty[g->dirty_count++] = slot;
+}
+
+struct todo {
+	node_t *nodes;
+	uint32_t count, size;
+};
+
+static void todo_add(struct todo *t, node_t n)
+{
+	t->nodes =
+		must_grow(t->nodes, &t->size, t->count + 1, sizeof(*t->nodes));
+	t->nodes[t->count++] = n;
+}
+
+/* Whoever is posted at n is outdated; questions among them are to do. */
+static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
+{
+	struct posting *postings = g->nodes[n].postings;
+	uint32_t count = g->nodes[n].postings_count;
+
+	g->nodes[n].postings = NULL;
+	g->nodes[n].postings_count = g->nodes[n].postings_size = 0;
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t who = postings[k].who;
+
+		if (!posting_counts(g, &postings[k]))
+			continue;
+		if (who & POSTING_SLOT) {
+			slot_outdate(g, who & ~POSTING_SLOT);
+			continue;
+		}
+		g->nodes[who].version++;
+		g->nodes[who].state = NODE_NEW;
+		todo_add(todo, who);
+	}
+	free(postings);
+}
+
 void outdate(struct graph *g, node_t first)
 {
-	node_t *todo = NULL;
-	uint32_t count = 0, size = 0;
+	struct todo todo = { .count = 0 };
 
-	todo = must_grow(todo, &size, 1, sizeof(*todo));
-	todo[count++] = first;
-	while (count) {
-		struct node *n = &g->nodes[todo[--count]];
-		struct posting *postings = n->postings;
-		uint32_t many = n->postings_count;
-
-		n->postings = NULL;
-		n->postings_count = n->postings_size = 0;
-		for (uint32_t k = 0; k < many; k++) {
-			uint32_t who = postings[k].who;
-
-			if (!posting_counts(g, &postings[k]))
-				continue;
-			if (who & POSTING_SLOT) {
-				struct slot *s =
-					&g->slots[who & ~POSTING_SLOT];
-
-				s->version++;
-				s->dirty = 1;
-				g->dirty = must_grow(g->dirty, &g->dirty_size,
-						     g->dirty_count + 1,
-						     sizeof(*g->dirty));
-				g->dirty[g->dirty_count++] =
-					who & ~POSTING_SLOT;
-				continue;
-			}
-			g->nodes[who].version++;
-			g->nodes[who].state = NODE_NEW;
-			todo = must_grow(todo, &size, count + 1, sizeof(*todo));
-			todo[count++] = who;
-		}
-		free(postings);
-	}
-	free(todo);
+	todo_add(&todo, first);
+	while (todo.count)
+		outdate_posted(g, todo.nodes[--todo.count], &todo);
+	free(todo.nodes);
 }

@@ -112,8 +112,7 @@ static uint8_t set_depth(const struct terms *t, set_t s)
 	uint8_t depth = 0;
 
 	for (uint32_t n = 0; n < t->sets[s].count; n++) {
-		const struct term *e =
-			&t->terms[t->pool[t->sets[s].from + n]];
+		const struct term *e = &t->terms[t->pool[t->sets[s].from + n]];
 
 		if (e->depth > depth)
 			depth = e->depth;
@@ -156,8 +155,7 @@ static uint8_t depth_of(const struct terms *t, uint8_t kind, uint32_t a,
 	case TERM_SUPER:
 		return (uint8_t)(t->terms[b].depth + 1);
 	default:
-		return kind < TERM_JOINED ? 0
-					  : (uint8_t)(set_depth(t, a) + 1);
+		return kind < TERM_JOINED ? 0 : (uint8_t)(set_depth(t, a) + 1);
 	}
 }
 
@@ -210,8 +208,7 @@ static void grow_runs(struct terms *t)
 		if (!slot)
 			continue;
 		run = run_of(t, slot);
-		at = run_hash(t->pool + run.from, run.count,
-			      slot & TUPLE_BIT) &
+		at = run_hash(t->pool + run.from, run.count, slot & TUPLE_BIT) &
 		     mask;
 		while (slots[at])
 			at = (at + 1) & mask;
@@ -235,8 +232,8 @@ static struct run run_keep(struct terms *t, const uint32_t *items,
 }
 
 /* The number of the run of these items; they must not lie in the pool. */
-static uint32_t run_make(struct terms *t, const uint32_t *items,
-			 uint32_t count, bool tuple)
+static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
+			 bool tuple)
 {
 	uint32_t bit = tuple ? TUPLE_BIT : 0;
 	uint32_t at = run_hash(items, count, tuple) & t->run_mask;
@@ -247,8 +244,8 @@ static uint32_t run_make(struct terms *t, const uint32_t *items,
 
 		if ((t->run_slots[at] & TUPLE_BIT) == bit &&
 		    run.count == count &&
-		    memcmp(t->pool + run.from, items,
-			   count * sizeof(*items)) == 0)
+		    memcmp(t->pool + run.from, items, count * sizeof(*items)) ==
+			    0)
 			return (t->run_slots[at] & ~TUPLE_BIT) - 1;
 	}
 	if (tuple) {
@@ -307,8 +304,8 @@ set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
 			all = set_join(t, all, items[n]);
 		return set_one(t, TERM_LIST, all, 0);
 	}
-	return set_term(t, term_make(t, TERM_TUPLE, count,
-				     items_run(t, items, count)));
+	return set_term(
+		t, term_make(t, TERM_TUPLE, count, items_run(t, items, count)));
 }
 
 set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
@@ -360,8 +357,7 @@ static bool joins(const struct terms *t, term_t x, term_t y)
 }
 
 /* Puts `x` into the sorted `items`; the new count. */
-static uint32_t insert(struct terms *t, term_t *items, uint32_t count,
-		       term_t x)
+static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 {
 	uint32_t at = 0;
 

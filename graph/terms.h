@@ -46,10 +46,10 @@ enum term_kind {
 	TERM_WRAPPED,  /* a: unit of a function; b: set of what its decorators
 			  made of it */
 	/* Joined within a set: */
-	TERM_LIST,     /* a: set of elements; anything one iterates over */
-	TERM_DICT,     /* a, b: sets of keys, of values */
-	TERM_TUPLE,    /* a: number of items; b: its items' sets, see below */
-	TERM_RECORD,   /* a: run of atoms, its keys; b: values, as a tuple's */
+	TERM_LIST,	/* a: set of elements; anything one iterates over */
+	TERM_DICT,	/* a, b: sets of keys, of values */
+	TERM_TUPLE,	/* a: number of items; b: its items' sets, see below */
+	TERM_RECORD,	/* a: run of atoms, its keys; b: values, as a tuple's */
 	TERM_AWAITABLE, /* a: set it gives */
 	TERM_MANAGER,	/* a: set that `with` gives */
 	TERM_CALLABLE,	/* a: set that a call gives */

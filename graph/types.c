@@ -157,8 +157,8 @@ set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
 		return set_one(g->terms, TERM_AWAITABLE,
 			       type_nth(g, n, index, 2), 0);
 	case OUT_MANAGER:
-		return set_one(g->terms, TERM_MANAGER,
-			       type_nth(g, n, index, 0), 0);
+		return set_one(g->terms, TERM_MANAGER, type_nth(g, n, index, 0),
+			       0);
 	default:
 		return SET_NONE;
 	}
@@ -177,9 +177,9 @@ static set_t type_name(struct graph *g, unit_t n, uint32_t e)
 		if (t->kind == TERM_OUTSIDE &&
 		    outside_of(g, t->a) == OUT_SELF) {
 			class = class_around(g, n);
-			return class == NONE ? SET_NONE
-					     : set_one(g->terms, TERM_SELF,
-						       class, 0);
+			return class == NONE
+				       ? SET_NONE
+				       : set_one(g->terms, TERM_SELF, class, 0);
 		}
 	}
 	return instances(g, s);
@@ -216,10 +216,10 @@ set_t type_eval(struct graph *g, unit_t n, uint32_t e)
 				type_eval(g, n, x.b));
 	case EXPR_EITHER:
 		for (uint32_t k = 0; k < x.c; k++)
-			s = set_join(g->terms, s,
-				     type_eval(g, n,
-					       list_of(unit_of(g, n),
-						       x.b + k)));
+			s = set_join(
+				g->terms, s,
+				type_eval(g, n,
+					  list_of(unit_of(g, n), x.b + k)));
 		return s;
 	case EXPR_INDEX:
 	case EXPR_CALL:

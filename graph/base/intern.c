@@ -134,8 +134,7 @@ uint32_t intern_add(struct intern *t, const char *text, size_t len)
 
 uint32_t intern_find(const struct intern *t, const char *text, size_t len)
 {
-	uint32_t *slot =
-		probe(t, text, len, (uint32_t)XXH3_64bits(text, len));
+	uint32_t *slot = probe(t, text, len, (uint32_t)XXH3_64bits(text, len));
 
 	return *slot ? *slot - 1 : INTERN_NONE;
 }
