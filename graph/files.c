@@ -289,7 +289,9 @@ static void plan_units(struct graph *g, uint32_t file,
 
 		while (depth && k > until[depth - 1])
 			depth--;
-		if (k == 0)
+		if (p->old != NONE)
+			s = g->units[p->old].symbol;
+		else if (k == 0)
 			s = symbol_of_module(g, file);
 		else
 			s = symbol_below(
@@ -390,13 +392,15 @@ static void names_make(struct unit *u, const struct graph *g)
 	free(u->names);
 	u->names = NULL;
 	u->names_count = 0;
-	u->dotted = u->starred = false;
+	u->dotted = u->starred = u->global = false;
 	if (u->u->kind == UNIT_FUNCTION) {
-		for (uint32_t k = 0; k < u->u->binds.count && !u->dotted; k++) {
-			facts_str s = bind_of(u, k)->name;
+		for (uint32_t k = 0; k < u->u->binds.count; k++) {
+			const struct facts_bind *b = bind_of(u, k);
 
-			u->dotted = s != FACTS_NONE &&
-				    strchr(atom_text(g, atom_of(u, s)), '.');
+			u->global |= b->outer == 1;
+			u->dotted |=
+				b->name != FACTS_NONE &&
+				strchr(atom_text(g, atom_of(u, b->name)), '.');
 		}
 		return;
 	}
@@ -479,19 +483,12 @@ static void globals_make(struct graph *g, struct file *f)
 {
 	f->globals_count = 0;
 	for (uint32_t k = 0; k < f->units_count; k++) {
-		const struct unit *u = &g->units[f->units[k]];
-
-		if (u->u->kind != UNIT_FUNCTION)
+		if (!g->units[f->units[k]].global)
 			continue;
-		for (uint32_t b = 0; b < u->u->binds.count; b++) {
-			if (bind_of(u, b)->outer != 1)
-				continue;
-			f->globals = must_grow(f->globals, &f->globals_size,
-					       f->globals_count + 1,
-					       sizeof(*f->globals));
-			f->globals[f->globals_count++] = f->units[k];
-			break;
-		}
+		f->globals =
+			must_grow(f->globals, &f->globals_size,
+				  f->globals_count + 1, sizeof(*f->globals));
+		f->globals[f->globals_count++] = f->units[k];
 	}
 }
 

@@ -62,6 +62,7 @@ struct unit {
 	uint32_t shifts_count;
 	bool dotted;  /* binds "a.b" somewhere */
 	bool starred; /* imports with a star */
+	bool global;  /* a function that binds names of its module */
 
 	node_t nodes;	    /* first of the keys about it, NONE: no */
 	struct name *names; /* modules and classes: bindings by atom */
