@@ -2,6 +2,7 @@
  * What comes out of things: calling them, iterating over them, entering,
  * unpacking, indexing and awaiting them.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/graph_i.h"
@@ -437,17 +438,32 @@ static set_t tuple_index(struct graph *g, const struct term *t,
 	return s;
 }
 
+/* A constant as the key of a record, NONE: it is no constant we keep. */
+atom_t key_of(struct graph *g, const struct unit *u, const struct facts_expr *x)
+{
+	char number[16];
+	int len;
+
+	if (x->kind != EXPR_CONST || x->b == FACTS_NONE)
+		return NONE;
+	if (x->a == CONST_STR)
+		return atom_of(u, x->b);
+	if (x->a != CONST_INT)
+		return NONE;
+	/* No string of a program starts like this. */
+	len = snprintf(number, sizeof(number), "\1%u", x->b);
+	return atom(g, number, (size_t)len);
+}
+
 static set_t record_index(struct graph *g, const struct term *t, unit_t n,
 			  const struct facts_expr *index)
 {
+	atom_t key = key_of(g, unit_of(g, n), index);
 	const uint32_t *keys;
 	uint32_t count;
-	atom_t key;
 
-	if (index->kind != EXPR_CONST || index->a != CONST_STR ||
-	    index->b == FACTS_NONE)
+	if (key == NONE)
 		return items_of(g, t);
-	key = atom_of(unit_of(g, n), index->b);
 	keys = terms_run_items(g->terms, t->a, &count);
 	/* The last of equal keys counts. */
 	while (count-- > 0)

@@ -89,15 +89,12 @@ static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 	for (uint32_t k = 0; k < count; k++) {
 		const struct unit *u = unit_of(g, n);
 		uint32_t key = list_of(u, x->b + k * 2);
-		const struct facts_expr *c;
 
 		if (key == FACTS_NONE)
 			return false;
-		c = expr_of(u, key);
-		if (c->kind != EXPR_CONST || c->a != CONST_STR ||
-		    c->b == FACTS_NONE)
+		keys[k] = key_of(g, u, expr_of(u, key));
+		if (keys[k] == NONE)
 			return false;
-		keys[k] = atom_of(u, c->b);
 	}
 	for (uint32_t k = 0; k < count; k++)
 		values[k] =

@@ -182,7 +182,12 @@ struct facts_param {
  * reads are loads of names the unit does not bind, and of attributes reached
  * from such (each distinct dotted path once, calls' own callees too).
  */
-enum facts_site_kind { SITE_CALL, SITE_DECORATOR, SITE_READ };
+enum facts_site_kind {
+	SITE_CALL,
+	SITE_DECORATOR,
+	SITE_READ,
+	SITE_ITER, /* the EXPR_ITER of a loop: __iter__ and __next__ run */
+};
 struct facts_site {
 	uint8_t kind;
 	uint32_t expr;	 /* CALL: the EXPR_CALL; else: what is referred to */

@@ -210,7 +210,7 @@ static bool check_rest(const struct view *v)
 		    !is_optional(p[i].preset, exprs))
 			return false;
 	for (i = 0; i < v->u->sites.count; i++)
-		if (s[i].kind > SITE_READ || s[i].expr >= exprs)
+		if (s[i].kind > SITE_ITER || s[i].expr >= exprs)
 			return false;
 	return is_optional(v->u->returns_annotation, exprs);
 }

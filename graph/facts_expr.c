@@ -612,6 +612,24 @@ bool reader_is_expr(enum syn syn)
 	return readers[syn] != NULL;
 }
 
+/* The element of e, and the place where e is asked for it. */
+uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async)
+{
+	struct place place = r->places.at[r->unit->exprs.from + e];
+	uint32_t iter = reader_make(r, EXPR_ITER, e, async, 0);
+
+	switch (expr_at(r, e)->kind) {
+	case EXPR_NAME:
+	case EXPR_ATTR:
+	case EXPR_CALL:
+		reader_add_site(r, SITE_ITER, iter, place);
+		break;
+	default:
+		break;
+	}
+	return iter;
+}
+
 uint32_t reader_expr(struct facts_reader *r)
 {
 	uint32_t checks = r->checks.count;

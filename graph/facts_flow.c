@@ -149,7 +149,7 @@ unsigned reader_for(struct facts_reader *r)
 	bool ok;
 	int i = 0;
 
-	t.value = reader_make(r, EXPR_ITER, e, async, 0);
+	t.value = reader_iter(r, e, async);
 	for (ok = down(r); ok && r->syn != SYN_ELSE_CLAUSE; ok = next(r), i++) {
 		if (i == 0)
 			reader_target(r, t);

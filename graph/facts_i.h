@@ -301,6 +301,8 @@ void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
 	(expr_at(r, e)->kind == EXPR_ATTR && \
 	 string_is(r, expr_at(r, e)->b, text, sizeof(text) - 1))
 
+uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async);
+
 /* facts_logic.c: conditions, and what they tell */
 uint32_t reader_not(struct facts_reader *r);
 uint32_t reader_boolean(struct facts_reader *r);

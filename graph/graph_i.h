@@ -6,7 +6,8 @@
  *   edges.c     symbols as they are, edges counted
  *   changed.c   which keys a change touches
  *   solve.c     questions, remembered answers, who depended on what
- *   names.c     modules, scopes, bindings
+ *   modules.c   dotted names and files
+ *   names.c     scopes, bindings
  *   members.c   classes: order of bases, attributes
  *   eval.c      what an expression stands for
  *   calls.c     what calling, iterating, indexing gives
@@ -393,6 +394,8 @@ set_t entered(struct graph *g, set_t of, bool async);
 set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how);
 set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index);
 set_t awaited(struct graph *g, set_t of);
+atom_t key_of(struct graph *g, const struct unit *u,
+	      const struct facts_expr *x);
 set_t items_of(struct graph *g, const struct term *t);
 set_t instance_of(struct graph *g, term_t self);
 set_t replaced_self(struct graph *g, set_t in, term_t self);

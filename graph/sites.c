@@ -182,6 +182,28 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 		target_variable(g, m.a, name, t, FOLLOW_MAX);
 }
 
+/* A loop asks for an iterator, and that for its elements. */
+static void targets_of_loop(struct graph *g, set_t over, bool async,
+			    struct targets *t)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, over, &terms);
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++) {
+		set_t iterator = attr_of_term(g, copy[k],
+					      async ? WORD_AITER : WORD_ITER);
+
+		targets_of_set(g, iterator, t);
+		iterator = call_set(g, iterator, NONE, NONE);
+		targets_of_set(g,
+			       attr_of_set(g, iterator,
+					   async ? WORD_ANEXT : WORD_NEXT),
+			       t);
+	}
+}
+
 static void solve_site(struct graph *g, unit_t n, uint32_t site,
 		       struct targets *t)
 {
@@ -192,6 +214,8 @@ static void solve_site(struct graph *g, unit_t n, uint32_t site,
 	t->kind = s->kind == SITE_READ ? EDGE_READS : EDGE_CALL;
 	if (s->kind == SITE_CALL)
 		targets_of_set(g, eval(g, n, x.a), t);
+	else if (s->kind == SITE_ITER)
+		targets_of_loop(g, eval(g, n, x.a), x.b, t);
 	else if (s->kind == SITE_DECORATOR)
 		targets_of_set(g, eval(g, n, s->expr), t);
 	else if (s->kind == SITE_READ && x.kind == EXPR_NAME)
