@@ -449,8 +449,7 @@ set_t export_solve(struct graph *g, unit_t module, atom_t name)
 	f = &g->files[u->file];
 	if (!f->package || has_name(u, name))
 		return s;
-	return set_join(g->terms, s,
-			module_inside(g, atom_dotted(g, f->module, name)));
+	return set_join(g->terms, s, package_attr(g, f->module, name));
 }
 
 static bool block_holds(const struct unit *u, uint32_t outer, uint32_t inner)
