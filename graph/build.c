@@ -412,6 +412,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 		return r;
 	finish_cache(&m);
 	r = graph_settle(g, NULL);
+	graph_trim(g);
 	if (r == 0)
 		*ret = m.report;
 	return r;

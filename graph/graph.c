@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "graph/base/memory.h"
@@ -222,6 +223,35 @@ static void settle_edges(struct graph *g, struct graph_delta *d)
 			pair_free(g, n);
 	}
 	g->met_count = 0;
+}
+
+static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
+{
+	if (!p || !count || *size == count)
+		return p;
+	*size = count;
+	return must_realloc(p, count * element);
+}
+
+void graph_trim(struct graph *g)
+{
+	g->nodes = shrunk(g->nodes, &g->nodes_size, g->nodes_count,
+			  sizeof(*g->nodes));
+	g->slots = shrunk(g->slots, &g->slots_size, g->slots_count,
+			  sizeof(*g->slots));
+	g->pairs = shrunk(g->pairs, &g->pairs_size, g->pairs_count,
+			  sizeof(*g->pairs));
+	g->units = shrunk(g->units, &g->units_size, g->units_count,
+			  sizeof(*g->units));
+	g->dirty = shrunk(g->dirty, &g->dirty_size, 1, sizeof(*g->dirty));
+	g->met = shrunk(g->met, &g->met_size, 1, sizeof(*g->met));
+	g->touched = shrunk(g->touched, &g->touched_size, 1,
+			    sizeof(*g->touched));
+	g->delta.edges = shrunk(g->delta.edges, &g->edge_changes_size, 1,
+				sizeof(*g->delta.edges));
+	g->delta.symbols = shrunk(g->delta.symbols, &g->symbol_changes_size, 1,
+				  sizeof(*g->delta.symbols));
+	(void)malloc_trim(0);
 }
 
 int graph_settle(struct graph *g, struct graph_delta *ret)

@@ -97,6 +97,9 @@ struct graph_delta {
    `ret` may be NULL, after a first build. */
 int graph_settle(struct graph *g, struct graph_delta *ret);
 
+/* After a first build: give back the room that was left for growing. */
+void graph_trim(struct graph *g);
+
 /* Questions; the graph must be settled. */
 size_t graph_symbols_max(const struct graph *g); /* numbers lie below it */
 /* false: no such symbol exists now; its name is still given. */
