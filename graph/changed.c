@@ -162,7 +162,6 @@ static void add_def(struct print *p, const struct graph *g, unit_t n,
 		    uint32_t bind)
 {
 	const struct facts_bind *b = bind_of(&g->units[n], bind);
-
 	unit_t def;
 
 	if (b->kind != BIND_DEF)
@@ -205,6 +204,7 @@ static void print_globals(const struct graph *g, const struct file *f,
 				continue;
 			add(p, f->globals[k]);
 			add_bind(p, u, m);
+			add_def(p, g, f->globals[k], m);
 		}
 	}
 }
@@ -225,6 +225,7 @@ static void print_nonlocals(const struct graph *g, unit_t n, atom_t name,
 				continue;
 			add(p, inside);
 			add_bind(p, u, m);
+			add_def(p, g, inside, m);
 		}
 	}
 }
@@ -238,8 +239,10 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 		for (uint32_t k = names_from(u, name);
 		     k < u->names_count && u->names[k].atom == name; k++)
 			print_bind(g, n, u->names[k].bind, p);
-		if (u->u->kind == UNIT_MODULE)
+		if (u->u->kind == UNIT_MODULE) {
 			print_globals(g, &g->files[u->file], name, p);
+			add(p, variable_find(&g->files[u->file], name) != NONE);
+		}
 		return;
 	}
 	for (uint32_t k = 0; k < u->u->binds.count; k++) {
@@ -289,12 +292,15 @@ static void print_flow(const struct graph *g, unit_t n, struct print *p)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_block *b = facts_blocks(u->sheet->facts, u->u);
+	const struct facts_scope *s = facts_scopes(u->sheet->facts, u->u);
 
 	for (uint32_t k = 0; k < u->u->blocks.count; k++) {
 		add(p, b[k].kind);
 		add(p, b[k].parent);
 		add(p, b[k].scope);
 	}
+	for (uint32_t k = 0; k < u->u->scopes.count; k++)
+		add(p, s[k].block);
 	for (uint32_t k = 0; k < u->u->binds.count; k++) {
 		facts_str name = bind_of(u, k)->name;
 

@@ -325,8 +325,7 @@ void symbol_touch(struct graph *g, symbol_t s)
 	g->symbols[s].touched = g->touched_count;
 }
 
-bool variable_is(const struct graph *g, unit_t module, atom_t name,
-		 symbol_t *ret)
+bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 {
 	const struct unit *u = &g->units[module];
 	uint32_t k = names_from(u, name);
@@ -345,9 +344,12 @@ bool variable_is(const struct graph *g, unit_t module, atom_t name,
 	text[n] = '.';
 	memcpy(text + n + 1, below, m);
 	s = intern_find(g->names, text, n + m + 1);
-	if (s == INTERN_NONE || g->symbols[s].variable_file != u->file ||
-	    g->symbols[s].units_count)
+	if (s == INTERN_NONE ||
+	    (g->symbols[s].variable_file != u->file &&
+	     variable_find(&g->files[u->file], name) == NONE))
 		return false;
+	/* A function of another file, or a module, may have the same name. */
+	need(g, KEY_SYMBOL, s, 0);
 	*ret = s;
-	return true;
+	return g->symbols[s].units_count == 0;
 }

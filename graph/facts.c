@@ -47,32 +47,67 @@ static void find_symbols(struct facts_reader *r, const TSLanguage *language)
 		ts_language_field_id_for_name(language, "definition", 10);
 }
 
+/* A parser, with memory of its own. */
+static bool parser_open(struct facts_reader *r)
+{
+	struct facts_heap *former;
+	TSTree *tree;
+	bool ok;
+
+	r->heap = facts_heap_new();
+	former = facts_heap_use(r->heap);
+	r->parser = ts_parser_new();
+	ok = ts_parser_set_language(r->parser, tree_sitter_python());
+	/* A cursor is made of a node, and must be of one at any time. */
+	tree = ok ? ts_parser_parse_string(r->parser, NULL, "", 0) : NULL;
+	if (tree) {
+		r->cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
+		ts_tree_delete(tree);
+	}
+	(void)facts_heap_use(former);
+	return tree;
+}
+
+static void parser_close(struct facts_reader *r)
+{
+	struct facts_heap *former = facts_heap_use(r->heap);
+
+	ts_tree_cursor_delete(&r->cursor);
+	ts_parser_delete(r->parser);
+	(void)facts_heap_use(former);
+	facts_heap_free(r->heap);
+}
+
 struct facts_reader *facts_reader_new(void)
 {
-	const TSLanguage *language = tree_sitter_python();
 	struct facts_reader *r = must_calloc(1, sizeof(*r));
-	TSTree *tree;
 
-	r->parser = ts_parser_new();
-	if (!ts_parser_set_language(r->parser, language)) {
-		ts_parser_delete(r->parser);
+	if (!parser_open(r)) {
 		free(r);
 		return NULL;
 	}
-	find_symbols(r, language);
-	/* A cursor is made of a node, and must be of one at any time. */
-	tree = ts_parser_parse_string(r->parser, NULL, "", 0);
-	r->cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
-	ts_tree_delete(tree);
+	find_symbols(r, tree_sitter_python());
 	return r;
+}
+
+/* Bytes of parser memory kept between two files. */
+#define HEAP_KEPT (32u << 20)
+
+/* What a very large file left behind is not kept for the next small one. */
+static void forget_much(struct facts_reader *r)
+{
+	if (facts_heap_bytes(r->heap) < HEAP_KEPT)
+		return;
+	parser_close(r);
+	if (!parser_open(r))
+		abort();
 }
 
 void facts_reader_free(struct facts_reader *r)
 {
 	if (!r)
 		return;
-	ts_tree_cursor_delete(&r->cursor);
-	ts_parser_delete(r->parser);
+	parser_close(r);
 	free(r->syns);
 	array_release(&r->units);
 	array_release(&r->spans);
@@ -313,7 +348,8 @@ static struct facts *finish(struct facts_reader *r)
 	return assemble(r, &head);
 }
 
-struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
+static struct facts *read_file(struct facts_reader *r, const char *text,
+			       size_t len)
 {
 	struct facts *f;
 	TSTree *tree;
@@ -335,6 +371,16 @@ struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
 		find_errors(r, root);
 	f = finish(r);
 	ts_tree_delete(tree);
+	return f;
+}
+
+struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
+{
+	struct facts_heap *former = facts_heap_use(r->heap);
+	struct facts *f = read_file(r, text, len);
+
+	(void)facts_heap_use(former);
+	forget_much(r);
 	return f;
 }
 
@@ -386,8 +432,8 @@ static bool set_alone(struct facts_reader *r, const char *text, size_t len,
 	return is_shallow(r->alone.at, r->alone.count);
 }
 
-struct facts *facts_read_unit(struct facts_reader *r, const char *text,
-			      size_t len, size_t indent, bool method)
+static struct facts *read_alone(struct facts_reader *r, const char *text,
+				size_t len, size_t indent, bool method)
 {
 	struct facts *f = NULL;
 	TSTree *tree;
@@ -409,5 +455,15 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 			f = finish(r);
 	}
 	ts_tree_delete(tree);
+	return f;
+}
+
+struct facts *facts_read_unit(struct facts_reader *r, const char *text,
+			      size_t len, size_t indent, bool method)
+{
+	struct facts_heap *former = facts_heap_use(r->heap);
+	struct facts *f = read_alone(r, text, len, indent, method);
+
+	(void)facts_heap_use(former);
 	return f;
 }

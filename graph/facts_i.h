@@ -24,6 +24,7 @@
 
 #include "graph/base/array.h"
 #include "graph/facts.h"
+#include "graph/facts_heap.h"
 #include "graph/facts_table.h"
 
 /* Beyond it, counted in each unit, expressions and statements are left out. */
@@ -200,6 +201,7 @@ struct piece {
 
 struct facts_reader {
 	TSParser *parser;
+	struct facts_heap *heap; /* the parser's memory */
 	TSTreeCursor cursor;
 	uint8_t *syns; /* enum syn by TSSymbol */
 	uint32_t syns_count;

@@ -265,6 +265,9 @@ static uint32_t indentation(const struct facts_reader *r, uint32_t at)
 	while (from > 0 &&
 	       (r->text[from - 1] == ' ' || r->text[from - 1] == '\t'))
 		from--;
+	/* A mark of the encoding may stand before all. */
+	if (from == 3 && !memcmp(r->text, "\xef\xbb\xbf", 3))
+		return at - from;
 	/* Python begins to count anew behind a form feed. */
 	if (from > 0 && !strchr("\n\r\f", r->text[from - 1]))
 		return FACTS_NONE;

@@ -311,20 +311,29 @@ static bool hash_equal(XXH128_hash_t a, XXH128_hash_t b)
 	return a.low64 == b.low64 && a.high64 == b.high64;
 }
 
-static bool stays(const struct graph *g, const struct plan *plan,
-		  const struct piece *piece)
+/*
+ * 2: the unit stays as it was. 1: it says something else. 3: it is another
+ * kind of thing, or stands in one: then what is asked about it, and about all
+ * that is in it, has other answers even where the text is the same.
+ */
+static uint8_t change_of(const struct graph *g, const struct plan *plan,
+			 const struct piece *piece)
 {
 	const struct unit *u = &g->units[plan->n];
 
-	return u->sheet && u->parent == plan->parent &&
-	       u->u->kind == piece->u->kind &&
-	       hash_equal(u->u->meaning, piece->u->meaning);
+	if (!u->sheet)
+		return 1;
+	if (u->parent != plan->parent || u->u->kind != piece->u->kind ||
+	    (u->parent != plan->n && g->units[u->parent].kept == 3))
+		return 3;
+	return hash_equal(u->u->meaning, piece->u->meaning) ? 2 : 1;
 }
 
 /* Keys whose prints are to be compared. */
 struct prints {
 	struct {
 		node_t node;
+		bool always; /* outdated, whatever it says */
 		uint64_t before;
 	} * keys;
 	uint32_t count, size;
@@ -334,6 +343,7 @@ static void prints_add_key(struct graph *g, struct prints *p, node_t key)
 {
 	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
 	p->keys[p->count].node = key;
+	p->keys[p->count].always = false;
 	p->keys[p->count++].before = key_print(g, key);
 }
 
@@ -342,14 +352,17 @@ static void prints_add(struct graph *g, struct prints *p, unit_t n)
 	if (g->units[n].stamp == g->stamp)
 		return;
 	g->units[n].stamp = g->stamp;
-	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next)
+	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next) {
 		prints_add_key(g, p, k);
+		p->keys[p->count - 1].always = g->units[n].kept == 3;
+	}
 }
 
 static void prints_compare(struct graph *g, struct prints *p)
 {
 	for (uint32_t k = 0; k < p->count; k++)
-		if (key_print(g, p->keys[k].node) != p->keys[k].before)
+		if (p->keys[k].always ||
+		    key_print(g, p->keys[k].node) != p->keys[k].before)
 			outdate(g, p->keys[k].node);
 	free(p->keys);
 }
@@ -361,6 +374,8 @@ static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
 	slot->units = must_grow(slot->units, &slot->units_size,
 				slot->units_count + 1, sizeof(*slot->units));
 	slot->units[slot->units_count++] = n;
+	if (slot->units_count == 1)
+		outdate_key(g, KEY_SYMBOL, s, 0);
 }
 
 static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
@@ -370,9 +385,11 @@ static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
 	for (uint32_t k = 0; k < slot->units_count; k++) {
 		if (slot->units[k] == n) {
 			slot->units[k] = slot->units[--slot->units_count];
-			return;
+			break;
 		}
 	}
+	if (slot->units_count == 0)
+		outdate_key(g, KEY_SYMBOL, s, 0);
 }
 
 static int name_order(const void *a, const void *b)
@@ -492,31 +509,62 @@ static void globals_make(struct graph *g, struct file *f)
 	}
 }
 
-/* Variables of a module are symbols as well. */
-static void variables_switch(struct graph *g, uint32_t file,
-			     const struct sheet *from, const struct sheet *to)
+uint32_t variable_find(const struct file *f, atom_t name)
 {
+	const struct sheet *s = f->sheet;
+
+	for (uint32_t k = 0; s && k < s->facts->variables_count; k++)
+		if (s->atoms[facts_variables(s->facts)[k].name] == name)
+			return k;
+	return NONE;
+}
+
+/* Of the files of a module that has several, the first path's counts. */
+static void variable_choose(struct graph *g, atom_t module, atom_t name,
+			    symbol_t s)
+{
+	const struct module_slot *m = module_at(g, module);
+	struct symbol_slot *slot = &g->symbols[s];
+
+	slot->variable_file = NONE;
+	for (uint32_t k = 0; k < m->count; k++) {
+		uint32_t v = variable_find(&g->files[m->files[k]], name);
+		uint32_t best = slot->variable_file;
+
+		if (v == NONE ||
+		    (best != NONE &&
+		     strcmp(atom_text(g, g->files[m->files[k]].path),
+			    atom_text(g, g->files[best].path)) > 0))
+			continue;
+		slot->variable_file = m->files[k];
+		slot->variable = v;
+	}
+}
+
+/*
+ * Variables of a module are symbols as well. Called before the file changes
+ * to keep what they were, and after it.
+ */
+static void variables_see(struct graph *g, uint32_t file,
+			  const struct sheet *sheet, bool after)
+{
+	atom_t dotted = g->files[file].module;
 	symbol_t module = symbol_of_module(g, file);
 
-	if (from == to)
-		return;
-	for (uint32_t k = 0; from && k < from->facts->variables_count; k++) {
-		facts_str name = facts_variables(from->facts)[k].name;
-		symbol_t s = symbol_below(g, module,
-					  atom_text(g, from->atoms[name]));
+	for (uint32_t k = 0; sheet && k < sheet->facts->variables_count; k++) {
+		facts_str str = facts_variables(sheet->facts)[k].name;
+		atom_t name = sheet->atoms[str];
+		symbol_t s = symbol_below(g, module, atom_text(g, name));
 
-		symbol_touch(g, s);
-		if (g->symbols[s].variable_file == file)
-			g->symbols[s].variable_file = NONE;
-	}
-	for (uint32_t k = 0; to && k < to->facts->variables_count; k++) {
-		facts_str name = facts_variables(to->facts)[k].name;
-		symbol_t s =
-			symbol_below(g, module, atom_text(g, to->atoms[name]));
-
-		symbol_touch(g, s);
-		g->symbols[s].variable_file = file;
-		g->symbols[s].variable = k;
+		if (!after) {
+			symbol_touch(g, s);
+		} else if (sheet == g->files[file].sheet &&
+			   module_at(g, dotted)->count == 1) {
+			g->symbols[s].variable_file = file;
+			g->symbols[s].variable = k;
+		} else {
+			variable_choose(g, dotted, name, s);
+		}
 	}
 }
 
@@ -565,7 +613,7 @@ static void before_switch(struct graph *g, uint32_t file,
 	for (uint32_t k = 0; k < count; k++) {
 		struct unit *u = &g->units[plan[k].n];
 
-		u->kept = stays(g, &plan[k], &pieces[k]) ? 2 : 1;
+		u->kept = change_of(g, &plan[k], &pieces[k]);
 		if (!u->sheet || !hash_equal(u->u->hash, pieces[k].u->hash) ||
 		    pieces[k].u->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
@@ -578,12 +626,19 @@ static void before_switch(struct graph *g, uint32_t file,
 			continue;
 		if (u->kept == 0)
 			symbol_touch(g, u->symbol);
+		/* Its parent's definitions lead elsewhere. */
+		if (u->kept == 0 || u->kept == 3)
+			prints_add(g, prints, u->parent);
 		prints_of(g, prints, n, u->parent,
 			  &(struct piece){ u->sheet, u->u, NONE });
 	}
 	for (uint32_t k = 0; k < count; k++) {
-		if (g->units[plan[k].n].kept != 1)
+		const struct unit *u = &g->units[plan[k].n];
+
+		if (u->kept == 2)
 			continue;
+		if (!u->sheet || u->kept == 3)
+			prints_add(g, prints, plan[k].parent);
 		prints_of(g, prints, plan[k].n, plan[k].parent, &pieces[k]);
 	}
 }
@@ -631,14 +686,21 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 	g->stamp++;
 	plan_units(g, file, pieces, count, plan);
 	before_switch(g, file, plan, pieces, count, &prints);
-	variables_switch(g, file, had, whole);
+	if (had != whole) {
+		variables_see(g, file, had, false);
+		variables_see(g, file, whole, false);
+	}
 	if (count && !g->files[file].there)
 		file_appears(g, file);
 	switch_units(g, file, plan, pieces, count);
 	g->files[file].sheet = whole;
-	sheet_unref(had);
 	if (!count && g->files[file].there)
 		file_vanishes(g, file);
+	if (had != whole) {
+		variables_see(g, file, had, true);
+		variables_see(g, file, whole, true);
+	}
+	sheet_unref(had);
 	prints_compare(g, &prints);
 	free(plan);
 }

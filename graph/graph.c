@@ -175,10 +175,28 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 	return 0;
 }
 
+static bool in_v(enum symbol_kind kind)
+{
+	return kind != SYMBOL_MODULE && kind != SYMBOL_VARIABLE;
+}
+
+/* One left, and another of its name came on the other side of V's border. */
+static void settle_crossing(struct graph_delta *d, const struct touched *t,
+			    enum symbol_kind now)
+{
+	d->symbols[d->symbols_count++] = (struct symbol_change){
+		.symbol = t->symbol, .kind = t->kind, .before = true
+	};
+	d->symbols[d->symbols_count++] = (struct symbol_change){
+		.symbol = t->symbol, .kind = now, .after = true
+	};
+}
+
 static void settle_symbols(struct graph *g, struct graph_delta *d)
 {
 	d->symbols = must_grow(d->symbols, &g->symbol_changes_size,
-			       g->touched_count, sizeof(*d->symbols));
+			       (size_t)g->touched_count * 2,
+			       sizeof(*d->symbols));
 	d->symbols_count = 0;
 	for (uint32_t k = 0; k < g->touched_count; k++) {
 		const struct touched *t = &g->touched[k];
@@ -189,6 +207,10 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 			     now.hash.high64 != t->hash.high64);
 
 		g->symbols[t->symbol].touched = 0;
+		if (t->before && after && in_v(t->kind) != in_v(now.kind)) {
+			settle_crossing(d, t, now.kind);
+			continue;
+		}
 		if ((t->before == after && !body) || (!t->before && !after))
 			continue;
 		d->symbols[d->symbols_count++] = (struct symbol_change){

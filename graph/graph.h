@@ -134,6 +134,7 @@ struct graph_stats {
 	size_t files, broken, symbols[SYMBOL_KINDS], edges[EDGE_KINDS];
 	size_t sites, resolved; /* call sites, and those with an edge */
 	size_t keys, postings;	/* what answers depend on */
+	uint64_t steps;		/* answers computed since it was made */
 	size_t bytes;		/* memory held */
 };
 void graph_stat(const struct graph *g, struct graph_stats *ret);

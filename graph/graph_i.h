@@ -71,7 +71,7 @@ struct unit {
 	uint32_t *slots; /* places that make edges */
 	uint32_t slots_count;
 	uint32_t stamp; /* graph->stamp when a change last met it */
-	uint8_t kept;	/* during a change: 1 read anew, 2 as it was */
+	uint8_t kept;	/* during a change: see files.c; 0: it goes */
 };
 
 /* Lines after `line` of a unit (as first read) have moved. */
@@ -142,6 +142,7 @@ enum node_kind {
 	KEY_RESULT,   /* return and yield expressions of function a */
 	KEY_ATTR,     /* self.b = ... in methods of class a */
 	KEY_FIXTURES, /* functions of module a that go by another name */
+	KEY_SYMBOL,   /* a: a symbol.  whether it is more than a variable */
 	KEY_KINDS,
 	/* Questions. */
 	ASK_NAME = KEY_KINDS, /* set: name b in a's own scope */
@@ -168,11 +169,11 @@ struct posting {
 struct node {
 	uint8_t kind;
 	uint8_t state;
-	uint8_t hit; /* asked for while open: heads a circle */
+	uint8_t hit; /* asked for while open; held: to be computed again */
 	uint32_t a, b;
 	uint32_t value; /* a question's */
 	uint32_t version;
-	uint32_t depth, round; /* while open or held */
+	uint32_t depth, turns; /* while open or held */
 	uint32_t next;	       /* about the same unit */
 	struct posting *postings;
 	uint32_t postings_count, postings_size;
@@ -208,8 +209,6 @@ struct frame {
 	uint32_t who; /* as in a posting */
 	uint32_t version;
 	uint32_t low;
-	uint32_t round;
-	uint32_t turn;
 };
 
 /* Grouped by what belongs together, not by size: there is one. */
@@ -264,7 +263,7 @@ struct graph {
 	uint32_t frames_count, frames_size;
 	node_t *held;
 	uint32_t held_count, held_size;
-	uint32_t rounds, changes;
+	uint64_t steps; /* answers computed, ever */
 
 	struct graph_delta delta;
 	uint32_t edge_changes_size, symbol_changes_size;
@@ -344,6 +343,7 @@ void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 /* Everything that was computed from node n is outdated. */
 void outdate(struct graph *g, node_t first);
+void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 void frame_push(struct graph *g, uint32_t who, uint32_t version);
 void frame_pop(struct graph *g);
 
@@ -446,6 +446,8 @@ uint32_t file_get(struct graph *g, const char *path);
 uint32_t file_find(const struct graph *g, const char *path);
 void file_drop(struct graph *g, uint32_t file);
 uint32_t unit_line(const struct unit *u, uint32_t line); /* in file, from 1 */
+/* Among the variables of the file; NONE: it is none. */
+uint32_t variable_find(const struct file *f, atom_t name);
 
 /* edges.c */
 void slots_make(struct graph *g, unit_t n);
@@ -456,7 +458,6 @@ void symbol_touch(struct graph *g, symbol_t s);
 bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret);
 void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 	      symbol_t callee, uint32_t *ret);
-bool variable_is(const struct graph *g, unit_t module, atom_t name,
-		 symbol_t *ret);
+bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret);
 
 #endif

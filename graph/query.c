@@ -210,7 +210,8 @@ static void stat_edges(const struct graph *g, struct graph_stats *ret)
 
 void graph_stat(const struct graph *g, struct graph_stats *ret)
 {
-	*ret = (struct graph_stats){ .keys = g->nodes_count };
+	*ret = (struct graph_stats){ .keys = g->nodes_count,
+				     .steps = g->steps };
 	for (uint32_t k = 0; k < g->files_count; k++) {
 		if (!g->files[k].there)
 			continue;

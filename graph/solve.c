@@ -11,13 +11,20 @@
  * Questions go round in circles: f returns g(), g returns f(). An answer that
  * was computed with the help of one that is still being computed is worth
  * nothing by itself. So, as Tarjan does with components: each frame notes the
- * outermost open question it touched (`low`). A question that touched one
- * further out than itself is held, not answered: its value is what is known
- * so far, and good for the present round only. The outermost one computes
- * again, and all held ones with it, each round starting from the values of
- * the one before, until a round changes nothing; then all have their answers.
- * Since values only grow (terms.h), that is the least solution, and it is the
- * same whichever question was asked first.
+ * outermost open question it touched (`low`), and a question that touched one
+ * further out than itself is held, not answered. The outermost one then has
+ * all of its circle before it, and answers it as a whole: all values begin
+ * empty, and in each round every question is computed from the values of the
+ * round before (those alone whose inputs changed: the others would say the
+ * same), until none changes. Not everything that is computed only grows when
+ * its inputs do: a name falls back on a builtin, an isinstance() on its class.
+ * There may be several solutions then, and an order in which one question
+ * sees what another has just become would choose among them by who was asked
+ * first. Rounds in which all see the same state choose alike for all.
+ *
+ * That a circle's questions are known before it is answered is not given:
+ * what they ask depends on what they know. Those met on the way join, and
+ * when any has, all begin anew.
  *
  * The order of a class's bases is no set and does not grow. When it goes
  * round in circles, every class in the circle is taken to have no bases.
@@ -58,10 +65,11 @@ static void grow_table(struct graph *g)
 	g->node_mask = mask;
 }
 
-node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+/* Its place in the table; empty: it is not there yet. */
+static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
+			   uint32_t b)
 {
 	uint32_t at;
-	node_t n;
 
 	if (g->nodes_count >= g->node_mask / 2)
 		grow_table(g);
@@ -70,16 +78,26 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 		const struct node *e = &g->nodes[g->node_table[at] - 1];
 
 		if (e->kind == kind && e->a == a && e->b == b)
-			return g->node_table[at] - 1;
+			break;
 	}
+	return &g->node_table[at];
+}
+
+node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	uint32_t *slot = node_slot(g, kind, a, b);
+	node_t n;
+
+	if (*slot)
+		return *slot - 1;
 	n = g->nodes_count++;
-	g->node_table[at] = n + 1;
+	*slot = n + 1;
 	g->nodes = must_grow(g->nodes, &g->nodes_size, g->nodes_count,
 			     sizeof(*g->nodes));
 	g->nodes[n] = (struct node){
 		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE
 	};
-	if (kind < KEY_KINDS && kind != KEY_MODULE) {
+	if (kind < KEY_KINDS && kind != KEY_MODULE && kind != KEY_SYMBOL) {
 		g->nodes[n].next = g->units[a].nodes;
 		g->units[a].nodes = n;
 	}
@@ -162,6 +180,7 @@ static uint32_t compute(struct graph *g, node_t n)
 {
 	const struct node e = g->nodes[n];
 
+	g->steps++;
 	switch (e.kind) {
 	case ASK_NAME:
 		return name_solve(g, e.a, e.b);
@@ -190,131 +209,186 @@ static uint32_t compute(struct graph *g, node_t n)
 	}
 }
 
-/* The circle of frame `depth` is closed: its held questions are answered. */
-static void release_held(struct graph *g, uint32_t mark, uint32_t round)
-{
-	while (g->held_count > mark) {
-		struct node *h = &g->nodes[g->held[--g->held_count]];
+struct todo {
+	node_t *nodes;
+	uint32_t count, size;
+};
 
-		/* Not met in the last round: its value is an old one. */
-		h->state = h->round >= round ? NODE_DONE : NODE_NEW;
-	}
+static void todo_add(struct todo *t, node_t n)
+{
+	t->nodes =
+		must_grow(t->nodes, &t->size, t->count + 1, sizeof(*t->nodes));
+	t->nodes[t->count++] = n;
 }
 
-/* An order of bases that depends on itself is none: see above. */
-static bool cut_orders(struct graph *g, uint32_t mark, node_t head)
+/* A circle in the making: held questions from `mark` on. */
+struct circle {
+	uint32_t mark, depth; /* of the frame of its outermost one */
+	uint32_t known;	      /* of graph->held, when the round began */
+	struct todo now, next;
+	uint32_t *values; /* of those in `now` */
+	uint32_t values_size;
+};
+
+static void circle_do(struct graph *g, struct circle *c, node_t n)
 {
-	bool cut = false;
+	if (g->nodes[n].hit)
+		return;
+	g->nodes[n].hit = 1;
+	todo_add(&c->next, n);
+}
 
-	for (uint32_t k = mark; k <= g->held_count; k++) {
-		node_t n = k < g->held_count ? g->held[k] : head;
-		struct node *e = &g->nodes[n];
+static void circle_begin(struct graph *g, struct circle *c, uint32_t from)
+{
+	for (uint32_t k = from; k < g->held_count; k++) {
+		struct node *e = &g->nodes[g->held[k]];
 
-		if (e->kind != ASK_ORDER || e->hit == 2)
-			continue;
-		e->hit = 2;
 		e->value = 0;
-		cut = true;
+		e->turns = 0;
+		circle_do(g, c, g->held[k]);
 	}
-	return cut;
+	c->known = g->held_count;
+}
+
+/* Did it touch a question outside of what we took for the circle? */
+static bool circle_is_larger(const struct graph *g, const struct circle *c)
+{
+	return g->frames[c->depth].low < c->depth;
+}
+
+static void circle_compute(struct graph *g, struct circle *c)
+{
+	struct todo now = c->now;
+
+	c->now = c->next;
+	c->next = now;
+	c->next.count = 0;
+	c->values = must_grow(c->values, &c->values_size, c->now.count,
+			      sizeof(*c->values));
+	for (uint32_t k = 0; k < c->now.count; k++) {
+		node_t n = c->now.nodes[k];
+
+		g->nodes[n].hit = 0;
+		frame_push(g, n, g->nodes[n].version);
+		c->values[k] = compute(g, n);
+		frame_pop(g);
+		if (circle_is_larger(g, c))
+			c->now.count = k + 1;
+	}
 }
 
 /*
- * Narrowing and "declared, else assigned" do not only grow. Should that ever
- * keep a circle turning, it is made to grow after so many rounds.
+ * Should narrowing, or a choice of the first that is known, ever keep a circle
+ * turning, its values are made to grow after so many changes.
  */
-#define ROUNDS_FREE 32
+#define TURNS_FREE 32
 
-static uint32_t round_once(struct graph *g, node_t n, uint32_t turn)
+static uint32_t circle_value(struct graph *g, node_t n, uint32_t value)
 {
-	uint32_t value;
+	const struct node *e = &g->nodes[n];
 
-	if (g->nodes[n].kind == ASK_ORDER && g->nodes[n].hit == 2)
+	if (e->kind == ASK_ORDER)
 		return 0;
-	value = compute(g, n);
-	if (turn > ROUNDS_FREE && g->nodes[n].kind != ASK_ORDER &&
-	    g->nodes[n].kind != ASK_DECORATIONS)
-		value = set_join(g->terms, value, g->nodes[n].value);
-	if (value != g->nodes[n].value) {
-		g->nodes[n].value = value;
-		g->changes++;
-	}
-	return value;
+	if (e->turns <= TURNS_FREE)
+		return value;
+	if (e->kind == ASK_DECORATIONS)
+		return value | e->value;
+	return set_join(g->terms, value, e->value);
 }
 
-/* n belongs to the circle of frame `low`, and so do those held under it. */
-static void hold(struct graph *g, node_t n, uint32_t mark, uint32_t low)
+/* The new values are seen, and whoever asked for one is to do. */
+static void circle_see(struct graph *g, struct circle *c)
 {
-	g->nodes[n].state = NODE_HELD;
-	g->nodes[n].depth = low;
-	g->nodes[n].round = g->rounds;
+	for (uint32_t k = 0; k < c->now.count; k++) {
+		struct node *e = &g->nodes[c->now.nodes[k]];
+		uint32_t value =
+			circle_value(g, c->now.nodes[k], c->values[k]);
+
+		if (value == e->value)
+			continue;
+		e->value = value;
+		e->turns++;
+		for (uint32_t m = 0; m < e->postings_count; m++) {
+			uint32_t who = e->postings[m].who;
+
+			if (!(who & POSTING_SLOT) &&
+			    posting_counts(g, &e->postings[m]) &&
+			    g->nodes[who].state == NODE_HELD &&
+			    g->nodes[who].depth == c->depth)
+				circle_do(g, c, who);
+		}
+	}
+}
+
+/* All that was held since `mark` belongs to the circle of frame `low`. */
+static void hold(struct graph *g, uint32_t mark, uint32_t low)
+{
 	for (uint32_t k = mark; k < g->held_count; k++)
 		if (g->nodes[g->held[k]].depth > low)
 			g->nodes[g->held[k]].depth = low;
 }
 
+static void circle_solve(struct graph *g, uint32_t mark, uint32_t depth)
+{
+	struct circle c = { .mark = mark, .depth = depth };
+	bool joined;
+
+	do {
+		joined = false;
+		circle_begin(g, &c, mark);
+		while (c.next.count && !circle_is_larger(g, &c)) {
+			circle_compute(g, &c);
+			circle_see(g, &c);
+			joined |= c.known < g->held_count;
+			circle_begin(g, &c, c.known);
+		}
+	} while (joined && !circle_is_larger(g, &c));
+	for (uint32_t k = mark; k < g->held_count; k++)
+		g->nodes[g->held[k]].hit = 0;
+	free(c.now.nodes);
+	free(c.next.nodes);
+	free(c.values);
+}
+
+static void circle_close(struct graph *g, uint32_t mark)
+{
+	while (g->held_count > mark)
+		g->nodes[g->held[--g->held_count]].state = NODE_DONE;
+}
+
 static uint32_t ask_new(struct graph *g, node_t n)
 {
 	uint32_t depth = g->frames_count, mark = g->held_count;
-	uint32_t changes, value, low, turn = 0;
-
-	g->nodes[n].state = NODE_OPEN;
-	g->nodes[n].hit = 0;
-	g->nodes[n].value = 0;
-	g->nodes[n].depth = depth;
-	frame_push(g, n, g->nodes[n].version);
-	for (;;) {
-		g->frames[depth].low = depth;
-		g->frames[depth].round = ++g->rounds;
-		g->frames[depth].turn = turn;
-		changes = g->changes;
-		value = round_once(g, n, turn++);
-		low = g->frames[depth].low;
-		if (low < depth)
-			break;
-		if (!g->nodes[n].hit && g->held_count == mark)
-			break;
-		if (!cut_orders(g, mark, n) && changes == g->changes)
-			break;
-		/* Held ones of this circle are computed again on demand. */
-	}
-	if (low < depth) {
-		g->held = must_grow(g->held, &g->held_size, g->held_count + 1,
-				    sizeof(*g->held));
-		g->held[g->held_count++] = n;
-		hold(g, n, mark, low);
-	} else {
-		g->nodes[n].state = NODE_DONE;
-		release_held(g, mark, g->frames[depth].round);
-	}
-	frame_pop(g);
-	return value;
-}
-
-/* A held question met again: good if computed since its circle's last turn. */
-static uint32_t ask_held(struct graph *g, node_t n)
-{
 	struct node *e = &g->nodes[n];
-	uint32_t depth = g->frames_count, mark = g->held_count;
-	uint32_t held_by = e->depth, value, low;
+	uint32_t value;
 
-	if (e->round >= g->frames[e->depth].round) {
-		if (e->depth < g->frames[depth - 1].low)
-			g->frames[depth - 1].low = e->depth;
-		return e->value;
-	}
 	e->state = NODE_OPEN;
+	e->hit = 0;
+	e->value = 0;
 	e->depth = depth;
 	frame_push(g, n, e->version);
-	g->frames[depth].round = ++g->rounds;
-	value = round_once(g, n, g->frames[held_by].turn);
-	low = g->frames[depth].low;
-	/* Even if it went another way now, its circle is not closed yet. */
-	if (held_by < low)
-		low = g->frames[depth].low = held_by;
-	hold(g, n, mark, low);
+	value = compute(g, n);
+	e = &g->nodes[n];
+	e->value = value;
+	if (!e->hit && g->held_count == mark &&
+	    g->frames[depth].low == depth) {
+		e->state = NODE_DONE;
+		frame_pop(g);
+		return value;
+	}
+	e->state = NODE_HELD;
+	e->hit = 0;
+	g->held = must_grow(g->held, &g->held_size, g->held_count + 1,
+			    sizeof(*g->held));
+	g->held[g->held_count++] = n;
+	if (g->frames[depth].low == depth)
+		circle_solve(g, mark, depth);
+	if (g->frames[depth].low == depth)
+		circle_close(g, mark);
+	else
+		hold(g, mark, g->frames[depth].low);
 	frame_pop(g);
-	return value;
+	return g->nodes[n].value;
 }
 
 struct hop {
@@ -361,13 +435,12 @@ uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	case NODE_DONE:
 		return e->value;
 	case NODE_OPEN:
-		if (!e->hit)
+	case NODE_HELD:
+		if (e->state == NODE_OPEN)
 			e->hit = 1;
 		if (e->depth < g->frames[g->frames_count - 1].low)
 			g->frames[g->frames_count - 1].low = e->depth;
 		return e->value;
-	case NODE_HELD:
-		return ask_held(g, n);
 	default:
 		if (g->frames_count >= FRAMES_MAX)
 			return 0;
@@ -382,18 +455,6 @@ static void slot_outdate(struct graph *g, uint32_t slot)
 	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
 			     sizeof(*g->dirty));
 	g->dirty[g->dirty_count++] = slot;
-}
-
-struct todo {
-	node_t *nodes;
-	uint32_t count, size;
-};
-
-static void todo_add(struct todo *t, node_t n)
-{
-	t->nodes =
-		must_grow(t->nodes, &t->size, t->count + 1, sizeof(*t->nodes));
-	t->nodes[t->count++] = n;
 }
 
 /* Whoever is posted at n is outdated; questions among them are to do. */
@@ -428,4 +489,12 @@ void outdate(struct graph *g, node_t first)
 	while (todo.count)
 		outdate_posted(g, todo.nodes[--todo.count], &todo);
 	free(todo.nodes);
+}
+
+void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	uint32_t slot = *node_slot(g, kind, a, b);
+
+	if (slot)
+		outdate(g, slot - 1);
 }

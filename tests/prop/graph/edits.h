@@ -1,0 +1,28 @@
+/*
+ * What people and tools do to a repository, as operations: one step at a
+ * time, chosen by the dice.
+ */
+#ifndef STATETAPE_TESTS_EDITS_H
+#define STATETAPE_TESTS_EDITS_H
+
+#include "tests/prop/graph/source.h"
+#include "tests/prop/graph/world.h"
+
+struct editor {
+	struct dice *dice;
+	struct world *world;
+	const struct source *source;
+	/* Texts that files had before, to go back to. */
+	struct source_text past[16];
+	unsigned past_count;
+};
+
+void editor_release(struct editor *e);
+
+/*
+ * Appends the operations of one step, the last of which settles; says what
+ * kind of step it is. Nothing is done yet.
+ */
+const char *editor_step(struct editor *e, op_list *ops);
+
+#endif

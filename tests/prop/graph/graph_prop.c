@@ -1,0 +1,141 @@
+/*
+ * Incremental equals rebuilt. A repository in memory is edited by the dice;
+ * after every step the graph that followed all edits must be the one that is
+ * built from the present texts, symbol for symbol and edge for edge, and the
+ * delta it told must be what comparing all of before with all of after tells.
+ *
+ * Usage: graph_prop [SEED]. The environment may say more:
+ *   GRAPH_DATA	   where the cases are (tests/data/graph)
+ *   GRAPH_CORPUS  a directory with real Python files, to be used as well
+ *   GRAPH_RUNS	   repositories to make, one after the other
+ *   GRAPH_STEPS   steps in each
+ *   GRAPH_TELL    name every step before it is done
+ * A failure is shrunk, and told as the operations that lead to it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/cleanup.h"
+#include "tests/prop/graph/edits.h"
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* Some groups of texts as they are, and some modules made up. */
+static void begin(struct dice *d, const struct source *s, op_list *ops)
+{
+	uint32_t groups = s->groups ? 1 + (uint32_t)dice_below(d, 8) : 0;
+
+	for (; groups; groups--) {
+		uint32_t group = (uint32_t)dice_below(d, s->groups);
+
+		for (uint32_t k = 0; k < s->texts.count; k++)
+			if (s->texts.at[k].group == group)
+				op_add(ops, OP_PUT, s->texts.at[k].path, NULL,
+				       s->texts.at[k].text);
+	}
+	for (unsigned n = 0; n < MADE_MODULES; n++) {
+		CLEANUP(free_p) char *text = made_text(d, n);
+
+		op_add(ops, OP_PUT, made_path(n), NULL, text);
+	}
+	ops->at[ops->count - 1].settle = true;
+}
+
+/* What fails, in its own words, and in fewer. */
+static void tell_failure(op_list *ops, struct facts_reader *r)
+{
+	struct world w;
+
+	op_list_shrink(ops, r);
+	world_init(&w, r);
+	for (uint32_t k = 0; k < ops->count; k++) {
+		op_tell(&ops->at[k], stdout);
+		if (!world_do(&w, &ops->at[k], stdout))
+			break;
+	}
+	world_release(&w);
+}
+
+struct tally {
+	uint64_t steps, edits, partial;
+};
+
+static bool run(uint64_t seed, const struct source *source,
+		struct facts_reader *r, struct tally *tally)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
+	bool tell = getenv("GRAPH_TELL");
+	uint64_t steps = number_from("GRAPH_STEPS", 40);
+	struct dice d = { seed };
+	struct world w;
+	struct editor e = { .dice = &d, .world = &w, .source = source };
+	op_list ops = { .at = NULL };
+	const char *what = "begin";
+	uint32_t done = 0;
+	bool good = true;
+
+	world_init(&w, r);
+	begin(&d, source, &ops);
+	for (uint64_t step = 0;; step++) {
+		if (tell)
+			(void)printf("seed %" PRIu64 ", step %" PRIu64
+				     ": %s %s\n",
+				     seed, step, what, ops.at[done].path);
+		while (good && done < ops.count)
+			good = world_do(&w, &ops.at[done++], stdout);
+		if (!good)
+			(void)printf("seed %" PRIu64 ", step %" PRIu64
+				     ": %s\n",
+				     seed, step, what);
+		if (!good || step == steps)
+			break;
+		what = editor_step(&e, &ops);
+	}
+	if (!good)
+		tell_failure(&ops, r);
+	tally->steps += steps;
+	tally->edits += w.edits;
+	tally->partial += w.partial;
+	op_list_release(&ops);
+	editor_release(&e);
+	world_release(&w);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
+	const char *data = getenv("GRAPH_DATA"), *corpus = getenv("GRAPH_CORPUS");
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10)
+				 : (uint64_t)time(NULL);
+	uint64_t runs = number_from("GRAPH_RUNS", 60);
+	struct facts_reader *r = facts_reader_new();
+	struct source source = { .groups = 0 };
+	struct tally tally = { 0 };
+	bool good = true;
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	(void)printf("seed %" PRIu64 "\n", seed);
+	if (source_add_cases(&source, data ? data : "tests/data/graph") < 0 ||
+	    (corpus && source_add_tree(&source, corpus) < 0)) {
+		(void)printf("no texts to begin with\n");
+		good = false;
+	}
+	for (uint64_t k = 0; good && k < runs; k++)
+		good = run(seed + k, &source, r, &tally);
+	(void)printf("%" PRIu64 " steps, %" PRIu64 " edits, %" PRIu64
+		     " read in part\n",
+		     tally.steps, tally.edits, tally.partial);
+	source_release(&source);
+	facts_reader_free(r);
+	return good ? 0 : 1;
+}

@@ -1,0 +1,45 @@
+/*
+ * All that a graph says, as plain arrays that outlive it: for comparing two
+ * graphs, and for computing by brute force what a change between two did.
+ */
+#ifndef STATETAPE_TESTS_PICTURE_H
+#define STATETAPE_TESTS_PICTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "graph/base/array.h"
+#include "graph/base/intern.h"
+#include "graph/diff.h"
+
+/* Names and paths are numbers of one table, the same for all pictures. */
+struct seen_symbol {
+	uint32_t name, file;
+	uint32_t kind, start_line, end_line, definitions, broken;
+	uint64_t low, high; /* of its hash */
+};
+
+struct seen_edge {
+	uint32_t caller, kind, callee, line;
+};
+
+struct picture {
+	ARRAY(struct seen_symbol) symbols; /* by name */
+	ARRAY(struct seen_edge) edges;	   /* sorted */
+};
+
+void picture_take(struct intern *names, const struct graph *g,
+		  struct picture *ret);
+void picture_release(struct picture *p);
+
+/* Tells `out` (if given) how they differ, up to some lines. */
+bool picture_same(const struct intern *names, const struct picture *is,
+		  const struct picture *should, FILE *out);
+
+/* Is `d`, told by graph `g`, what happened between the pictures? */
+bool picture_explains(struct intern *names, const struct picture *before,
+		      const struct picture *after, const struct graph *g,
+		      const struct graph_delta *d, FILE *out);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * A repository in memory and the graph that follows it, changed by operations
+ * that can be kept and done again in another world.
+ */
+#ifndef STATETAPE_TESTS_WORLD_H
+#define STATETAPE_TESTS_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "graph/facts.h"
+#include "graph/graph.h"
+#include "tests/prop/graph/picture.h"
+
+enum op_verb { OP_EDIT, OP_PUT, OP_REMOVE, OP_RENAME };
+
+struct op {
+	enum op_verb verb;
+	bool settle; /* and look at everything after it */
+	char *path;
+	char *to;   /* of a renaming */
+	char *text; /* of editing and putting; ends in NUL */
+};
+
+typedef ARRAY(struct op) op_list;
+
+/* Copies what it is given; `to` and `text` may be NULL. */
+void op_add(op_list *ops, enum op_verb verb, const char *path, const char *to,
+	    const char *text);
+void op_list_release(op_list *ops);
+void op_tell(const struct op *op, FILE *out);
+
+struct world_file {
+	char *path, *text;
+	struct facts *facts; /* of that text */
+};
+
+struct world {
+	struct facts_reader *reader; /* not ours */
+	struct graph *g;
+	ARRAY(struct world_file) files;
+	struct intern *names;
+	struct picture before;
+	unsigned partial, edits; /* how many edits, and those read in part */
+};
+
+void world_init(struct world *w, struct facts_reader *r);
+void world_release(struct world *w);
+struct world_file *world_find(struct world *w, const char *path);
+
+/*
+ * Do it. false: the graph is not what it should be now; `out` (if given) is
+ * told why.
+ */
+bool world_do(struct world *w, const struct op *op, FILE *out);
+
+/*
+ * A shorter list that still fails, found by leaving out operations and lines
+ * of text. Needs a list that fails.
+ */
+void op_list_shrink(op_list *ops, struct facts_reader *r);
+
+#endif

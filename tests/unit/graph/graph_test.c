@@ -1,0 +1,242 @@
+/*
+ * What a change costs and what it is told as: the definition that changed is
+ * read alone, the sites that asked for something that changed are resolved
+ * anew and no others, and the delta says what came and went.
+ */
+#include "graph/graph.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/facts.h"
+
+struct world {
+	struct graph *g;
+	struct facts_reader *r;
+	struct graph_delta delta;
+	bool partial;
+};
+
+static void edit(struct world *w, const char *path, const char *text)
+{
+	assert_int_equal(
+		graph_edit(w->g, w->r, path, text, strlen(text), &w->partial),
+		0);
+	assert_int_equal(graph_settle(w->g, &w->delta), 0);
+}
+
+static const char core[] = "class Store:\n"
+			   "    def load(self):\n"
+			   "        return 1\n"
+			   "    def save(self):\n"
+			   "        return self.load()\n"
+			   "def open_store():\n"
+			   "    return Store()\n";
+
+static const char use[] = "from core import open_store\n"
+			  "def one():\n"
+			  "    open_store().load()\n"
+			  "def two():\n"
+			  "    open_store().save()\n";
+
+static int make(void **state)
+{
+	static struct world w;
+
+	w = (struct world){ .g = graph_new(), .r = facts_reader_new() };
+	assert_non_null(w.r);
+	edit(&w, "core.py", core);
+	edit(&w, "use.py", use);
+	*state = &w;
+	return 0;
+}
+
+static int release(void **state)
+{
+	struct world *w = *state;
+
+	graph_free(w->g);
+	facts_reader_free(w->r);
+	return 0;
+}
+
+static bool has_edge(const struct edge *e, void *arg)
+{
+	symbol_t *callee = arg;
+
+	if (e->other != *callee)
+		return true;
+	*callee = SYMBOL_NONE;
+	return false;
+}
+
+static bool calls(const struct world *w, const char *caller, const char *callee)
+{
+	symbol_t to = graph_find(w->g, callee);
+
+	assert_int_not_equal(to, SYMBOL_NONE);
+	graph_out(w->g, graph_find(w->g, caller), 1u << EDGE_CALL, has_edge,
+		  &to);
+	return to == SYMBOL_NONE;
+}
+
+static bool tells(const struct world *w, const char *caller, const char *callee,
+		  bool added)
+{
+	for (size_t k = 0; k < w->delta.edges_count; k++) {
+		const struct edge_change *e = &w->delta.edges[k];
+
+		if (e->kind == EDGE_CALL && e->added == added &&
+		    e->caller == graph_find(w->g, caller) &&
+		    e->callee == graph_find(w->g, callee))
+			return true;
+	}
+	return false;
+}
+
+static void calls_are_resolved_through_what_functions_return(void **state)
+{
+	struct world *w = *state;
+
+	assert_true(calls(w, "use.one", "core.Store.load"));
+	assert_true(calls(w, "use.two", "core.Store.save"));
+	assert_true(calls(w, "core.Store.save", "core.Store.load"));
+	assert_false(calls(w, "use.one", "core.Store.save"));
+}
+
+static void a_changed_constant_is_read_alone_and_resolves_nothing(void **state)
+{
+	struct world *w = *state;
+
+	edit(w, "core.py",
+	     "class Store:\n"
+	     "    def load(self):\n"
+	     "        return 2\n"
+	     "    def save(self):\n"
+	     "        return self.load()\n"
+	     "def open_store():\n"
+	     "    return Store()\n");
+	assert_true(w->partial);
+	assert_int_equal(w->delta.symbols_count, 1);
+	assert_true(w->delta.symbols[0].body);
+	assert_int_equal(w->delta.symbols[0].symbol,
+			 graph_find(w->g, "core.Store.load"));
+	assert_int_equal(w->delta.edges_count, 0);
+	/* Its own sites, of which it has none but what it reads. */
+	assert_in_range(w->delta.sites, 0, 1);
+}
+
+static void another_result_moves_callers_whose_text_is_the_same(void **state)
+{
+	struct world *w = *state;
+
+	edit(w, "core.py",
+	     "class Store:\n"
+	     "    def load(self):\n"
+	     "        return 1\n"
+	     "    def save(self):\n"
+	     "        return self.load()\n"
+	     "class Other(Store):\n"
+	     "    def load(self):\n"
+	     "        return 3\n"
+	     "def open_store():\n"
+	     "    return Other()\n");
+	assert_false(w->partial);
+	assert_true(tells(w, "use.one", "core.Store.load", false));
+	assert_true(tells(w, "use.one", "core.Other.load", true));
+	assert_false(tells(w, "use.two", "core.Store.save", false));
+	assert_true(calls(w, "use.two", "core.Store.save"));
+}
+
+static void lines_behind_an_edit_move_with_it(void **state)
+{
+	struct world *w = *state;
+	struct symbol s;
+
+	edit(w, "core.py",
+	     "class Store:\n"
+	     "    def load(self):\n"
+	     "        x = 1\n"
+	     "        return x\n"
+	     "    def save(self):\n"
+	     "        return self.load()\n"
+	     "def open_store():\n"
+	     "    return Store()\n");
+	assert_true(w->partial);
+	assert_true(
+		graph_symbol(w->g, graph_find(w->g, "core.open_store"), &s));
+	assert_int_equal(s.start_line, 7);
+	assert_int_equal(s.end_line, 8);
+	assert_int_equal(graph_at(w->g, "core.py", 6),
+			 graph_find(w->g, "core.Store.save"));
+}
+
+static void a_file_that_goes_takes_its_edges_along(void **state)
+{
+	struct world *w = *state;
+	struct symbol s;
+
+	assert_int_equal(graph_remove(w->g, "core.py"), 0);
+	assert_int_equal(graph_settle(w->g, &w->delta), 0);
+	assert_true(tells(w, "use.one", "core.Store.load", false));
+	assert_false(graph_symbol(w->g, graph_find(w->g, "core.Store"), &s));
+	edit(w, "core.py", core);
+	assert_true(calls(w, "use.one", "core.Store.load"));
+}
+
+static void a_renamed_file_is_another_module(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(graph_rename(w->g, "core.py", "kernel.py"), 0);
+	assert_int_equal(graph_settle(w->g, &w->delta), 0);
+	assert_true(calls(w, "kernel.Store.save", "kernel.Store.load"));
+	assert_true(tells(w, "use.one", "core.Store.load", false));
+	edit(w, "use.py",
+	     "from kernel import open_store\n"
+	     "def one():\n"
+	     "    open_store().load()\n"
+	     "def two():\n"
+	     "    open_store().save()\n");
+	assert_true(calls(w, "use.one", "kernel.Store.load"));
+	assert_int_equal(graph_rename(w->g, "nowhere.py", "x.py"), -ENOENT);
+}
+
+static void the_same_text_again_is_no_change(void **state)
+{
+	struct world *w = *state;
+
+	edit(w, "use.py", use);
+	assert_int_equal(w->delta.symbols_count, 0);
+	assert_int_equal(w->delta.edges_count, 0);
+	assert_int_equal(w->delta.sites, 0);
+}
+
+static void the_graph_agrees_with_itself(void **state)
+{
+	struct world *w = *state;
+	char why[256] = "";
+
+	assert_int_equal(graph_check(w->g, why, sizeof(why)), 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make, release)
+	const struct CMUnitTest tests[] = {
+		CASE(calls_are_resolved_through_what_functions_return),
+		CASE(a_changed_constant_is_read_alone_and_resolves_nothing),
+		CASE(another_result_moves_callers_whose_text_is_the_same),
+		CASE(lines_behind_an_edit_move_with_it),
+		CASE(a_file_that_goes_takes_its_edges_along),
+		CASE(a_renamed_file_is_another_module),
+		CASE(the_same_text_again_is_no_change),
+		CASE(the_graph_agrees_with_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
