@@ -335,7 +335,7 @@ static set_t term_element(struct graph *g, term_t id, bool async)
 	case TERM_SELF:
 		return instance_element(g, id, t.a, async);
 	case TERM_CLASS:
-		return class_outside(g, t.a, "enum.")
+		return ask(g, ASK_ENUM, t.a, 0)
 			       ? set_one(g->terms, TERM_INSTANCE, t.a, 0)
 			       : SET_NONE;
 	default:

@@ -13,6 +13,7 @@
 
 struct print {
 	uint64_t sum;
+	bool flow; /* what comes before what matters */
 };
 
 static void add(struct print *p, uint64_t value)
@@ -52,7 +53,7 @@ static void add_name(struct print *p, const struct unit *u, uint32_t e,
 {
 	add(p, atom_of(u, name));
 	add(p, block == 0);
-	if (u->u->kind != UNIT_FUNCTION)
+	if (u->u->kind != UNIT_FUNCTION && !p->flow)
 		return;
 	add(p, block);
 	add(p, binds_before(u, e));
@@ -294,6 +295,7 @@ static void print_flow(const struct graph *g, unit_t n, struct print *p)
 	const struct facts_block *b = facts_blocks(u->sheet->facts, u->u);
 	const struct facts_scope *s = facts_scopes(u->sheet->facts, u->u);
 
+	p->flow = true;
 	for (uint32_t k = 0; k < u->u->blocks.count; k++) {
 		add(p, b[k].kind);
 		add(p, b[k].parent);

@@ -249,7 +249,8 @@ int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
 	if (ret_partial)
 		*ret_partial = false;
 	if (file != NONE && g->files[file].there &&
-	    !g->files[file].sheet->facts->broken)
+	    !g->files[file].sheet->facts->broken &&
+	    !g->files[file].sheet->facts->joined)
 		found = find_edit(g, &g->files[file], text, len, &k);
 	if (found == FOUND_NOTHING)
 		return 0;

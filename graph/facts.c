@@ -96,7 +96,8 @@ struct facts_reader *facts_reader_new(void)
 /* What a very large file left behind is not kept for the next small one. */
 static void forget_much(struct facts_reader *r)
 {
-	if (facts_heap_bytes(r->heap) < HEAP_KEPT)
+	if (facts_heap_bytes(r->heap) < HEAP_KEPT &&
+	    !facts_heap_has_lost(r->heap))
 		return;
 	parser_close(r);
 	if (!parser_open(r))
@@ -160,7 +161,7 @@ static void clear(struct facts_reader *r, const char *text, uint32_t len)
 {
 	r->text = text;
 	r->len = len;
-	r->broken = r->uneven = r->hollow = false;
+	r->broken = r->uneven = r->hollow = r->joined = false;
 	r->all_seen = r->all_unknown = false;
 	r->units.count = r->spans.count = 0;
 	r->exprs.count = r->places.count = r->lists.count = 0;
@@ -334,6 +335,7 @@ static struct facts *finish(struct facts_reader *r)
 	head.variables_count = r->variables.count;
 	head.strings_count = r->strings.ends.count;
 	head.broken = r->broken || r->uneven || r->hollow;
+	head.joined = r->joined;
 	head.has_all = r->all_seen && !r->all_unknown;
 	head.all.from = r->lists.count;
 	if (head.has_all) {
@@ -451,7 +453,8 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 	if (!ts_node_has_error(root) &&
 	    reader_units_alone(r, root, r->len - (uint32_t)len, method)) {
 		reader_texts(r);
-		if (r->spans.at[0].end == r->len && !r->uneven && !r->hollow)
+		if (r->spans.at[0].end == r->len && !r->uneven && !r->hollow &&
+		    !r->joined)
 			f = finish(r);
 	}
 	ts_tree_delete(tree);
@@ -465,5 +468,6 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 	struct facts *f = read_alone(r, text, len, indent, method);
 
 	(void)facts_heap_use(former);
+	forget_much(r);
 	return f;
 }

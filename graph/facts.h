@@ -271,6 +271,8 @@ struct facts {
 	uint32_t units_count, variables_count, strings_count;
 	uint8_t broken;	 /* a syntax error somewhere, or bad indentation */
 	uint8_t has_all; /* __all__ is there, and all of it is known */
+	uint8_t joined;	 /* no error, but statements begin in lines that are
+			    joined to others by a backslash */
 	struct facts_range all;	   /* in lists: strings in __all__ */
 	XXH128_hash_t module_hash; /* module symbol: top-level statements that
 				      are no definition and no variable, of
@@ -301,7 +303,7 @@ struct facts *facts_read(struct facts_reader *r, const char *text, size_t len);
  * a class. NULL: it must be read with its file (it does not parse alone, or is
  * not one definition up to the very end of the text).
  *
- * That both ways agree holds in files that are not `broken`.
+ * That both ways agree holds in files that are neither `broken` nor `joined`.
  */
 struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 			      size_t len, size_t indent, bool method);

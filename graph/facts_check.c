@@ -96,12 +96,13 @@ static bool check_expr(const struct view *v, const struct facts_expr *e,
 	case EXPR_NARROW:
 		return e->a < n && e->b < n;
 	case EXPR_BINARY:
-		return e->a < n && is_optional(e->b, n);
+		return e->a < n && is_optional(e->b, n) && e->c <= OP_NOT;
 	case EXPR_LAMBDA:
 		return e->a < n && e->b < u->scopes.count &&
 		       e->c < u->blocks.count;
 	case EXPR_COMP:
-		return e->a < n && e->b < u->scopes.count;
+		return e->a < n && e->b < u->scopes.count &&
+		       e->c <= COMP_GENERATOR;
 	case EXPR_YIELD:
 		return is_optional(e->a, n);
 	case EXPR_STAR:

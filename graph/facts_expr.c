@@ -173,6 +173,18 @@ static uint32_t inner(struct facts_reader *r)
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
+/* (*a), which Python refuses and the grammar takes, is a tuple or is not. */
+static uint32_t parenthesized(struct facts_reader *r)
+{
+	uint32_t from = r->items.count;
+	uint32_t e = inner(r);
+
+	if (expr_at(r, e)->kind != EXPR_STAR)
+		return e;
+	array_push(&r->items, e);
+	return reader_of_items(r, EXPR_TUPLE, from);
+}
+
 static uint32_t star(struct facts_reader *r)
 {
 	return reader_make(r, EXPR_STAR, inner(r), 0, 0);
@@ -580,7 +592,7 @@ static expr_reader *const readers[SYNS] = {
 	[SYN_LIST_PATTERN] = list,
 	[SYN_PATTERN_LIST] = tuple,
 	[SYN_EXPRESSION_LIST] = tuple,
-	[SYN_PARENTHESIZED_EXPRESSION] = inner,
+	[SYN_PARENTHESIZED_EXPRESSION] = parenthesized,
 	[SYN_CONDITIONAL_EXPRESSION] = reader_conditional,
 	[SYN_BOOLEAN_OPERATOR] = reader_boolean,
 	[SYN_NOT_OPERATOR] = reader_not,

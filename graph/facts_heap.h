@@ -9,6 +9,7 @@
 #ifndef STATETAPE_GRAPH_FACTS_HEAP_H
 #define STATETAPE_GRAPH_FACTS_HEAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct facts_heap;
@@ -24,5 +25,11 @@ struct facts_heap *facts_heap_use(struct facts_heap *h);
 
 /* Bytes held in cells, free ones included. */
 size_t facts_heap_bytes(const struct facts_heap *h);
+
+/*
+ * tree-sitter gave something back in a way that cannot be right: some cells
+ * will stay until the heap is freed.
+ */
+bool facts_heap_has_lost(const struct facts_heap *h);
 
 #endif

@@ -213,6 +213,7 @@ struct facts_reader {
 	bool broken; /* its tree has errors */
 	bool uneven; /* a line is indented as Python would not have it */
 	bool hollow; /* something without a body */
+	bool joined; /* statements begin in lines that others go on in */
 	TSNode node;
 	enum syn syn;
 

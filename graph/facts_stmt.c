@@ -275,16 +275,11 @@ static uint32_t indentation(const struct facts_reader *r, uint32_t at)
 }
 
 /*
- * Does the line before go on in this one? Then nobody who looks at this one
- * knows how far in it begins.
+ * Does the line before this place, where one begins, go on in it? Then nobody
+ * who looks at this one knows how far in it begins.
  */
 static bool is_continued(const struct facts_reader *r, uint32_t at)
 {
-	uint32_t indent = indentation(r, at);
-
-	if (indent == FACTS_NONE)
-		return true;
-	at -= indent;
 	while (at > 0 && strchr("\r\n", r->text[at - 1]))
 		at--;
 	return at > 0 && r->text[at - 1] == '\\';
@@ -292,8 +287,8 @@ static bool is_continued(const struct facts_reader *r, uint32_t at)
 
 static unsigned definition(struct facts_reader *r)
 {
-	if (is_continued(r, start_of(r->node)))
-		r->uneven = true;
+	if (indentation(r, start_of(r->node)) == FACTS_NONE)
+		r->joined = true;
 	reader_def(r);
 	return FLOW_ON;
 }
@@ -398,6 +393,9 @@ unsigned reader_suite(struct facts_reader *r)
 			expected = column;
 		else if (column != FACTS_NONE && column != expected)
 			r->uneven = true;
+		if (column != FACTS_NONE &&
+		    is_continued(r, start_of(r->node) - column))
+			r->joined = true;
 		first = false;
 		one = reader_stmt(r);
 		flow = (flow & one & FLOW_ON) | ((flow | one) & FLOW_BREAK);

@@ -220,6 +220,37 @@ static unit_t unit_get(struct graph *g, uint32_t file, symbol_t s,
 	return n;
 }
 
+int unit_order(const struct graph *g, unit_t a, unit_t b)
+{
+	const struct unit *x = &g->units[a], *y = &g->units[b];
+	int by = 0;
+
+	if (x->symbol != y->symbol)
+		by = strcmp(intern_text(g->names, x->symbol, NULL),
+			    intern_text(g->names, y->symbol, NULL));
+	if (!by && x->file != y->file)
+		by = strcmp(atom_text(g, g->files[x->file].path),
+			    atom_text(g, g->files[y->file].path));
+	if (by)
+		return by;
+	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+/* Mostly one, seldom more than two. */
+void units_sort(const struct graph *g, unit_t *units, uint32_t count)
+{
+	for (uint32_t k = 1; k < count; k++) {
+		for (uint32_t m = k; m > 0; m--) {
+			unit_t swap = units[m];
+
+			if (unit_order(g, units[m - 1], swap) <= 0)
+				break;
+			units[m] = units[m - 1];
+			units[m - 1] = swap;
+		}
+	}
+}
+
 static symbol_t symbol_get(struct graph *g, const char *text, size_t len)
 {
 	symbol_t s = intern_add(g->names, text, len);
@@ -603,6 +634,15 @@ static void prints_of(struct graph *g, struct prints *prints, unit_t n,
 	}
 }
 
+/* A definition in `parent` leads elsewhere, or to something else. */
+static void parent_changes(struct graph *g, struct prints *prints,
+			   unit_t parent)
+{
+	if (g->units[parent].kept == 2)
+		g->units[parent].kept = 1;
+	prints_add(g, prints, parent);
+}
+
 /* Before anything changes: what symbols were, what keys said. */
 static void before_switch(struct graph *g, uint32_t file,
 			  const struct plan *plan, const struct piece *pieces,
@@ -626,9 +666,8 @@ static void before_switch(struct graph *g, uint32_t file,
 			continue;
 		if (u->kept == 0)
 			symbol_touch(g, u->symbol);
-		/* Its parent's definitions lead elsewhere. */
 		if (u->kept == 0 || u->kept == 3)
-			prints_add(g, prints, u->parent);
+			parent_changes(g, prints, u->parent);
 		prints_of(g, prints, n, u->parent,
 			  &(struct piece){ u->sheet, u->u, NONE });
 	}
@@ -638,7 +677,7 @@ static void before_switch(struct graph *g, uint32_t file,
 		if (u->kept == 2)
 			continue;
 		if (!u->sheet || u->kept == 3)
-			prints_add(g, prints, plan[k].parent);
+			parent_changes(g, prints, plan[k].parent);
 		prints_of(g, prints, plan[k].n, plan[k].parent, &pieces[k]);
 	}
 }

@@ -154,7 +154,10 @@ enum node_kind {
 	ASK_BIND,	 /* set: binding b of unit a, where circles are near */
 	ASK_LAMBDA,	 /* set: what calling lambda b of unit a gives */
 	ASK_IMPORT,	 /* set: module b, asked for in directory a */
+	ASK_METHOD,	 /* set: what calling method b of term a gives */
 	ASK_DECORATIONS, /* bits of enum decoration: function a */
+	ASK_ENUM,	 /* bit: class a is an enumeration */
+	ASK_BRINGS,	 /* bit: a star import from module a brings name b */
 	NODE_KINDS
 };
 
@@ -362,6 +365,7 @@ uint32_t names_from(const struct unit *u, atom_t name);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */
 bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
 bool star_exports(struct graph *g, unit_t module, atom_t name);
+uint32_t brings_solve(struct graph *g, unit_t module, atom_t name);
 
 /* members.c */
 uint32_t order_solve(struct graph *g, unit_t class);
@@ -374,11 +378,12 @@ set_t attr_of_set(struct graph *g, set_t base, atom_t name);
 set_t attr_of_term(struct graph *g, term_t base, atom_t name);
 /* A method of an instance and what calling it gives; SET_NONE: none. */
 set_t call_method(struct graph *g, term_t self, atom_t name);
+set_t method_solve(struct graph *g, term_t self, atom_t name);
 /* The method a method hides: of the first class behind its own. */
 unit_t overridden(struct graph *g, unit_t method);
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 
-bool class_outside(struct graph *g, unit_t class, const char *prefix);
+uint32_t enum_solve(struct graph *g, unit_t class);
 set_t class_of_term(struct graph *g, term_t id);
 
 /* eval.c */
@@ -444,6 +449,9 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 		 struct piece *pieces, uint32_t count);
 uint32_t file_get(struct graph *g, const char *path);
 uint32_t file_find(const struct graph *g, const char *path);
+/* By name, file and ordinal: the same in whatever way the graph was made. */
+int unit_order(const struct graph *g, unit_t a, unit_t b);
+void units_sort(const struct graph *g, unit_t *units, uint32_t count);
 void file_drop(struct graph *g, uint32_t file);
 uint32_t unit_line(const struct unit *u, uint32_t line); /* in file, from 1 */
 /* Among the variables of the file; NONE: it is none. */

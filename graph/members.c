@@ -19,21 +19,21 @@ static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
 	for (uint32_t k = 0; k < unit_of(g, class)->u->bases.count; k++) {
 		const struct unit *u = unit_of(g, class);
 		uint32_t e = list_of(u, u->u->bases.from + k);
+		uint32_t first = count;
 		const term_t *terms;
-		term_t copy[SET_MAX];
 		size_t n;
 
 		if (expr_of(u, e)->kind == EXPR_KEYWORD ||
 		    expr_of(u, e)->kind == EXPR_STARS)
 			continue;
 		n = set_terms(g->terms, eval(g, class, e), &terms);
-		memcpy(copy, terms, n * sizeof(*copy));
 		for (size_t t = 0; t < n && count < BASES_MAX; t++) {
-			const struct term *x = term_of(g->terms, copy[t]);
+			const struct term *x = term_of(g->terms, terms[t]);
 
 			if (x->kind == TERM_CLASS && x->a != class)
 				ret[count++] = x->a;
 		}
+		units_sort(g, ret + first, count - first);
 	}
 	return count;
 }
@@ -153,9 +153,10 @@ bool class_is(struct graph *g, unit_t class, unit_t base)
 	return false;
 }
 
-/* Does a base outside the repository have a name that starts so? */
-bool class_outside(struct graph *g, unit_t class, const char *prefix)
+/* Is a base of the class one of those in the library's module enum? */
+uint32_t enum_solve(struct graph *g, unit_t class)
 {
+	static const char prefix[] = "enum.";
 	unit_t order[ORDER_MAX];
 	uint32_t count = order_of(g, class, order);
 
@@ -175,10 +176,10 @@ bool class_outside(struct graph *g, unit_t class, const char *prefix)
 			    strncmp(atom_text(g,
 					      term_of(g->terms, terms[0])->a),
 				    prefix, strlen(prefix)) == 0)
-				return true;
+				return 1;
 		}
 	}
-	return false;
+	return 0;
 }
 
 static bool unit_has_attr(const struct unit *u, atom_t name)
@@ -382,6 +383,23 @@ static set_t bind_all(struct graph *g, set_t found, term_t self)
 	return replaced_self(g, s, self);
 }
 
+/* Of several functions, always the same one. */
+static unit_t function_in(const struct graph *g, set_t s)
+{
+	const term_t *terms;
+	size_t n = set_terms(g->terms, s, &terms);
+	unit_t found = NONE;
+
+	for (size_t k = 0; k < n; k++) {
+		const struct term *t = term_of(g->terms, terms[k]);
+
+		if ((t->kind == TERM_FUNCTION || t->kind == TERM_WRAPPED) &&
+		    (found == NONE || unit_order(g, t->a, found) < 0))
+			found = t->a;
+	}
+	return found;
+}
+
 unit_t overridden(struct graph *g, unit_t method)
 {
 	const struct unit *u = unit_of(g, method);
@@ -390,43 +408,28 @@ unit_t overridden(struct graph *g, unit_t method)
 	uint32_t count = order_of(g, u->parent, order);
 
 	for (uint32_t k = 1; k < count; k++) {
-		const term_t *terms;
-		size_t n;
-
 		need(g, KEY_NAME, order[k], name);
-		if (!unit_lives(g, order[k]) ||
-		    !has_name(unit_of(g, order[k]), name))
-			continue;
-		n = set_terms(g->terms, ask(g, ASK_NAME, order[k], name),
-			      &terms);
-		for (size_t m = 0; m < n; m++) {
-			const struct term *x = term_of(g->terms, terms[m]);
-
-			if (x->kind == TERM_FUNCTION || x->kind == TERM_WRAPPED)
-				return x->a;
-		}
-		return NONE;
+		if (unit_lives(g, order[k]) &&
+		    has_name(unit_of(g, order[k]), name))
+			return function_in(g, ask(g, ASK_NAME, order[k], name));
 	}
 	return NONE;
 }
 
 unit_t method_find(struct graph *g, unit_t class, atom_t name)
 {
-	const term_t *terms;
-	size_t n = set_terms(g->terms, ask(g, ASK_MEMBER, class, name), &terms);
-
-	for (size_t k = 0; k < n; k++) {
-		const struct term *t = term_of(g->terms, terms[k]);
-
-		if (t->kind == TERM_FUNCTION || t->kind == TERM_WRAPPED)
-			return t->a;
-	}
-	return NONE;
+	return function_in(g, ask(g, ASK_MEMBER, class, name));
 }
 
-set_t call_method(struct graph *g, term_t self, atom_t name)
+set_t method_solve(struct graph *g, term_t self, atom_t name)
 {
 	return call_set(g, attr_of_term(g, self, name), NONE, NONE);
+}
+
+/* A question of its own: `__call__ = Other()` may lead back here. */
+set_t call_method(struct graph *g, term_t self, atom_t name)
+{
+	return ask(g, ASK_METHOD, self, name);
 }
 
 static set_t instance_attr(struct graph *g, term_t self, unit_t class,
@@ -455,7 +458,7 @@ static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 		k = names_from(u, name);
 		if (k < u->names_count && u->names[k].atom == name &&
 		    bind_of(u, u->names[k].bind)->kind == BIND_VALUE &&
-		    class_outside(g, class, "enum."))
+		    ask(g, ASK_ENUM, class, 0))
 			return set_one(g->terms, TERM_INSTANCE, class, 0);
 	}
 	return bind_all(g, s, self);

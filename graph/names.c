@@ -196,8 +196,7 @@ static set_t function_eval(struct graph *g, unit_t f)
 	uint32_t count = unit_of(g, f)->u->decorators.count;
 	set_t made = SET_NONE;
 
-	if (count)
-		need(g, KEY_HEADER, f, 0);
+	need(g, KEY_HEADER, f, 0);
 	for (uint32_t k = 0; k < count && made == SET_NONE; k++) {
 		const struct unit *u = unit_of(g, f);
 
@@ -246,17 +245,40 @@ set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
 	}
 }
 
-/* Where a binding may depend on itself it is a question of its own. */
+/* Does what is bound depend on one name only, and that in a plain way? */
+static bool is_plain(const struct unit *u, const struct facts_bind *b)
+{
+	const struct facts_expr *x;
+
+	if (b->kind != BIND_VALUE)
+		return b->kind != BIND_AUGMENT && b->kind != BIND_TYPED &&
+		       b->kind != BIND_NARROW;
+	for (uint32_t e = b->value; e != FACTS_NONE; e = x->a) {
+		x = expr_of(u, e);
+		if (x->kind == EXPR_NAME || x->kind == EXPR_CONST)
+			return true;
+		if (x->kind != EXPR_ATTR && x->kind != EXPR_AWAIT &&
+		    (x->kind != EXPR_CALL || x->c > 1))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Where a binding may depend on itself, or where many uses may lead to it, it
+ * is a question of its own: `if a: q = f(q)`, so many times, has twice as
+ * many ways with every line. A long chain of plain ones is cut in pieces,
+ * too, for we follow it on the stack.
+ */
+#define CHAIN_MAX 16
+
 static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
 {
 	const struct unit *u = unit_of(g, n);
-	uint32_t block = bind_of(u, at)->block;
+	const struct facts_bind *b = bind_of(u, at);
 
-	if (block_of(u, block)->scope != 0)
+	if (b->block > 1 || at % CHAIN_MAX == CHAIN_MAX - 1 || !is_plain(u, b))
 		return ask(g, ASK_BIND, n, at);
-	for (; block != FACTS_NONE; block = block_of(u, block)->parent)
-		if (block_of(u, block)->kind == BLOCK_LOOP)
-			return ask(g, ASK_BIND, n, at);
 	return bind_eval(g, n, at);
 }
 
@@ -265,9 +287,6 @@ static bool settles(const struct facts_bind *b)
 {
 	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
 }
-
-/* Stars that pass on stars: how far a name is followed. */
-#define STARS_MAX 16
 
 static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 {
@@ -279,16 +298,15 @@ static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 }
 
 /* Does a star import from `module` bring the name? */
-static bool star_brings(struct graph *g, unit_t module, atom_t name,
-			uint32_t steps)
+uint32_t brings_solve(struct graph *g, unit_t module, atom_t name)
 {
-	if (!star_exports(g, module, name))
-		return false;
 	need(g, KEY_NAME, module, name);
-	if (has_name(unit_of(g, module), name))
-		return true;
 	need(g, KEY_STARS, module, 0);
-	for (uint32_t k = 0; steps && unit_of(g, module)->starred &&
+	if (!unit_lives(g, module) || !star_exports(g, module, name))
+		return 0;
+	if (has_name(unit_of(g, module), name))
+		return 1;
+	for (uint32_t k = 0; unit_of(g, module)->starred &&
 			     k < unit_of(g, module)->u->binds.count;
 	     k++) {
 		unit_t from;
@@ -296,10 +314,10 @@ static bool star_brings(struct graph *g, unit_t module, atom_t name,
 		if (bind_of(unit_of(g, module), k)->kind != BIND_STAR)
 			continue;
 		from = star_from(g, module, k);
-		if (from != NONE && star_brings(g, from, name, steps - 1))
-			return true;
+		if (from != NONE && ask(g, ASK_BRINGS, from, name))
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* What stars bring that come after binding `after` of module n. */
@@ -318,7 +336,7 @@ static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 			continue;
 		from = star_from(g, n, k);
 		if (from == NONE || from == n ||
-		    !star_brings(g, from, name, STARS_MAX))
+		    !ask(g, ASK_BRINGS, from, name))
 			continue;
 		s = set_join(g->terms, s, ask(g, ASK_EXPORT, from, name));
 		if (b.block == 1)
@@ -507,15 +525,20 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 	return settled;
 }
 
-/* Is it for a place in unit n itself that we are looking? */
+/* Is it for a place or a binding in unit n itself that we are looking? */
 static bool own_place(const struct graph *g, unit_t n)
 {
 	uint32_t who = g->frames[g->frames_count - 1].who;
 
-	return who & POSTING_SLOT && g->slots[who & ~POSTING_SLOT].unit == n;
+	if (who & POSTING_SLOT)
+		return g->slots[who & ~POSTING_SLOT].unit == n;
+	return g->nodes[who].kind == ASK_BIND && g->nodes[who].a == n;
 }
 
-/* Own places are solved anew with their unit; others must be told. */
+/*
+ * Own places are solved anew with their unit, bindings need its flow anyway;
+ * others must be told.
+ */
 static void need_flow(struct graph *g, unit_t n)
 {
 	if (!own_place(g, n))

@@ -176,12 +176,17 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 	set_t given = argument_eval(g, n, call, 0);
 	set_t pair = element_of(g, given, false);
 	const term_t *terms;
+	term_t copy[SET_MAX];
 	size_t many = set_terms(g->terms, given, &terms);
+	set_t s = SET_NONE;
 
+	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++)
-		if (term_of(g->terms, terms[k])->kind == TERM_DICT ||
-		    term_of(g->terms, terms[k])->kind == TERM_RECORD)
-			return set_term(g->terms, terms[k]);
+		if (term_of(g->terms, copy[k])->kind == TERM_DICT ||
+		    term_of(g->terms, copy[k])->kind == TERM_RECORD)
+			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+	if (s != SET_NONE)
+		return s;
 	return set_one(g->terms, TERM_DICT, item_of(g, pair, 0, 0),
 		       item_of(g, pair, 1, 0));
 }

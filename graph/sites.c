@@ -8,13 +8,19 @@
 #include "graph/graph_i.h"
 #include "graph/words.h"
 
-/* Import chains longer than this lead nowhere. */
+/* Imports that lead to more modules than this lead nowhere. */
 #define FOLLOW_MAX 64
 
 struct targets {
 	enum edge_kind kind;
 	symbol_t symbols[SET_MAX * 2 + 8];
 	uint32_t count;
+	/* Where a variable was looked for. */
+	struct {
+		unit_t module;
+		atom_t name;
+	} followed[FOLLOW_MAX];
+	uint32_t followed_count;
 };
 
 static void target(struct targets *t, symbol_t s)
@@ -85,15 +91,29 @@ static void targets_of_set(struct graph *g, set_t s, struct targets *t)
 		target_term(g, copy[k], t);
 }
 
+/* Imports go round in circles, and lead to one module on many ways. */
+static bool follows(struct targets *t, unit_t module, atom_t name)
+{
+	for (uint32_t k = 0; k < t->followed_count; k++)
+		if (t->followed[k].module == module &&
+		    t->followed[k].name == name)
+			return false;
+	if (t->followed_count == FOLLOW_MAX)
+		return false;
+	t->followed[t->followed_count].module = module;
+	t->followed[t->followed_count++].name = name;
+	return true;
+}
+
 /* The variable that `name` of a module is, through imports; or none. */
 static void target_variable(struct graph *g, unit_t module, atom_t name,
-			    struct targets *t, uint32_t steps)
+			    struct targets *t)
 {
 	const struct unit *u = unit_of(g, module);
 	symbol_t s;
 
 	need(g, KEY_NAME, module, name);
-	if (!unit_lives(g, module) || steps == 0)
+	if (!unit_lives(g, module) || !follows(t, module, name))
 		return;
 	if (variable_is(g, module, name, &s)) {
 		target(t, s);
@@ -115,8 +135,7 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 		u = unit_of(g, module);
 		b = bind_of(u, u->names[k].bind);
 		if (from != NONE)
-			target_variable(g, from, atom_of(u, b->value), t,
-					steps - 1);
+			target_variable(g, from, atom_of(u, b->value), t);
 	}
 }
 
@@ -135,7 +154,7 @@ static void target_starred(struct graph *g, unit_t module, atom_t name,
 		from = module_find(g, import_name(g, module, b->level,
 						  atom_of(u, b->module)));
 		if (from != NONE && star_exports(g, from, name))
-			target_variable(g, from, name, t, FOLLOW_MAX);
+			target_variable(g, from, name, t);
 	}
 }
 
@@ -162,7 +181,7 @@ static void read_name(struct graph *g, unit_t n, atom_t name, struct targets *t)
 
 	if (bound_around(g, n, name))
 		return;
-	target_variable(g, module, name, t, FOLLOW_MAX);
+	target_variable(g, module, name, t);
 	if (!t->count)
 		target_starred(g, module, name, t);
 }
@@ -179,7 +198,7 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 		return;
 	m = *term_of(g->terms, terms[0]);
 	if (m.kind == TERM_MODULE)
-		target_variable(g, m.a, name, t, FOLLOW_MAX);
+		target_variable(g, m.a, name, t);
 }
 
 /* A loop asks for an iterator, and that for its elements. */
@@ -308,8 +327,10 @@ static void slot_store(struct graph *g, uint32_t slot, const struct targets *t)
 void slot_solve(struct graph *g, uint32_t slot)
 {
 	struct slot s = g->slots[slot];
-	struct targets t = { .kind = EDGE_CALL };
+	struct targets t;
 
+	t.kind = EDGE_CALL;
+	t.count = t.followed_count = 0;
 	frame_push(g, slot | POSTING_SLOT, s.version);
 	switch (s.kind) {
 	case SLOT_SITE:

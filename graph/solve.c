@@ -142,7 +142,11 @@ static void post(struct graph *g, node_t at)
 	if (n->postings_count == n->postings_size && n->postings_size >= 64)
 		postings_clean(g, n);
 	if (n->postings_count == n->postings_size) {
-		uint32_t size = n->postings_size ? n->postings_size * 2 : 2;
+		/* Three fit into the smallest piece malloc() gives. */
+		uint32_t size =
+			n->postings_size
+				? n->postings_size + n->postings_size / 2 + 1
+				: 3;
 
 		n->postings =
 			must_realloc(n->postings, size * sizeof(*n->postings));
@@ -202,8 +206,14 @@ static uint32_t compute(struct graph *g, node_t n)
 		return lambda_solve(g, e.a, e.b);
 	case ASK_IMPORT:
 		return import_solve(g, e.a, e.b);
+	case ASK_METHOD:
+		return method_solve(g, e.a, e.b);
 	case ASK_DECORATIONS:
 		return decorations_solve(g, e.a);
+	case ASK_ENUM:
+		return enum_solve(g, e.a);
+	case ASK_BRINGS:
+		return brings_solve(g, e.a, e.b);
 	default:
 		return 0;
 	}
@@ -291,7 +301,7 @@ static uint32_t circle_value(struct graph *g, node_t n, uint32_t value)
 		return 0;
 	if (e->turns <= TURNS_FREE)
 		return value;
-	if (e->kind == ASK_DECORATIONS)
+	if (e->kind >= ASK_DECORATIONS)
 		return value | e->value;
 	return set_join(g->terms, value, e->value);
 }
@@ -301,8 +311,7 @@ static void circle_see(struct graph *g, struct circle *c)
 {
 	for (uint32_t k = 0; k < c->now.count; k++) {
 		struct node *e = &g->nodes[c->now.nodes[k]];
-		uint32_t value =
-			circle_value(g, c->now.nodes[k], c->values[k]);
+		uint32_t value = circle_value(g, c->now.nodes[k], c->values[k]);
 
 		if (value == e->value)
 			continue;
@@ -370,8 +379,7 @@ static uint32_t ask_new(struct graph *g, node_t n)
 	value = compute(g, n);
 	e = &g->nodes[n];
 	e->value = value;
-	if (!e->hit && g->held_count == mark &&
-	    g->frames[depth].low == depth) {
+	if (!e->hit && g->held_count == mark && g->frames[depth].low == depth) {
 		e->state = NODE_DONE;
 		frame_pop(g);
 		return value;

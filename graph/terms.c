@@ -41,6 +41,8 @@ struct terms *terms_new(void)
 	t->sets = must_grow(NULL, &t->sets_size, 2, sizeof(*t->sets));
 	t->sets[0] = t->sets[1] = (struct run){ 0, 0 };
 	t->sets_count = 2;
+	/* Their terms are none, but they lie somewhere. */
+	t->pool = must_grow(NULL, &t->pool_size, 1, sizeof(*t->pool));
 	return t;
 }
 

@@ -22,47 +22,42 @@
 		uint32_t size;  \
 	}
 
+static inline void *array_room_(void *at, uint32_t *size, size_t need,
+				size_t element)
+{
+	return need > *size ? must_grow(at, size, need, element) : at;
+}
+
+static inline void array_fill_(void *to, const void *items, size_t bytes)
+{
+	if (bytes)
+		memcpy(to, items, bytes);
+}
+
 /* Room for `more` behind the last. */
-#define array_reserve(a, more)                                          \
-	do {                                                            \
-		size_t need_ = (size_t)(a)->count + (more);             \
-		if (need_ > (a)->size)                                  \
-			(a)->at = must_grow((a)->at, &(a)->size, need_, \
-					    sizeof(*(a)->at));          \
-	} while (0)
+#define array_reserve(a, more)                      \
+	((a)->at = array_room_((a)->at, &(a)->size, \
+			       (size_t)(a)->count + (more), sizeof(*(a)->at)))
 
 /* Another element, all its bytes 0 (padding, too); its address. */
-#define array_add(a)                                                   \
-	({                                                             \
-		array_reserve(a, 1);                                   \
-		(__typeof__((a)->at))memset(&(a)->at[(a)->count++], 0, \
-					    sizeof(*(a)->at));         \
-	})
+#define array_add(a)                                            \
+	(array_reserve(a, 1),                                   \
+	 (__typeof__((a)->at))memset(&(a)->at[(a)->count++], 0, \
+				     sizeof(*(a)->at)))
 
-#define array_push(a, value)                     \
-	do {                                     \
-		array_reserve(a, 1);             \
-		(a)->at[(a)->count++] = (value); \
-	} while (0)
+/* `value` must not itself add to the array. */
+#define array_push(a, value) \
+	(array_reserve(a, 1), (void)((a)->at[(a)->count++] = (value)))
 
-#define array_append(a, items, n)                             \
-	do {                                                  \
-		size_t n_ = (n);                              \
-		array_reserve(a, n_);                         \
-		if (n_)                                       \
-			memcpy(&(a)->at[(a)->count], (items), \
-			       n_ * sizeof(*(a)->at));        \
-		(a)->count += (uint32_t)n_;                   \
-	} while (0)
+/* `n` is looked at more than once; `items` may be NULL if it is 0. */
+#define array_append(a, items, n)                                          \
+	(array_reserve(a, n),                                              \
+	 array_fill_(&(a)->at[(a)->count], items, (n) * sizeof(*(a)->at)), \
+	 (void)((a)->count += (uint32_t)(n)))
 
 #define array_last(a) (&(a)->at[(a)->count - 1])
 
-#define array_release(a)        \
-	do {                    \
-		free((a)->at);  \
-		(a)->at = NULL; \
-		(a)->count = 0; \
-		(a)->size = 0;  \
-	} while (0)
+#define array_release(a) \
+	(free((a)->at), (a)->at = NULL, (void)((a)->count = (a)->size = 0))
 
 #endif

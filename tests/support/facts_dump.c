@@ -332,7 +332,8 @@ static void binds(const struct dump *d)
 
 static void sites(const struct dump *d, unsigned what)
 {
-	static const char *const names[] = { "call", "decorator", "read" };
+	static const char *const names[] = { "call", "decorator", "read",
+					     "iter" };
 	const struct facts_site *s = facts_sites(d->f, d->u);
 
 	for (uint32_t i = 0; i < d->u->sites.count; i++, s++) {

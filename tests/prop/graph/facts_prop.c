@@ -266,7 +266,8 @@ static bool step(struct facts_reader *r, struct dice *d, struct file *f)
 		return false;
 	}
 	stayed_alone += alone != NULL;
-	if (g.facts->broken || g.facts->units_count < 2 || dice_one_in(d, 2)) {
+	if (g.facts->broken || g.facts->joined || g.facts->units_count < 2 ||
+	    dice_one_in(d, 2)) {
 		file_release(&g);
 	} else {
 		file_release(f);
@@ -296,8 +297,8 @@ static bool check_file(struct facts_reader *r, struct dice *d, const char *path,
 	char *text = slurp(path, &len);
 	bool ok = file_read(r, text, len, &f) && check_all(r, &f);
 
-	for (uint64_t i = 0;
-	     ok && i < rounds && !f.facts->broken && f.facts->units_count > 1;
+	for (uint64_t i = 0; ok && i < rounds && !f.facts->broken &&
+			     !f.facts->joined && f.facts->units_count > 1;
 	     i++)
 		ok = step(r, d, &f);
 	if (!ok)

@@ -60,32 +60,52 @@ const char *made_path(unsigned n)
 	return paths[n % MADE_MODULES];
 }
 
-/* Names: classes C0.., functions f0.., variables V0.., methods m0.. */
+/*
+ * Names: classes C0.., functions f0.., variables V0.., methods m0.. Each is
+ * mostly to be found in one module, and now and then in others.
+ */
 #define NAMES 4
+
+static unsigned home_of(unsigned kind, unsigned n)
+{
+	return (kind * NAMES + n) % MADE_MODULES;
+}
 
 static void say_indent(struct maker *m)
 {
 	say(m, "%*s", (int)m->indent * 4, "");
 }
 
+/* Mostly something that is called, or has been. */
 static void say_name(struct maker *m)
 {
-	switch (roll(m, 8)) {
+	switch (roll(m, 16)) {
 	case 0:
-	case 1:
 		say(m, "C%u", roll(m, NAMES));
 		break;
+	case 1:
 	case 2:
 	case 3:
-		say(m, "f%u", roll(m, NAMES));
-		break;
 	case 4:
-		say(m, "V%u", roll(m, NAMES));
+		say(m, "C%u()", roll(m, NAMES));
 		break;
 	case 5:
-		say(m, "x%u", roll(m, 2));
+		say(m, "f%u", roll(m, NAMES));
 		break;
 	case 6:
+	case 7:
+	case 8:
+		say(m, "f%u()", roll(m, NAMES));
+		break;
+	case 9:
+	case 10:
+		say(m, "V%u", roll(m, NAMES));
+		break;
+	case 11:
+	case 12:
+		say(m, "x%u", roll(m, 2));
+		break;
+	case 13:
 		say(m, "%s", modules[roll(m, MADE_MODULES)]);
 		break;
 	default:
@@ -98,9 +118,10 @@ static void say_expr(struct maker *m);
 
 static void say_member(struct maker *m)
 {
-	static const char *const kinds[] = { "m", "a", "C", "f", "V" };
+	static const char *const kinds[] = { "m", "m", "a", "a",
+					     "C", "f", "V" };
 
-	say(m, ".%s%u", kinds[roll(m, 5)], roll(m, NAMES));
+	say(m, ".%s%u", kinds[roll(m, 7)], roll(m, NAMES));
 }
 
 static void say_more(struct maker *m)
@@ -110,32 +131,32 @@ static void say_more(struct maker *m)
 		say(m, "[0]");
 		break;
 	case 1:
-		say(m, "(");
-		say_expr(m);
-		say(m, ")");
+		say(m, "()");
 		break;
 	case 2:
 	case 3:
 	case 4:
-		say(m, "()");
+		say_member(m);
 		break;
 	case 5:
-	case 6:
-	case 7:
-		say_member(m);
+		say(m, ".a%u.m%u()", roll(m, NAMES), roll(m, NAMES));
 		break;
 	default:
-		say_member(m);
-		say(m, "()");
+		say(m, ".m%u()", roll(m, NAMES));
 		break;
 	}
 }
 
 static void say_special(struct maker *m)
 {
-	switch (roll(m, 9)) {
+	switch (roll(m, 10)) {
 	case 0:
 		say(m, "super().m%u()", roll(m, NAMES));
+		break;
+	case 9:
+		say(m, "f%u(", roll(m, NAMES));
+		say_expr(m);
+		say(m, ")");
 		break;
 	case 1:
 		say(m, "[x0 for x0 in ");
@@ -221,7 +242,7 @@ static void say_import(struct maker *m)
 	const char *from = modules[roll(m, MADE_MODULES)];
 
 	say_indent(m);
-	switch (roll(m, 8)) {
+	switch (roll(m, 10)) {
 	case 0:
 		say(m, "from %s import *\n", from);
 		break;
@@ -291,7 +312,15 @@ static void say_function(struct maker *m, const char *name, bool method)
 		say_type(m);
 	}
 	say(m, ":\n");
-	say_block(m, 1 + roll(m, 4));
+	say_block(m, roll(m, 4) + 1);
+	if (roll(m, 3)) {
+		m->indent++;
+		say_indent(m);
+		say(m, "return ");
+		say_expr(m);
+		say(m, "\n");
+		m->indent--;
+	}
 }
 
 static void say_def(struct maker *m, bool method)
@@ -310,10 +339,10 @@ static void say_def(struct maker *m, bool method)
 	say_function(m, name, method);
 }
 
-static void say_class(struct maker *m)
+static void say_class(struct maker *m, unsigned number)
 {
 	say_indent(m);
-	say(m, "class C%u", roll(m, NAMES));
+	say(m, "class C%u", number);
 	if (roll(m, 3)) {
 		say(m, "(C%u", roll(m, NAMES));
 		if (roll(m, 4) == 0) {
@@ -324,7 +353,15 @@ static void say_class(struct maker *m)
 	}
 	say(m, ":\n");
 	m->indent++;
-	for (unsigned n = 1 + roll(m, 3); n; n--) {
+	if (roll(m, 2)) {
+		say_indent(m);
+		say(m, "def __init__(self):\n");
+		say_indent(m);
+		say(m, "    self.a%u = ", roll(m, NAMES));
+		say_expr(m);
+		say(m, "\n");
+	}
+	for (unsigned n = 1 + roll(m, 4); n; n--) {
 		unsigned what = roll(m, 6);
 
 		if (what == 0) {
@@ -433,7 +470,7 @@ static void say_body(struct maker *m, unsigned lines)
 		if (what == 0 && m->indent < 3) {
 			say_def(m, false);
 		} else if (what == 1 && m->indent < 2) {
-			say_class(m);
+			say_class(m, roll(m, NAMES));
 		} else if (what == 2) {
 			say_import(m);
 		} else {
@@ -455,9 +492,15 @@ static void say_head(struct maker *m)
 		say(m, "from contextlib import contextmanager\n");
 	if (roll(m, 3) == 0)
 		say(m, "T0 = TypeVar('T0', bound='C%u')\n", roll(m, NAMES));
-	if (roll(m, 4) == 0)
-		say(m, "__all__ = ['C0', 'f%u']\n", roll(m, NAMES));
-	for (unsigned n = roll(m, 5); n; n--)
+	if (roll(m, 6) == 0)
+		say(m, "__all__ = ['C0', 'C1', 'f%u']\n", roll(m, NAMES));
+	for (unsigned n = 0; n < 3 * NAMES; n++)
+		if (roll(m, 2))
+			say(m, "from %s import %c%u\n",
+			    modules[roll(m, 3) ? home_of(n % 3, n / 3)
+					       : roll(m, MADE_MODULES)],
+			    "CfV"[n % 3], n / 3);
+	for (unsigned n = roll(m, 3); n; n--)
 		say_import(m);
 }
 
@@ -487,11 +530,29 @@ static void say_top(struct maker *m)
 		break;
 	case 4:
 	case 5:
-		say_class(m);
+		say_class(m, roll(m, NAMES));
 		break;
 	default:
 		say_def(m, false);
 		break;
+	}
+}
+
+static void say_home(struct maker *m)
+{
+	char name[16];
+
+	for (unsigned n = 0; n < NAMES; n++) {
+		if (home_of(0, n) == m->module && roll(m, 6))
+			say_class(m, n);
+		(void)snprintf(name, sizeof(name), "f%u", n);
+		if (home_of(1, n) == m->module && roll(m, 6))
+			say_function(m, name, false);
+		if (home_of(2, n) != m->module || !roll(m, 6))
+			continue;
+		say(m, "V%u = ", n);
+		say_expr(m);
+		say(m, "\n");
 	}
 }
 
@@ -501,7 +562,10 @@ char *made_text(struct dice *d, unsigned n)
 
 	say(&m, "%s", "");
 	say_head(&m);
-	for (unsigned k = 2 + roll(&m, 7); k; k--)
+	for (unsigned k = 1 + roll(&m, 5); k; k--)
+		say_top(&m);
+	say_home(&m);
+	for (unsigned k = roll(&m, 3); k; k--)
 		say_top(&m);
 	return m.text;
 }

@@ -1,0 +1,101 @@
+/*
+ * Arbitrary bytes as a Python file. Whatever they are, facts come of it that
+ * pass their own check, that say the same when read again, and whose units
+ * read alone agree with the file, if it is whole. The same bytes as facts must
+ * be refused, or be safe to look at.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/facts.h"
+#include "tests/support/facts_dump.h"
+#include "tests/support/facts_same.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void show(const struct facts *f)
+{
+	static FILE *nowhere;
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "we");
+	must(nowhere != NULL);
+	facts_dump(nowhere, f, DUMP_ALL);
+}
+
+/* `starts`: where the units before it begin, from the file's start. */
+static void read_alone(struct facts_reader *r, const struct facts *f,
+		       const char *text, uint32_t i, uint32_t *starts)
+{
+	const struct facts_unit *u = &facts_units(f)[i];
+	const struct facts_unit *parent = u - u->parent;
+	CLEANUP(free_p) struct facts *alone = NULL;
+	size_t indent = 0;
+
+	starts[i] = starts[i - u->parent] + u->start;
+	while (indent < starts[i] && (text[starts[i] - indent - 1] == ' ' ||
+				      text[starts[i] - indent - 1] == '\t'))
+		indent++;
+	alone = facts_read_unit(r, text + starts[i], u->end - u->start, indent,
+				parent->kind == UNIT_CLASS);
+	if (!alone)
+		return;
+	must(facts_check(alone, alone->size) == 0);
+	must(!facts_differ(f, i, alone, 0));
+}
+
+static void read_file(struct facts_reader *r, const char *text, size_t len)
+{
+	CLEANUP(free_p) struct facts *f = facts_read(r, text, len);
+	CLEANUP(free_p) struct facts *g = facts_read(r, text, len);
+	CLEANUP(free_p) uint32_t *starts = NULL;
+
+	must(f && g && facts_check(f, f->size) == 0);
+	must(f->size == g->size && !memcmp(f, g, f->size));
+	show(f);
+	starts = calloc(f->units_count, sizeof(*starts));
+	must(starts != NULL);
+	for (uint32_t i = 1; !f->broken && !f->joined && i < f->units_count;
+	     i++)
+		read_alone(r, f, text, i, starts);
+}
+
+/* Bytes as facts: with the right size in front, or nothing gets far. */
+static void read_facts(const uint8_t *data, size_t len)
+{
+	CLEANUP(free_p) struct facts *f = NULL;
+	const uint32_t size = (uint32_t)len;
+
+	if (len < sizeof(*f))
+		return;
+	f = malloc(len);
+	must(f != NULL);
+	memcpy(f, data, len);
+	memcpy(f, &size, sizeof(size));
+	if (facts_check(f, len) == 0)
+		show(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct facts_reader *r;
+	CLEANUP(free_p) char *text = malloc(len + 1);
+
+	if (!r)
+		r = facts_reader_new();
+	must(r && text);
+	memcpy(text, data, len);
+	text[len] = '\0';
+	read_file(r, text, len);
+	read_facts(data, len);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * For golden tests of facts: a source, and what a dump of it must say. The
+ * dump's lines are compared as they are, so each test asks for few kinds.
+ */
+#ifndef STATETAPE_TESTS_FACTS_GOLDEN_H
+#define STATETAPE_TESTS_FACTS_GOLDEN_H
+
+/* cmocka wants these before it, whoever includes this. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/facts.h"
+#include "tests/support/facts_dump.h"
+
+static inline int new_reader(void **state)
+{
+	*state = facts_reader_new();
+	return *state ? 0 : -1;
+}
+
+static inline int free_reader(void **state)
+{
+	facts_reader_free(*state);
+	return 0;
+}
+
+static inline struct facts *read_text(void **state, const char *text)
+{
+	struct facts *f = facts_read(*state, text, strlen(text));
+
+	assert_non_null(f);
+	assert_int_equal(facts_check(f, f->size), 0);
+	return f;
+}
+
+static inline void assert_dump(void **state, unsigned what, const char *text,
+			       const char *expected)
+{
+	struct facts *f = read_text(state, text);
+	char *dump = NULL;
+	size_t size;
+	FILE *out = open_memstream(&dump, &size);
+
+	assert_non_null(out);
+	facts_dump(out, f, what);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(dump, expected);
+	free(dump);
+	free(f);
+}
+
+#endif
