@@ -271,8 +271,9 @@ struct facts {
 	uint32_t units_count, variables_count, strings_count;
 	uint8_t broken;	 /* a syntax error somewhere, or bad indentation */
 	uint8_t has_all; /* __all__ is there, and all of it is known */
-	uint8_t joined;	 /* no error, but statements begin in lines that are
-			    joined to others by a backslash */
+	uint8_t joined;	 /* no error, but lines are joined as nobody should
+			    join them: with a backslash before a statement,
+			    or with nothing */
 	struct facts_range all;	   /* in lists: strings in __all__ */
 	XXH128_hash_t module_hash; /* module symbol: top-level statements that
 				      are no definition and no variable, of

@@ -346,7 +346,7 @@ static bool known_strings(struct facts_reader *r, uint32_t expr)
 	}
 	if (e->kind != EXPR_LIST && e->kind != EXPR_TUPLE)
 		return false;
-	items = &r->lists.at[r->unit->lists.from + e->b];
+	items = r->lists.at + r->unit->lists.from + e->b;
 	for (i = 0; i < e->c; i++) {
 		item = expr_at(r, items[i]);
 		if (item->kind != EXPR_CONST || item->a != CONST_STR ||

@@ -213,14 +213,35 @@ static uint32_t slice(struct facts_reader *r)
 	return reader_make(r, EXPR_SLICE, 0, 0, 0);
 }
 
+/*
+ * In places the grammar lets a star cling to the first name only: (*a).b for
+ * *(a.b). It is taken off what was made last, and put on the whole.
+ */
+static bool take_star(struct facts_reader *r, uint32_t *e)
+{
+	if (expr_at(r, *e)->kind != EXPR_STAR || *e + 1 != expr_count(r))
+		return false;
+	*e = expr_at(r, *e)->a;
+	r->exprs.count--;
+	r->places.count--;
+	return true;
+}
+
+static uint32_t put_star(struct facts_reader *r, uint32_t e, bool starred)
+{
+	return starred ? reader_make(r, EXPR_STAR, e, 0, 0) : e;
+}
+
 static uint32_t attribute(struct facts_reader *r)
 {
 	uint32_t of = FACTS_NONE, name = 0;
 	TSPoint p = { 0, 0 };
+	bool starred = false;
 	uint32_t e;
 
 	if (down(r)) {
 		of = reader_expr(r);
+		starred = take_star(r, &of);
 		if (next(r)) {
 			p = ts_node_start_point(r->node);
 			name = string_of(r, r->node);
@@ -231,7 +252,7 @@ static uint32_t attribute(struct facts_reader *r)
 		return of == FACTS_NONE ? reader_unknown(r) : of;
 	e = reader_make(r, EXPR_ATTR, of, name, r->block);
 	put_place(r, p);
-	return e;
+	return put_star(r, e, starred);
 }
 
 static uint32_t keyword_argument(struct facts_reader *r)
@@ -281,6 +302,7 @@ static uint32_t call(struct facts_reader *r)
 	uint32_t callee, from, e;
 	bool annotation = r->annotation;
 	struct place place;
+	bool starred;
 	enum syn syn;
 	TSNode n;
 
@@ -290,6 +312,7 @@ static uint32_t call(struct facts_reader *r)
 	syn = r->syn;
 	r->annotation = false;
 	callee = reader_expr(r);
+	starred = take_star(r, &callee);
 	place = place_of_callee(r, n, syn, callee);
 	from = r->items.count;
 	if (next(r)) {
@@ -306,7 +329,7 @@ static uint32_t call(struct facts_reader *r)
 	expr_at(r, e)->a = callee;
 	*array_last(&r->places) = place;
 	reader_add_site(r, SITE_CALL, e, place);
-	return e;
+	return put_star(r, e, starred);
 }
 
 /* What is in the brackets; the first alone is a type, if told so. */
@@ -333,11 +356,12 @@ static uint32_t subscript(struct facts_reader *r)
 	bool annotation = r->annotation;
 	uint32_t from = r->items.count;
 	uint32_t base, index;
-	bool deeper;
+	bool deeper, starred;
 
 	if (!down(r))
 		return reader_unknown(r);
 	base = reader_expr(r);
+	starred = take_star(r, &base);
 	if (NAME_IS(r, base, "Literal") || ATTR_IS(r, base, "Literal"))
 		r->annotation = false;
 	if (next(r)) {
@@ -349,7 +373,7 @@ static uint32_t subscript(struct facts_reader *r)
 	}
 	r->annotation = annotation;
 	index = reader_one_or_tuple(r, from);
-	return reader_make(r, EXPR_INDEX, base, index, 0);
+	return put_star(r, reader_make(r, EXPR_INDEX, base, index, 0), starred);
 }
 
 static uint32_t named(struct facts_reader *r)
@@ -401,11 +425,13 @@ static uint32_t binary(struct facts_reader *r)
 {
 	uint32_t left, right = FACTS_NONE;
 	enum facts_op op;
+	bool starred;
 	char c;
 
 	if (!down(r))
 		return reader_unknown(r);
 	left = reader_expr(r);
+	starred = take_star(r, &left);
 	c = reader_operator(r);
 	if (c && next(r)) {
 		right = reader_expr(r);
@@ -415,7 +441,8 @@ static uint32_t binary(struct facts_reader *r)
 	     : c == '+' ? OP_ADD
 	     : c == '%' ? OP_MOD
 			: OP_OTHER;
-	return reader_make(r, EXPR_BINARY, left, right, op);
+	left = reader_make(r, EXPR_BINARY, left, right, op);
+	return put_star(r, left, starred);
 }
 
 static uint32_t comparison(struct facts_reader *r)

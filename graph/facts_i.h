@@ -310,7 +310,7 @@ uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async);
 uint32_t reader_not(struct facts_reader *r);
 uint32_t reader_boolean(struct facts_reader *r);
 uint32_t reader_conditional(struct facts_reader *r);
-void reader_note_check(struct facts_reader *r, uint32_t call);
+void reader_note_check(struct facts_reader *r, uint32_t e);
 /* Bind what checks[from .. to) say when the condition is `truth`. */
 void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
 		   bool truth);
@@ -424,7 +424,9 @@ static inline uint32_t end_of(TSNode n)
 
 static inline char char_at(const struct facts_reader *r, uint32_t place)
 {
-	return place < r->len ? r->text[place] : '\0';
+	if (place >= r->len)
+		return '\0';
+	return r->text[place];
 }
 
 /* The node's text as a string of the facts. */

@@ -25,7 +25,7 @@ void reader_note_check(struct facts_reader *r, uint32_t e)
 	if (c->kind != EXPR_CALL || c->c != 2 ||
 	    !NAME_IS(r, c->a, "isinstance"))
 		return;
-	args = &r->lists.at[r->unit->lists.from + c->b];
+	args = r->lists.at + r->unit->lists.from + c->b;
 	if (!is_place(r, args[0]))
 		return;
 	check = (struct check){ .what = args[0],

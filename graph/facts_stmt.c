@@ -334,6 +334,69 @@ static bool is_simple(enum syn syn)
 	       syn <= SYN_TYPE_ALIAS_STATEMENT;
 }
 
+/* Behind the string that begins here; `end` if it does not end before. */
+static uint32_t behind_string(const struct facts_reader *r, uint32_t at,
+			      uint32_t end)
+{
+	const char *text = r->text;
+	char quote = text[at];
+	bool triple =
+		at + 2 < end && text[at + 1] == quote && text[at + 2] == quote;
+
+	for (at += triple ? 3 : 1; at < end; at++) {
+		if (text[at] == '\\')
+			at++;
+		else if (text[at] == quote && !triple)
+			return at + 1;
+		else if (text[at] == quote && at + 2 < end &&
+			 text[at + 1] == quote && text[at + 2] == quote)
+			return at + 3;
+	}
+	return end;
+}
+
+static uint32_t behind_line(const struct facts_reader *r, uint32_t at,
+			    uint32_t end)
+{
+	while (at < end && r->text[at] != '\n')
+		at++;
+	return at;
+}
+
+/*
+ * Does a statement go on in a next line without a bracket, a string or a
+ * backslash? Where its grammar leaves a choice, the parser takes such, and
+ * which way it chooses depends on what comes later.
+ */
+static bool goes_on_bare(const struct facts_reader *r, uint32_t at,
+			 uint32_t end)
+{
+	int depth = 0;
+
+	while (at < end) {
+		char c = r->text[at];
+
+		if (c == '\'' || c == '"') {
+			at = behind_string(r, at, end);
+			continue;
+		}
+		if (c == '#') {
+			at = behind_line(r, at, end);
+			continue;
+		}
+		if (c == '(' || c == '[' || c == '{')
+			depth++;
+		else if (c == ')' || c == ']' || c == '}')
+			depth--;
+		else if (c == '\\')
+			at += char_at(r, at + 1) == '\r' ? 2 : 1;
+		else if (c == '\n' && depth <= 0)
+			return true;
+		at++;
+	}
+	return false;
+}
+
 /* What has no block in it has a text of its own. */
 static unsigned simple(struct facts_reader *r)
 {
@@ -344,6 +407,9 @@ static unsigned simple(struct facts_reader *r)
 	r->stmt_end = end_of(r->node);
 	r->stmt_row = r->line + r->span->row;
 	r->stmt_last_row = last.row;
+	if (r->stmt_last_row > r->stmt_row &&
+	    goes_on_bare(r, r->stmt_start, r->stmt_end))
+		r->joined = true;
 	r->piece = FACTS_NONE;
 	r->assigning = r->unit->kind == UNIT_MODULE &&
 		       (r->syn == SYN_EXPRESSION_STATEMENT ||

@@ -116,10 +116,11 @@ XXH128_hash_t reader_module_hash(struct facts_reader *r)
 	for (i = 0; i < r->pieces.count; i++) {
 		const struct piece *p = &r->pieces.at[i];
 		const char *depth = (const char *)&p->depth;
+		size_t depth_bytes = sizeof(p->depth);
 
 		if (p->variable != FACTS_NONE)
 			continue;
-		array_append(&r->chars, depth, sizeof(p->depth));
+		array_append(&r->chars, depth, depth_bytes);
 		array_append(&r->chars, r->text + p->start, p->end - p->start);
 		array_push(&r->chars, '\n');
 	}

@@ -28,7 +28,9 @@ static char peek(struct scan *s)
 {
 	while (s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at)
 		s->at++;
-	return s->at < s->end ? *s->at : '\0';
+	if (s->at == s->end)
+		return '\0';
+	return *s->at;
 }
 
 static bool is_at_end(struct scan *s)

@@ -175,12 +175,13 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 	return 0;
 }
 
-static bool in_v(enum symbol_kind kind)
+/* V is one sort; modules and variables are beside it. */
+static bool other_sort(enum symbol_kind a, enum symbol_kind b)
 {
-	return kind != SYMBOL_MODULE && kind != SYMBOL_VARIABLE;
+	return a != b && (a >= SYMBOL_MODULE || b >= SYMBOL_MODULE);
 }
 
-/* One left, and another of its name came on the other side of V's border. */
+/* One left, and something else of its name came. */
 static void settle_crossing(struct graph_delta *d, const struct touched *t,
 			    enum symbol_kind now)
 {
@@ -194,9 +195,9 @@ static void settle_crossing(struct graph_delta *d, const struct touched *t,
 
 static void settle_symbols(struct graph *g, struct graph_delta *d)
 {
-	d->symbols = must_grow(d->symbols, &g->symbol_changes_size,
-			       (size_t)g->touched_count * 2,
-			       sizeof(*d->symbols));
+	d->symbols =
+		must_grow(d->symbols, &g->symbol_changes_size,
+			  (size_t)g->touched_count * 2, sizeof(*d->symbols));
 	d->symbols_count = 0;
 	for (uint32_t k = 0; k < g->touched_count; k++) {
 		const struct touched *t = &g->touched[k];
@@ -207,7 +208,7 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 			     now.hash.high64 != t->hash.high64);
 
 		g->symbols[t->symbol].touched = 0;
-		if (t->before && after && in_v(t->kind) != in_v(now.kind)) {
+		if (t->before && after && other_sort(t->kind, now.kind)) {
 			settle_crossing(d, t, now.kind);
 			continue;
 		}
@@ -267,8 +268,8 @@ void graph_trim(struct graph *g)
 			  sizeof(*g->units));
 	g->dirty = shrunk(g->dirty, &g->dirty_size, 1, sizeof(*g->dirty));
 	g->met = shrunk(g->met, &g->met_size, 1, sizeof(*g->met));
-	g->touched = shrunk(g->touched, &g->touched_size, 1,
-			    sizeof(*g->touched));
+	g->touched =
+		shrunk(g->touched, &g->touched_size, 1, sizeof(*g->touched));
 	g->delta.edges = shrunk(g->delta.edges, &g->edge_changes_size, 1,
 				sizeof(*g->delta.edges));
 	g->delta.symbols = shrunk(g->delta.symbols, &g->symbol_changes_size, 1,

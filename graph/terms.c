@@ -78,6 +78,11 @@ const set_t *term_items(const struct terms *t, const struct term *tuple)
 	return t->pool + t->tuples[tuple->b].from;
 }
 
+uint32_t term_length(const struct terms *t, const struct term *tuple)
+{
+	return t->tuples[tuple->b].count;
+}
+
 size_t set_terms(const struct terms *t, set_t s, const term_t **ret)
 {
 	*ret = t->pool + t->sets[s].from;
@@ -272,29 +277,80 @@ set_t set_term(struct terms *t, term_t id)
 	return run_make(t, &id, 1, false);
 }
 
-/* Deeper than TERM_DEPTH, a container's content is left out. */
+/*
+ * What lies deeper than `depth` is left out, term by term, and nothing else
+ * is: of two sets the one that holds more still does, and it is all the same
+ * whether they are joined before or after.
+ */
+static set_t cut(struct terms *t, set_t s, uint8_t depth);
+
+static uint32_t cut_items(struct terms *t, const set_t *from, uint32_t count,
+			  uint8_t depth)
+{
+	set_t items[TUPLE_MAX];
+
+	memcpy(items, from, count * sizeof(*items));
+	for (uint32_t n = 0; n < count; n++)
+		items[n] = cut(t, items[n], depth);
+	return run_make(t, items, count, true);
+}
+
+static set_t cut_term(struct terms *t, term_t id, uint8_t depth)
+{
+	struct term e = t->terms[id];
+
+	if (e.depth <= depth)
+		return set_term(t, id);
+	switch (e.kind) {
+	case TERM_INSTANCE:
+	case TERM_WRAPPED:
+		e.b = depth ? cut(t, e.b, (uint8_t)(depth - 1)) : SET_NONE;
+		break;
+	case TERM_TUPLE:
+	case TERM_RECORD:
+		if (!depth)
+			return SET_NONE;
+		e.b = cut_items(t, term_items(t, &e), term_length(t, &e),
+				(uint8_t)(depth - 1));
+		break;
+	case TERM_DICT:
+		e.b = depth ? cut(t, e.b, (uint8_t)(depth - 1)) : SET_NONE;
+		/* fallthrough */
+	default:
+		if (!depth || e.kind < TERM_JOINED)
+			return SET_NONE;
+		e.a = cut(t, e.a, (uint8_t)(depth - 1));
+		break;
+	}
+	return set_term(t, term_make(t, e.kind, e.a, e.b));
+}
+
+static set_t cut(struct terms *t, set_t s, uint8_t depth)
+{
+	term_t items[SET_MAX];
+	const term_t *from;
+	size_t count = set_terms(t, s, &from);
+	set_t less = SET_NONE;
+
+	if (set_depth(t, s) <= depth)
+		return s;
+	memcpy(items, from, count * sizeof(*items));
+	for (size_t n = 0; n < count; n++)
+		less = set_join(t, less, cut_term(t, items[n], depth));
+	return less;
+}
+
 set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 {
-	if (depth_of(t, (uint8_t)kind, a, b) > TERM_DEPTH) {
-		if (kind == TERM_INSTANCE || kind == TERM_WRAPPED)
-			b = SET_NONE;
-		else if (kind < TERM_JOINED)
-			return SET_NONE;
-		else
-			a = b = SET_NONE;
-	}
+	if (depth_of(t, (uint8_t)kind, a, b) > TERM_DEPTH)
+		return cut_term(t, term_make(t, kind, a, b), TERM_DEPTH);
 	return set_term(t, term_make(t, kind, a, b));
 }
 
 /* Runs of items, none of them too deep. */
 static uint32_t items_run(struct terms *t, const set_t *items, uint32_t count)
 {
-	set_t shallow[TUPLE_MAX];
-
-	for (uint32_t n = 0; n < count; n++)
-		shallow[n] = set_depth(t, items[n]) < TERM_DEPTH ? items[n]
-								 : SET_NONE;
-	return run_make(t, shallow, count, true);
+	return cut_items(t, items, count, TERM_DEPTH - 1);
 }
 
 set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
@@ -316,11 +372,6 @@ set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
 	return set_term(t, term_make(t, TERM_RECORD,
 				     run_make(t, keys, count, true),
 				     items_run(t, values, count)));
-}
-
-uint32_t term_length(const struct terms *t, const struct term *tuple)
-{
-	return t->tuples[tuple->b].count;
 }
 
 static bool has_items(const struct term *t)

@@ -28,10 +28,11 @@ static inline void *array_room_(void *at, uint32_t *size, size_t need,
 	return need > *size ? must_grow(at, size, need, element) : at;
 }
 
-static inline void array_fill_(void *to, const void *items, size_t bytes)
+static inline void array_fill_(void *at, size_t from, const void *items,
+			       size_t bytes)
 {
 	if (bytes)
-		memcpy(to, items, bytes);
+		memcpy((char *)at + from, items, bytes);
 }
 
 /* Room for `more` behind the last. */
@@ -40,19 +41,20 @@ static inline void array_fill_(void *to, const void *items, size_t bytes)
 			       (size_t)(a)->count + (more), sizeof(*(a)->at)))
 
 /* Another element, all its bytes 0 (padding, too); its address. */
-#define array_add(a)                                            \
-	(array_reserve(a, 1),                                   \
-	 (__typeof__((a)->at))memset(&(a)->at[(a)->count++], 0, \
-				     sizeof(*(a)->at)))
+#define array_add(a)                                              \
+	(array_reserve(a, 1),                                     \
+	 (void)memset(&(a)->at[(a)->count], 0, sizeof(*(a)->at)), \
+	 &(a)->at[(a)->count++])
 
 /* `value` must not itself add to the array. */
 #define array_push(a, value) \
 	(array_reserve(a, 1), (void)((a)->at[(a)->count++] = (value)))
 
 /* `n` is looked at more than once; `items` may be NULL if it is 0. */
-#define array_append(a, items, n)                                          \
-	(array_reserve(a, n),                                              \
-	 array_fill_(&(a)->at[(a)->count], items, (n) * sizeof(*(a)->at)), \
+#define array_append(a, items, n)                                   \
+	(array_reserve(a, n),                                       \
+	 array_fill_((a)->at, (a)->count * sizeof(*(a)->at), items, \
+		     (n) * sizeof(*(a)->at)),                       \
 	 (void)((a)->count += (uint32_t)(n)))
 
 #define array_last(a) (&(a)->at[(a)->count - 1])

@@ -51,8 +51,10 @@ struct repo {
 
 static void must(bool holds)
 {
-	if (!holds)
-		abort();
+	if (holds)
+		return;
+	(void)fflush(stdout);
+	abort();
 }
 
 /* Of exactly its size, so that ASan sees one byte more. */
@@ -69,14 +71,13 @@ static void keep(struct repo *r, size_t n, const uint8_t *text, size_t len)
 
 static void edit(struct repo *r, size_t n)
 {
-	must(graph_edit(r->g, r->r, paths[n], r->files[n].text,
-			r->files[n].len, NULL) == 0);
+	must(graph_edit(r->g, r->r, paths[n], r->files[n].text, r->files[n].len,
+			NULL) == 0);
 }
 
 static void put(struct repo *r, struct graph *g, size_t n)
 {
-	struct facts *f =
-		facts_read(r->r, r->files[n].text, r->files[n].len);
+	struct facts *f = facts_read(r->r, r->files[n].text, r->files[n].len);
 
 	must(f != NULL);
 	must(graph_put(g, paths[n], f) == 0);
@@ -89,7 +90,7 @@ static void forget(struct repo *r, size_t n)
 }
 
 /* text[from, from + gone) becomes what is given. */
-static void splice(struct repo *r, size_t n, size_t from, size_t gone,
+static void cut_in(struct repo *r, size_t n, size_t from, size_t gone,
 		   const uint8_t *in, size_t len)
 {
 	size_t had = r->files[n].text ? r->files[n].len : 0;
@@ -171,12 +172,12 @@ static void act(struct repo *r, const uint8_t *at, size_t len)
 		edit(r, n);
 		break;
 	case 'i':
-		splice(r, n, size * byte(at, len, 2) / 255, 0, at + 3,
+		cut_in(r, n, size * byte(at, len, 2) / 255, 0, at + 3,
 		       len > 3 ? len - 3 : 0);
 		break;
 	case 'd':
-		splice(r, n, size * byte(at, len, 2) / 255,
-		       byte(at, len, 3), NULL, 0);
+		cut_in(r, n, size * byte(at, len, 2) / 255, byte(at, len, 3),
+		       NULL, 0);
 		break;
 	case 'r':
 		forget(r, n);

@@ -13,7 +13,7 @@ static const char *text(const struct dump *d, facts_str s)
 	return s == FACTS_NONE ? "-" : facts_string(d->f, s, NULL);
 }
 
-static void expr(const struct dump *d, uint32_t e);
+static void expr(const struct dump *d, uint32_t n);
 
 static void items(const struct dump *d, uint32_t from, uint32_t count)
 {

@@ -122,8 +122,8 @@ static uint32_t block_end(const struct lines *l, uint32_t from)
 	size_t indent = indent_of(l->at.at[from]);
 	uint32_t to = from + 1;
 
-	while (to < l->at.count && (is_blank(l->at.at[to]) ||
-				    indent_of(l->at.at[to]) > indent))
+	while (to < l->at.count &&
+	       (is_blank(l->at.at[to]) || indent_of(l->at.at[to]) > indent))
 		to++;
 	return to;
 }
@@ -171,6 +171,7 @@ static char *replaced(const char *text, const char *at, size_t n,
 	char *to = must_alloc(strlen(text) - n + m + 1);
 
 	memcpy(to, text, before);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest is. */
 	memcpy(to + before, by, m);
 	memcpy(to + before + m, at + n, strlen(at + n) + 1);
 	return to;
@@ -251,8 +252,7 @@ static bool edit_move_block(struct editor *e, struct lines *l)
 		place = l->at.count;
 	if (roll(e, 6))
 		while (taken.at.count)
-			lines_insert(l, place,
-				     taken.at.at[--taken.at.count]);
+			lines_insert(l, place, taken.at.at[--taken.at.count]);
 	lines_release(&taken);
 	return true;
 }
@@ -284,12 +284,45 @@ static bool edit_insert(struct editor *e, struct lines *l)
 	return true;
 }
 
+/* Somewhere in a body, where one definition can be read alone. */
+static bool edit_body(struct editor *e, struct lines *l)
+{
+	uint32_t at = any_line(e, l), k = 0;
+	unsigned indent;
+
+	while (k++ < l->at.count &&
+	       (indent_of(l->at.at[at]) < 4 || is_blank(l->at.at[at]) ||
+		begins(l->at.at[at], "def ") ||
+		begins(l->at.at[at], "class ") || begins(l->at.at[at], "@")))
+		at = (at + 1) % l->at.count;
+	if (k > l->at.count)
+		return false;
+	indent = (unsigned)indent_of(l->at.at[at]) / 4;
+	switch (roll(e, 5)) {
+	case 0:
+		put_line(l, at, made_statement(e->dice, indent));
+		break;
+	case 1:
+		lines_insert(l, at + roll(e, 2), copy("\n", 1));
+		break;
+	case 2:
+		free(lines_take(l, at));
+		break;
+	default:
+		lines_insert(l, at, made_statement(e->dice, indent));
+		break;
+	}
+	return true;
+}
+
 static bool edit_break(struct editor *e, struct lines *l)
 {
-	static const char *const bad[] = { "def\n", "((\n", "    )\n",
-					   "class :\n", "'''\n", "x = = 1\n",
-					   "  if x\n",	"@\n",	 "\\\n",
-					   "return return\n", "\t\tx\n" };
+	static const char *const bad[] = { "def\n",    "((\n",
+					   "    )\n",  "class :\n",
+					   "'''\n",    "x = = 1\n",
+					   "  if x\n", "@\n",
+					   "\\\n",     "return return\n",
+					   "\t\tx\n" };
 	const char *line = bad[roll(e, sizeof(bad) / sizeof(*bad))];
 
 	lines_insert(l, roll(e, l->at.count + 1), copy(line, strlen(line)));
@@ -346,9 +379,10 @@ static bool edit_bases(struct editor *e, struct lines *l)
 	word = other_word(e);
 	more = other_word(e);
 	n = roll(e, 4);
-	if (asprintf(&line, n == 0   ? "%s:\n"
-			    : n == 1 ? "%s(%s, %s):\n"
-				     : "%s(%s):\n",
+	if (asprintf(&line,
+		     n == 0   ? "%s:\n"
+		     : n == 1 ? "%s(%s, %s):\n"
+			      : "%s(%s):\n",
 		     name, word, more) < 0)
 		abort();
 	put_line(l, at, line);
@@ -389,9 +423,8 @@ static bool edit_return(struct editor *e, struct lines *l)
 	if (at == NONE)
 		return false;
 	what = roll(e, 2) ? other_word(e) : made_expression(e->dice);
-	n = asprintf(&line, "%.*sreturn %s%s\n",
-		     (int)indent_of(l->at.at[at]), l->at.at[at], what,
-		     roll(e, 2) ? "()" : "");
+	n = asprintf(&line, "%.*sreturn %s%s\n", (int)indent_of(l->at.at[at]),
+		     l->at.at[at], what, roll(e, 2) ? "()" : "");
 	free(what);
 	if (n < 0)
 		abort();
@@ -454,6 +487,11 @@ static const struct {
 	{ "copy a definition", edit_copy_block },
 	{ "insert a statement", edit_insert },
 	{ "insert a statement", edit_insert },
+	{ "edit a body", edit_body },
+	{ "edit a body", edit_body },
+	{ "edit a body", edit_body },
+	{ "edit a body", edit_body },
+	{ "edit a body", edit_body },
 	{ "break the syntax", edit_break },
 	{ "change indentation", edit_indent },
 	{ "blank lines and remarks", edit_blank },
@@ -466,9 +504,8 @@ static const struct {
 
 static void remember(struct editor *e, const struct world_file *f)
 {
-	struct source_text *p =
-		&e->past[e->past_count++ %
-			 (sizeof(e->past) / sizeof(*e->past))];
+	struct source_text *p = &e->past[e->past_count++ %
+					 (sizeof(e->past) / sizeof(*e->past))];
 
 	free(p->path);
 	free(p->text);
@@ -601,8 +638,9 @@ static char *other_path(struct editor *e, const char *path)
 		break;
 	case 4:
 		slash = strrchr(other, '/');
-		n = asprintf(&to, "%.*s%s", slash ? (int)(slash - other) + 1 : 0,
-			     other, path + dir);
+		n = asprintf(&to, "%.*s%s",
+			     slash ? (int)(slash - other) + 1 : 0, other,
+			     path + dir);
 		break;
 	default:
 		n = asprintf(&to, "%.*sn%u.py", dir, path, roll(e, 3));

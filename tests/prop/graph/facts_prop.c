@@ -210,15 +210,16 @@ static const char *differ_others(const struct file *f, const struct file *g,
 		k = j <= i ? j : j - n + m;
 		if (j >= i && j <= i + n)
 			continue;
-		if (memcmp(&u[j].meaning, &v[k].meaning, sizeof(u->meaning)))
+		if (memcmp(&u[j].meaning, &v[k].meaning, sizeof(u->meaning)) !=
+		    0)
 			return "meaning of another unit";
-		if (memcmp(&u[j].hash, &v[k].hash, sizeof(u->hash)))
+		if (memcmp(&u[j].hash, &v[k].hash, sizeof(u->hash)) != 0)
 			return "hash of another unit";
 		if (u[j].head != v[k].head || u[j].gap != v[k].gap)
 			return "pieces of another unit";
 	}
 	if (memcmp(&f->facts->module_hash, &g->facts->module_hash,
-		   sizeof(u->hash)))
+		   sizeof(u->hash)) != 0)
 		return "module";
 	return NULL;
 }

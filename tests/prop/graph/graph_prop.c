@@ -32,11 +32,14 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 /* Some groups of texts as they are, and some modules made up. */
 static void begin(struct dice *d, const struct source *s, op_list *ops)
 {
-	uint32_t groups = s->groups ? 1 + (uint32_t)dice_below(d, 8) : 0;
+	uint32_t groups = 1 + (uint32_t)dice_below(d, 8);
 
 	for (; groups; groups--) {
-		uint32_t group = (uint32_t)dice_below(d, s->groups);
+		uint32_t group = (uint32_t)dice_below(d, s->tree);
 
+		if (groups < 3 && s->groups > s->tree)
+			group = s->tree +
+				(uint32_t)dice_below(d, s->groups - s->tree);
 		for (uint32_t k = 0; k < s->texts.count; k++)
 			if (s->texts.at[k].group == group)
 				op_add(ops, OP_PUT, s->texts.at[k].path, NULL,
@@ -93,8 +96,7 @@ static bool run(uint64_t seed, const struct source *source,
 		while (good && done < ops.count)
 			good = world_do(&w, &ops.at[done++], stdout);
 		if (!good)
-			(void)printf("seed %" PRIu64 ", step %" PRIu64
-				     ": %s\n",
+			(void)printf("seed %" PRIu64 ", step %" PRIu64 ": %s\n",
 				     seed, step, what);
 		if (!good || step == steps)
 			break;
@@ -114,9 +116,10 @@ static bool run(uint64_t seed, const struct source *source,
 int main(int argc, char **argv)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
-	const char *data = getenv("GRAPH_DATA"), *corpus = getenv("GRAPH_CORPUS");
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10)
-				 : (uint64_t)time(NULL);
+	const char *data = getenv("GRAPH_DATA"),
+		   *corpus = getenv("GRAPH_CORPUS");
+	uint64_t seed =
+		argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
 	uint64_t runs = number_from("GRAPH_RUNS", 60);
 	struct facts_reader *r = facts_reader_new();
 	struct source source = { .groups = 0 };

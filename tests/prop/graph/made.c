@@ -118,8 +118,9 @@ static void say_expr(struct maker *m);
 
 static void say_member(struct maker *m)
 {
-	static const char *const kinds[] = { "m", "m", "a", "a",
-					     "C", "f", "V" };
+	static const char *const kinds[] = {
+		"m", "m", "a", "a", "C", "f", "V"
+	};
 
 	say(m, ".%s%u", kinds[roll(m, 7)], roll(m, NAMES));
 }
@@ -227,8 +228,7 @@ static void say_type(struct maker *m)
 	unsigned k = roll(m, 12);
 
 	if (k < 5)
-		say(m, "%sC%u%s", outer[k], roll(m, NAMES),
-		    k == 4 ? "'" : "]");
+		say(m, "%sC%u%s", outer[k], roll(m, NAMES), k == 4 ? "'" : "]");
 	else if (k == 5)
 		say(m, "T%u", roll(m, 2));
 	else if (k == 6)
@@ -286,17 +286,23 @@ static void say_block(struct maker *m, unsigned lines)
 static void say_function(struct maker *m, const char *name, bool method)
 {
 	static const char *const decorators[] = {
-		"property",	 "staticmethod",     "classmethod",
-		"contextmanager", "pytest.fixture()", "overload",
-		"f0",		 "C1",		     "cached_property",
+		"property",
+		"staticmethod",
+		"classmethod",
+		"contextmanager",
+		"pytest.fixture()",
+		"overload",
+		"f0",
+		"C1",
+		"cached_property",
 		"pytest.fixture(name='x0')",
 	};
 
 	if (roll(m, 4) == 0) {
 		say_indent(m);
 		say(m, "@%s\n",
-		    decorators[roll(m, sizeof(decorators) /
-					       sizeof(*decorators))]);
+		    decorators[roll(m,
+				    sizeof(decorators) / sizeof(*decorators))]);
 	}
 	say_indent(m);
 	say(m, "%sdef %s(%s", roll(m, 12) ? "" : "async ", name,
@@ -325,10 +331,10 @@ static void say_function(struct maker *m, const char *name, bool method)
 
 static void say_def(struct maker *m, bool method)
 {
-	static const char *const special[] = { "__init__", "__call__",
-					       "__iter__", "__enter__",
+	static const char *const special[] = { "__init__",    "__call__",
+					       "__iter__",    "__enter__",
 					       "__getitem__", "__getattr__",
-					       "__get__",  "__new__" };
+					       "__get__",     "__new__" };
 	char name[32];
 
 	if (method && roll(m, 4) == 0)
@@ -383,8 +389,9 @@ static void say_class(struct maker *m, unsigned number)
 
 static void say_assign(struct maker *m)
 {
-	static const char *const targets[] = { "x0", "x1", "V0", "self.a0",
-					       "self.a1", "V1", "x0.a2" };
+	static const char *const targets[] = { "x0",	  "x1",	     "V0",
+					       "self.a0", "self.a1", "V1",
+					       "x0.a2" };
 
 	say(m, "%s", targets[roll(m, 7)]);
 	if (roll(m, 6) == 0) {
@@ -434,8 +441,8 @@ static void say_compound(struct maker *m)
 static void say_simple(struct maker *m)
 {
 	static const char *const words[] = {
-		"global V0",	"nonlocal x0", "yield x0",
-		"yield from x1", "del x1",     "pass",
+		"global V0",	 "nonlocal x0", "yield x0",
+		"yield from x1", "del x1",	"pass",
 	};
 
 	switch (roll(m, 8)) {

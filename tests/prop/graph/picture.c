@@ -28,10 +28,10 @@ static bool take_edge(const struct edge *e, void *arg)
 	struct symbol other;
 
 	(void)graph_symbol(t->g, e->other, &other);
-	array_push(&t->p->edges,
-		   ((struct seen_edge){ t->caller, e->kind,
-					number(t->names, other.name),
-					e->line }));
+	array_push(
+		&t->p->edges,
+		((struct seen_edge){ t->caller, e->kind,
+				     number(t->names, other.name), e->line }));
 	return true;
 }
 
@@ -140,6 +140,7 @@ static unsigned differ_symbols(const struct intern *names,
 
 		a += by <= 0;
 		b += by >= 0;
+		/* NOLINTNEXTLINE(*-memory-comparison): zeroed. */
 		if (by == 0 && memcmp(x, y, sizeof(*x)) == 0)
 			continue;
 		told++;
@@ -202,10 +203,10 @@ static const struct seen_symbol *find(const struct picture *p, uint32_t name,
 {
 	struct seen_symbol key = { .name = name };
 	const struct seen_symbol *s =
-		p->symbols.count ? bsearch(&key, p->symbols.at,
-					   p->symbols.count,
-					   sizeof(key), compare_symbols)
-				 : NULL;
+		p->symbols.count
+			? bsearch(&key, p->symbols.at, p->symbols.count,
+				  sizeof(key), compare_symbols)
+			: NULL;
 
 	return s && is_in_v(s) == in_v ? s : NULL;
 }

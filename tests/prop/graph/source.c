@@ -10,7 +10,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/memory.h"
 
-#define FILE_MAX_BYTES (48 << 10)
+#define FILE_MAX_BYTES (128 << 10)
 #define DEPTH_MAX      6
 
 static char *slurp(const char *path, size_t max)
@@ -31,8 +31,8 @@ static char *slurp(const char *path, size_t max)
 	return NULL;
 }
 
-static void add(struct source *s, const char *path, size_t path_len,
-		char *text)
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is taken over. */
+static void add(struct source *s, const char *path, size_t path_len, char *text)
 {
 	struct source_text t = { .path = must_calloc(path_len + 1, 1),
 				 .text = text,
@@ -52,9 +52,9 @@ static const char *section_end(const char *at)
 
 static void add_section(struct source *s, const char *at)
 {
-	size_t skip = strncmp(at, "-- before ", 10) == 0  ? 10
+	size_t skip = strncmp(at, "-- before ", 10) == 0 ? 10
 		      : strncmp(at, "-- after ", 9) == 0 ? 9
-							  : 0;
+							 : 0;
 	size_t line = strcspn(at, "\n");
 	const char *from = at + line + (at[line] == '\n');
 	size_t len = (size_t)(section_end(from) - from);
@@ -119,6 +119,7 @@ int source_add_cases(struct source *s, const char *dir)
 			add_case_file(s, text);
 	}
 	free_names(names, count);
+	s->tree = s->groups;
 	return s->texts.count ? 0 : -ENOENT;
 }
 
@@ -139,10 +140,9 @@ static void add_below(struct source *s, const char *top, const char *below,
 		struct stat st;
 		char *text;
 
-		if (*name == '.' ||
-		    asprintf(&path, "%s/%s", dir, name) < 0 ||
-		    asprintf(&under, "%s%s%s", below, *below ? "/" : "",
-			     name) < 0 ||
+		if (*name == '.' || asprintf(&path, "%s/%s", dir, name) < 0 ||
+		    asprintf(&under, "%s%s%s", below, *below ? "/" : "", name) <
+			    0 ||
 		    lstat(path, &st) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode) && depth) {
@@ -164,9 +164,8 @@ int source_add_tree(struct source *s, const char *dir)
 {
 	uint32_t had = s->texts.count;
 
-	s->groups++;
+	s->tree = s->groups;
 	add_below(s, dir, "", DEPTH_MAX);
-	s->groups++;
 	return s->texts.count > had ? 0 : -ENOENT;
 }
 

@@ -21,6 +21,7 @@ struct source_text {
 struct source {
 	ARRAY(struct source_text) texts;
 	uint32_t groups;
+	uint32_t tree; /* the first group of a directory's; groups: none */
 };
 
 /* What the .case files in `dir` hold, a group per case. -errno. */

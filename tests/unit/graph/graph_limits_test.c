@@ -1,0 +1,452 @@
+/*
+ * Programs nobody would write: very deep, very long, round in circles. None
+ * may crash the graph, and the work must grow as the program does. Work is
+ * counted in answers computed (graph_stats.steps), not in seconds.
+ */
+#include "graph/graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/base/buf.h"
+#include "graph/base/cleanup.h"
+#include "graph/facts.h"
+
+#define TEXT_MAX (64 << 20)
+
+struct world {
+	struct graph *g;
+	struct facts_reader *r;
+	struct buf text;
+};
+
+static void world_init(struct world *w)
+{
+	*w = (struct world){ .g = graph_new(),
+			     .r = facts_reader_new(),
+			     .text = BUF(TEXT_MAX) };
+}
+
+static void world_release(struct world *w)
+{
+	graph_free(w->g);
+	facts_reader_free(w->r);
+	buf_release(&w->text);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct world *w,
+						      const char *format, ...)
+{
+	char line[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	assert_in_range(n, 0, sizeof(line) - 1);
+	assert_int_equal(buf_add(&w->text, line, (size_t)n), 0);
+}
+
+static void repeat(struct world *w, const char *what, unsigned times)
+{
+	while (times--)
+		say(w, "%s", what);
+}
+
+/* What was said is the file's text now. */
+static void put(struct world *w, const char *path)
+{
+	assert_int_equal(graph_edit(w->g, w->r, path,
+				    w->text.len ? w->text.data : "",
+				    w->text.len, NULL),
+			 0);
+	w->text.len = 0;
+}
+
+static uint64_t steps(const struct world *w)
+{
+	struct graph_stats s;
+
+	graph_stat(w->g, &s);
+	return s.steps;
+}
+
+struct sought {
+	symbol_t callee;
+	bool found;
+};
+
+static bool seek(const struct edge *e, void *arg)
+{
+	struct sought *s = arg;
+
+	s->found |= e->other == s->callee;
+	return !s->found;
+}
+
+static bool calls(const struct world *w, const char *caller, const char *callee)
+{
+	struct sought s = { .callee = graph_find(w->g, callee) };
+
+	graph_out(w->g, graph_find(w->g, caller), 1u << EDGE_CALL, seek, &s);
+	return s.found;
+}
+
+/* A program of size n, in one or more files. */
+typedef void maker(struct world *w, unsigned n);
+
+static uint64_t steps_for(maker *make, unsigned n)
+{
+	CLEANUP(world_release) struct world w;
+
+	world_init(&w);
+	make(&w, n);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	return steps(&w);
+}
+
+/* Twice the program is twice the work, and a little. */
+static void grows_with(maker *make, unsigned n)
+{
+	uint64_t once = steps_for(make, n), twice = steps_for(make, 2 * n);
+
+	assert_in_range(twice, 1, 2 * once + once / 2 + 200);
+}
+
+static void nested_brackets_of_any_depth_are_read(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "(", ")" },	    { "[", "]" },
+		{ "{", "}" },	    { "f(", ")" },
+		{ "x[", "]" },	    { "{0: ", "}" },
+		{ "-", "" },	    { "not ", "" },
+		{ "lambda: ", "" }, { "", ".a" },
+		{ "", "()" },	    { "", "[0]" },
+		{ "x + ", "" },	    { "x or ", "" },
+		{ "await ", "" },   { "[", "for x in y]" },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(pairs) / sizeof(*pairs); k++) {
+		CLEANUP(world_release) struct world w;
+
+		world_init(&w);
+		say(&w, "def f():\n    return ");
+		repeat(&w, pairs[k][0], 100000);
+		say(&w, "f");
+		repeat(&w, pairs[k][1], 100000);
+		say(&w, "\n\n\ndef g():\n    f()\n");
+		put(&w, "m.py");
+		assert_int_equal(graph_settle(w.g, NULL), 0);
+		/* What stands behind it need not be found, but may. */
+		assert_true(graph_find(w.g, "m") != SYMBOL_NONE);
+	}
+}
+
+static void a_line_of_ten_megabytes_is_read(void **state)
+{
+	CLEANUP(world_release) struct world w;
+	const unsigned times = 10 << 20;
+
+	(void)state;
+	world_init(&w);
+	say(&w, "def f():\n    return g('");
+	repeat(&w, "x", times);
+	say(&w, "')\n\n\ndef g(a):\n    pass # ");
+	repeat(&w, "y", times);
+	say(&w, "\n\n\n");
+	repeat(&w, "z", times);
+	say(&w, " = g(1)\n");
+	put(&w, "m.py");
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.f", "m.g"));
+	assert_true(calls(&w, "m", "m.g"));
+}
+
+static void make_calls(struct world *w, unsigned n)
+{
+	say(w, "def f():\n    return f\n\n\ndef g():\n    ");
+	repeat(w, "f(); ", n);
+	say(w, "\n");
+	put(w, "m.py");
+}
+
+static void many_calls_in_a_line_are_solved_once(void **state)
+{
+	(void)state;
+	assert_in_range(steps_for(make_calls, 20000), 1, 100);
+}
+
+static void make_hierarchy(struct world *w, unsigned n)
+{
+	say(w, "class C0:\n    def m(self):\n        return self\n\n\n");
+	for (unsigned k = 1; k < n; k++)
+		say(w, "class C%u(C%u):\n    x%u = 1\n\n\n", k, k - 1, k);
+	say(w, "def f():\n    C400().m()\n    C%u().m()\n", n - 1);
+	put(w, "m.py");
+}
+
+static void a_hierarchy_two_thousand_deep_is_searched(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_hierarchy(&w, 2000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.f", "m.C0.m"));
+	grows_with(make_hierarchy, 1000);
+}
+
+static void make_circle(struct world *w, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		say(w, "def f%u():\n    return f%u()\n\n\n", k, (k + 1) % n);
+	say(w, "class C:\n    def m(self):\n        pass\n\n\n");
+	say(w, "def f0():\n    return f1() or C()\n\n\n");
+	say(w, "def g():\n    f%u().m()\n", n / 2);
+	put(w, "m.py");
+}
+
+static void functions_that_return_each_other_in_a_circle_end(void **state)
+{
+	CLEANUP(world_release) struct world w;
+	uint64_t before;
+
+	(void)state;
+	world_init(&w);
+	make_circle(&w, 3000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.g", "m.C.m"));
+	grows_with(make_circle, 1500);
+
+	before = steps(&w);
+	make_circle(&w, 3000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_int_equal(steps(&w), before);
+}
+
+/* Everybody returns what three others do. */
+static void make_tangle(struct world *w, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		say(w,
+		    "def f%u(x):\n    if x:\n        return f%u(x)\n"
+		    "    return f%u(x) or f%u(x)\n\n\n",
+		    k, (k * 7 + 1) % n, (k * 3 + 2) % n, (k + 1) % n);
+	for (unsigned k = 0; k < 10; k++)
+		say(w,
+		    "class C%u:\n    def m(self):\n        return f%u(1)\n\n\n"
+		    "def f%u(x):\n    return f%u(x) or C%u()\n\n\n",
+		    k, k, n * k / 10, (n * k / 10 + 1) % n, k);
+	say(w, "def g():\n    f3(1).m().m()\n");
+	put(w, "m.py");
+}
+
+static void functions_that_return_each_other_at_random_end(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_tangle(&w, 500);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	for (unsigned k = 0; k < 10; k++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "m.C%u.m", k);
+		assert_true(calls(&w, "m.g", name));
+	}
+	/* A value passes from one to the next once per thing in it. */
+	grows_with(make_tangle, 500);
+}
+
+static void make_stars(struct world *w, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "m%u.py", k);
+		say(w,
+		    "from m%u import *\nfrom m%u import *\n\n\n"
+		    "def f%u():\n    g()\n    h()\n    return V\n",
+		    (k * 7 + 3) % n, (k + 1) % n, k);
+		if (k == n / 2)
+			say(w, "\n\ndef g():\n    pass\n\n\nV = 1\n");
+		put(w, path);
+	}
+}
+
+static void a_circle_of_two_thousand_modules_with_stars_ends(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_stars(&w, 2000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m0.f0", "m1000.g"));
+	assert_true(calls(&w, "m1001.f1001", "m1000.g"));
+	grows_with(make_stars, 1000);
+}
+
+/* A name that is imported from two modules in each of many. */
+static void make_imports(struct world *w, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "m%u.py", k);
+		say(w,
+		    "try:\n    from m%u import f, V\nexcept E:\n"
+		    "    from m%u import f, V\n\n\ndef g%u():\n    f()\n"
+		    "    return V\n",
+		    (k + 1) % n, (k + 2) % n, k);
+		put(w, path);
+	}
+	say(w, "def f():\n    pass\n\n\nV = 1\n");
+	put(w, "m0.py");
+}
+
+static void imports_on_many_ways_are_followed_once(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_imports(&w, 1000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m1.g1", "m0.f"));
+	grows_with(make_imports, 1000);
+}
+
+/* Python refuses some of these classes; we do not, but must come to an end. */
+static void make_conflicts(struct world *w, unsigned n)
+{
+	say(w, "class C0:\n    def m(self):\n        pass\n\n\n");
+	say(w, "class C1:\n    def m(self):\n        pass\n\n\n");
+	for (unsigned k = 2; k < n; k++)
+		say(w, "class C%u(C%u, C%u, C%u):\n    pass\n\n\n", k,
+		    k % 2 ? k - 1 : k - 2, k % 2 ? k - 2 : k - 1,
+		    (k * 7) % (n + 1) % k);
+	say(w, "def f():\n    C%u().m()\n", n - 1);
+	put(w, "m.py");
+	for (unsigned k = 0; k < n; k++)
+		say(w,
+		    "class D%u(D%u, D%u):\n    def m(self):\n"
+		    "        super().m()\n\n\n",
+		    k, (k + 1) % n, (k + 2) % n);
+	say(w, "def f():\n    D1().m()\n");
+	put(w, "circle.py");
+}
+
+static void orders_that_conflict_are_still_orders(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_conflicts(&w, 200);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.f", "m.C1.m") || calls(&w, "m.f", "m.C0.m"));
+	assert_true(calls(&w, "circle.f", "circle.D1.m"));
+	grows_with(make_conflicts, 100);
+}
+
+/* Every line doubles the ways on which q became what it is. */
+static void make_rebinding(struct world *w, unsigned n)
+{
+	say(w, "class Q:\n    def m(self):\n        return self\n\n\n");
+	say(w, "def f(a):\n    q = Q()\n");
+	for (unsigned k = 0; k < n; k++)
+		say(w, "    if a:\n        q = q.m()\n");
+	say(w, "    return q\n\n\n");
+	say(w, "def g():\n    x = Q()\n");
+	for (unsigned k = 0; k < n; k++)
+		say(w, "    x = x or x\n    y = [x, x]\n    x = y[0]\n");
+	say(w, "    return x\n\n\n");
+	say(w, "def h():\n    f().m()\n    g().m()\n");
+	put(w, "m.py");
+}
+
+static void rebinding_is_followed_once(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_rebinding(&w, 200);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.h", "m.Q.m"));
+	grows_with(make_rebinding, 200);
+}
+
+static void make_chain(struct world *w, unsigned n)
+{
+	say(w, "class Q:\n    def m(self):\n        return self\n\n\n");
+	say(w, "def f():\n    q = Q()\n");
+	repeat(w, "    q = q.m()\n", n);
+	say(w, "    return q\n\n\n");
+	for (unsigned k = 0; k < n; k++)
+		say(w, "def f%u():\n    return f%u()\n\n\n", k, k + 1);
+	say(w, "def f%u():\n    return f()\n\n\n", n);
+	say(w, "def g():\n    f0().m()\n");
+	put(w, "m.py");
+}
+
+static void long_chains_are_followed_to_their_end(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	make_chain(&w, 5000);
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(calls(&w, "m.g", "m.Q.m"));
+	grows_with(make_chain, 2000);
+}
+
+static void nested_definitions_are_read(void **state)
+{
+	CLEANUP(world_release) struct world w;
+
+	(void)state;
+	world_init(&w);
+	for (int k = 0; k < 300; k++)
+		say(&w, "%*s%s f:\n", k, "", k % 2 ? "class" : "def");
+	for (int k = 0; k < 300; k++)
+		say(&w, "%*sdef f():\n", k, "");
+	say(&w, "%*sreturn f()\n", 300, "");
+	put(&w, "m.py");
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	assert_true(graph_find(w.g, "m.f.f.f.f") != SYMBOL_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nested_brackets_of_any_depth_are_read),
+		cmocka_unit_test(a_line_of_ten_megabytes_is_read),
+		cmocka_unit_test(many_calls_in_a_line_are_solved_once),
+		cmocka_unit_test(a_hierarchy_two_thousand_deep_is_searched),
+		cmocka_unit_test(
+			functions_that_return_each_other_in_a_circle_end),
+		cmocka_unit_test(
+			functions_that_return_each_other_at_random_end),
+		cmocka_unit_test(
+			a_circle_of_two_thousand_modules_with_stars_ends),
+		cmocka_unit_test(imports_on_many_ways_are_followed_once),
+		cmocka_unit_test(orders_that_conflict_are_still_orders),
+		cmocka_unit_test(rebinding_is_followed_once),
+		cmocka_unit_test(long_chains_are_followed_to_their_end),
+		cmocka_unit_test(nested_definitions_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
