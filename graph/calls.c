@@ -234,8 +234,13 @@ set_t result_solve(struct graph *g, unit_t f)
 
 set_t lambda_solve(struct graph *g, unit_t n, uint32_t e)
 {
-	return unit_lives(g, n) ? eval(g, n, expr_of(unit_of(g, n), e)->a)
-				: SET_NONE;
+	const struct unit *u = unit_of(g, n);
+
+	need(g, KEY_LAMBDA, n, e);
+	if (!unit_lives(g, n) || e >= u->u->exprs.count ||
+	    expr_of(u, e)->kind != EXPR_LAMBDA)
+		return SET_NONE;
+	return eval(g, n, expr_of(u, e)->a);
 }
 
 set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)

@@ -32,22 +32,6 @@ static void add_list(struct print *p, const struct unit *u, uint32_t from,
 		add_expr(p, u, list_of(u, from + k));
 }
 
-/* Bindings of the unit that are in effect before expression e. */
-static uint32_t binds_before(const struct unit *u, uint32_t e)
-{
-	uint32_t low = 0, high = u->u->binds.count;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-
-		if (bind_of(u, mid)->at <= e)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static void add_name(struct print *p, const struct unit *u, uint32_t e,
 		     facts_str name, uint32_t block)
 {
@@ -396,6 +380,11 @@ uint64_t key_print(struct graph *g, node_t id)
 		break;
 	case KEY_FIXTURES:
 		print_fixtures(g, n->a, &p);
+		break;
+	case KEY_LAMBDA:
+		p.flow = true;
+		if (n->b < u->u->exprs.count)
+			add_expr(&p, u, n->b);
 		break;
 	default:
 		print_attr(g, n->a, n->b, &p);

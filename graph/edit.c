@@ -214,13 +214,14 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	struct file *f = &g->files[file];
 	struct unit was = g->units[f->units[k]];
 	int64_t by = (int64_t)len - f->length;
-	size_t long_now = (size_t)((int64_t)(was.end - was.start) + by);
+	int64_t long_now = (int64_t)(was.end - was.start) + by;
 	const struct facts_unit *u;
 	struct facts *p;
 
-	if (!may_shift(g, f, k))
+	/* Text that repeats itself may seem to lose more than is there. */
+	if (long_now < (int64_t)was.u->body || !may_shift(g, f, k))
 		return false;
-	p = facts_read_unit(r, text + was.start, long_now,
+	p = facts_read_unit(r, text + was.start, (size_t)long_now,
 			    indent_of(text, was.start),
 			    was.u->flags & UNIT_METHOD);
 	if (!p)

@@ -350,6 +350,18 @@ static struct facts *finish(struct facts_reader *r)
 	return assemble(r, &head);
 }
 
+/*
+ * The grammar's scanner keeps something from one text to the next: whether it
+ * was in a formatted string when the text ended. It is made anew with the
+ * language.
+ */
+static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
+{
+	if (!ts_parser_set_language(r->parser, tree_sitter_python()))
+		return NULL;
+	return ts_parser_parse_string(r->parser, NULL, text, len);
+}
+
 static struct facts *read_file(struct facts_reader *r, const char *text,
 			       size_t len)
 {
@@ -359,7 +371,7 @@ static struct facts *read_file(struct facts_reader *r, const char *text,
 
 	if (len > INT32_MAX)
 		return NULL;
-	tree = ts_parser_parse_string(r->parser, NULL, text, (uint32_t)len);
+	tree = parse(r, text, (uint32_t)len);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
@@ -444,8 +456,7 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 	if (len > INT32_MAX / 2 || indent > UINT8_MAX ||
 	    !is_plain_text(text, len) || !set_alone(r, text, len, indent))
 		return NULL;
-	tree = ts_parser_parse_string(r->parser, NULL, r->alone.at,
-				      r->alone.count);
+	tree = parse(r, r->alone.at, r->alone.count);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);

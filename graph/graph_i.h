@@ -142,6 +142,7 @@ enum node_kind {
 	KEY_RESULT,   /* return and yield expressions of function a */
 	KEY_ATTR,     /* self.b = ... in methods of class a */
 	KEY_FIXTURES, /* functions of module a that go by another name */
+	KEY_LAMBDA,   /* expression b of a, a lambda */
 	KEY_SYMBOL,   /* a: a symbol.  whether it is more than a variable */
 	KEY_KINDS,
 	/* Questions. */
@@ -362,6 +363,7 @@ set_t name_eval(struct graph *g, unit_t n, uint32_t e);
 set_t bind_eval(struct graph *g, unit_t n, uint32_t at);
 bool has_name(const struct unit *u, atom_t name);
 uint32_t names_from(const struct unit *u, atom_t name);
+uint32_t binds_before(const struct unit *u, uint32_t e);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */
 bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
 bool star_exports(struct graph *g, unit_t module, atom_t name);

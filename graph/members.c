@@ -104,7 +104,7 @@ static uint32_t merge(unit_t class, struct line *lines, uint32_t count,
 
 uint32_t order_solve(struct graph *g, unit_t class)
 {
-	unit_t bases[BASES_MAX], order[ORDER_MAX];
+	unit_t bases[BASES_MAX], order[ORDER_MAX + 1];
 	struct line lines[BASES_MAX + 1];
 	unit_t *copies;
 	uint32_t count, n;
@@ -115,6 +115,13 @@ uint32_t order_solve(struct graph *g, unit_t class)
 	count = bases_eval(g, class, bases);
 	if (count == 0)
 		return terms_run(g->terms, &class, 1) + 1;
+	if (count == 1) {
+		order[0] = class;
+		n = order_of(g, bases[0], order + 1) + 1;
+		return terms_run(g->terms, order,
+				 n < ORDER_MAX ? n : ORDER_MAX) +
+		       1;
+	}
 	copies = must_calloc(count, ORDER_MAX * sizeof(*copies));
 	for (uint32_t k = 0; k < count; k++) {
 		lines[k].at = copies + (size_t)k * ORDER_MAX;

@@ -486,12 +486,36 @@ static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
 	return false;
 }
 
+/* Bindings of the unit that are in effect before expression e. */
+uint32_t binds_before(const struct unit *u, uint32_t e)
+{
+	uint32_t low = 0, high = u->u->binds.count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (bind_of(u, mid)->at <= e)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 struct use {
 	unit_t n;
 	atom_t name;
 	uint32_t block;
 	uint32_t expr;
 };
+
+/* Bindings that the use may see: outside of loops those before it. */
+static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
+{
+	return share_loop(u, use->block, use->block)
+		       ? u->u->binds.count
+		       : binds_before(u, use->expr);
+}
 
 /* What a use in a function sees. false: nothing that lies on every way. */
 static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
@@ -500,7 +524,7 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 	set_t s = SET_NONE;
 	bool settled = false;
 
-	for (uint32_t k = u->u->binds.count; k-- > 0;) {
+	for (uint32_t k = binds_in_reach(u, use); k-- > 0;) {
 		const struct facts_bind *b = bind_of(u, k);
 
 		if (b->name == FACTS_NONE || atom_of(u, b->name) != use->name ||

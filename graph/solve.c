@@ -202,7 +202,6 @@ static uint32_t compute(struct graph *g, node_t n)
 		need(g, KEY_FLOW, e.a, 0);
 		return bind_eval(g, e.a, e.b);
 	case ASK_LAMBDA:
-		need(g, KEY_FLOW, e.a, 0);
 		return lambda_solve(g, e.a, e.b);
 	case ASK_IMPORT:
 		return import_solve(g, e.a, e.b);

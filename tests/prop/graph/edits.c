@@ -284,6 +284,33 @@ static bool edit_insert(struct editor *e, struct lines *l)
 	return true;
 }
 
+/* A function says something else, in its header or in all. */
+static bool edit_function(struct editor *e, struct lines *l)
+{
+	uint32_t at = find_line(e, l, "def ", "async def "), end;
+	const char *line, *word;
+	unsigned indent;
+	char *name;
+	bool method;
+
+	if (at == NONE)
+		return false;
+	line = l->at.at[at];
+	indent = (unsigned)indent_of(line) / 4;
+	method = strstr(line, "(self") != NULL;
+	word = strstr(line, "def ") + 4;
+	name = copy(word, strcspn(word, "( :\n"));
+	if (roll(e, 2)) {
+		put_line(l, at, made_header(e->dice, indent, name, method));
+	} else {
+		for (end = block_end(l, at); end > at + 1; end--)
+			free(lines_take(l, at + 1));
+		put_line(l, at, made_function(e->dice, indent, name, method));
+	}
+	free(name);
+	return true;
+}
+
 /* Somewhere in a body, where one definition can be read alone. */
 static bool edit_body(struct editor *e, struct lines *l)
 {
@@ -492,6 +519,9 @@ static const struct {
 	{ "edit a body", edit_body },
 	{ "edit a body", edit_body },
 	{ "edit a body", edit_body },
+	{ "write a function anew", edit_function },
+	{ "write a function anew", edit_function },
+	{ "write a function anew", edit_function },
 	{ "break the syntax", edit_break },
 	{ "change indentation", edit_indent },
 	{ "blank lines and remarks", edit_blank },

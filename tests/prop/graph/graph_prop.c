@@ -32,7 +32,8 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 /* Some groups of texts as they are, and some modules made up. */
 static void begin(struct dice *d, const struct source *s, op_list *ops)
 {
-	uint32_t groups = 1 + (uint32_t)dice_below(d, 8);
+	uint32_t groups = (uint32_t)dice_below(d, 6) + (s->groups > s->tree);
+	uint64_t some = dice_roll(d);
 
 	for (; groups; groups--) {
 		uint32_t group = (uint32_t)dice_below(d, s->tree);
@@ -48,6 +49,9 @@ static void begin(struct dice *d, const struct source *s, op_list *ops)
 	for (unsigned n = 0; n < MADE_MODULES; n++) {
 		CLEANUP(free_p) char *text = made_text(d, n);
 
+		/* Few or many: in small ones less else goes on. */
+		if (n && !(some >> n & 1) && some >> 32 & 3)
+			continue;
 		op_add(ops, OP_PUT, made_path(n), NULL, text);
 	}
 	ops->at[ops->count - 1].settle = true;

@@ -283,6 +283,38 @@ static void say_block(struct maker *m, unsigned lines)
 	m->indent--;
 }
 
+static void say_param(struct maker *m, const char *name)
+{
+	say(m, "%s%s", roll(m, 12) ? "" : "*", name);
+	if (roll(m, 2)) {
+		say(m, ": ");
+		say_type(m);
+	}
+	if (roll(m, 3) == 0) {
+		say(m, "=");
+		say_name(m);
+	}
+}
+
+static void say_header(struct maker *m, const char *name, bool method)
+{
+	say_indent(m);
+	say(m, "%sdef %s(%s", roll(m, 12) ? "" : "async ", name,
+	    method ? "self, " : "");
+	if (roll(m, 2)) {
+		say_param(m, "x0");
+		say(m, ", ");
+	}
+	if (roll(m, 2))
+		say_param(m, "x1");
+	say(m, ")");
+	if (roll(m, 5) == 0) {
+		say(m, " -> ");
+		say_type(m);
+	}
+	say(m, ":\n");
+}
+
 static void say_function(struct maker *m, const char *name, bool method)
 {
 	static const char *const decorators[] = {
@@ -304,20 +336,7 @@ static void say_function(struct maker *m, const char *name, bool method)
 		    decorators[roll(m,
 				    sizeof(decorators) / sizeof(*decorators))]);
 	}
-	say_indent(m);
-	say(m, "%sdef %s(%s", roll(m, 12) ? "" : "async ", name,
-	    method ? "self" : "x0=None");
-	if (roll(m, 2)) {
-		say(m, ", x1: ");
-		say_type(m);
-		say(m, " = None");
-	}
-	say(m, ")");
-	if (roll(m, 5) == 0) {
-		say(m, " -> ");
-		say_type(m);
-	}
-	say(m, ":\n");
+	say_header(m, name, method);
 	say_block(m, roll(m, 4) + 1);
 	if (roll(m, 3)) {
 		m->indent++;
@@ -445,10 +464,17 @@ static void say_simple(struct maker *m)
 		"yield from x1", "del x1",	"pass",
 	};
 
-	switch (roll(m, 8)) {
+	switch (roll(m, 9)) {
 	case 0:
 	case 1:
 		say(m, "return ");
+		say_expr(m);
+		say(m, "\n");
+		break;
+	case 8:
+		say(m, "%s",
+		    (const char *[]){ "return lambda: ", "x0 = lambda x1: ",
+				      "self.a0 = lambda: " }[roll(m, 3)]);
 		say_expr(m);
 		say(m, "\n");
 		break;
@@ -574,6 +600,24 @@ char *made_text(struct dice *d, unsigned n)
 	say_home(&m);
 	for (unsigned k = roll(&m, 3); k; k--)
 		say_top(&m);
+	return m.text;
+}
+
+char *made_header(struct dice *d, unsigned indent, const char *name,
+		  bool method)
+{
+	struct maker m = { .d = d, .indent = indent };
+
+	say_header(&m, name, method);
+	return m.text;
+}
+
+char *made_function(struct dice *d, unsigned indent, const char *name,
+		    bool method)
+{
+	struct maker m = { .d = d, .indent = indent };
+
+	say_function(&m, name, method);
 	return m.text;
 }
 

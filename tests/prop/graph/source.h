@@ -35,6 +35,11 @@ void source_release(struct source *s);
 const char *made_path(unsigned n);
 /* Python text that names what all of them have; free() it. */
 char *made_text(struct dice *d, unsigned n);
+/* A function's first line, or all of it. */
+char *made_header(struct dice *d, unsigned indent, const char *name,
+		  bool method);
+char *made_function(struct dice *d, unsigned indent, const char *name,
+		    bool method);
 /* A line or two that may stand in a function; with this indentation. */
 char *made_statement(struct dice *d, unsigned indent);
 /* An expression. */

@@ -395,6 +395,31 @@ static void type_of_something_is_no_alias(void **state)
 		    "  call c() @0:12\n");
 }
 
+static void a_star_is_put_on_all_of_what_it_is_meant_for(void **state)
+{
+	assert_dump(state, DUMP_EXPRS,
+		    "x = *a.b(c), d\n"
+		    "{*e + f}\n"
+		    "(*g)\n",
+		    "0 module \n"
+		    "  #0 a in 1\n"
+		    "  #1 a.b in 1\n"
+		    "  #2 c in 1\n"
+		    "  #3 a.b(c)\n"
+		    "  #4 *a.b(c)\n"
+		    "  #5 d in 1\n"
+		    "  #6 (*a.b(c), d)\n"
+		    "  #7 e in 1\n"
+		    "  #8 f in 1\n"
+		    "  #9 (e + f)\n"
+		    "  #10 *(e + f)\n"
+		    "  #11 {*(e + f)}\n"
+		    "  #12 g in 1\n"
+		    "  #13 *g\n"
+		    "  #14 (*g,)\n"
+		    "variable x line 0 lines 1\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +447,7 @@ int main(void)
 			reads_are_free_names_and_what_is_reached_from_them),
 		cmocka_unit_test(names_of_the_header_are_read_around_the_unit),
 		cmocka_unit_test(type_of_something_is_no_alias),
+		cmocka_unit_test(a_star_is_put_on_all_of_what_it_is_meant_for),
 	};
 
 	return cmocka_run_group_tests(tests, new_reader, free_reader);

@@ -213,6 +213,26 @@ static void uneven_lines_and_empty_bodies_are_broken(void **state)
 	}
 }
 
+static void lines_that_are_joined_oddly_are_noted(void **state)
+{
+	static const struct {
+		const char *text;
+		bool joined;
+	} cases[] = {
+		{ "a = b + \\\n    c\nd = (e,\n     f)\n'''g\n'''\n", false },
+		{ "if a:\n    \\\n    b\n", true },
+		{ "a,\nb: c\n", true },
+		{ "a = [  # (\n    '(',\n]\n", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(free_p)
+		struct facts *f = read_text(state, cases[i].text);
+
+		assert_int_equal(f->joined, cases[i].joined);
+	}
+}
+
 static void odd_beginnings_are_not_broken(void **state)
 {
 	static const char *const texts[] = {
@@ -374,6 +394,18 @@ static void reading_again_gives_the_same_bytes(void **state)
 	assert_memory_equal(f, g, f->size);
 }
 
+static void an_open_string_does_not_reach_into_the_next_text(void **state)
+{
+	static const char text[] = "if a:\n    b\nc\n";
+	CLEANUP(free_p) struct facts *f = read_text(state, text);
+	CLEANUP(free_p) struct facts *open = read_text(state, "x = f'{a");
+	CLEANUP(free_p) struct facts *g = read_text(state, text);
+
+	assert_true(open->broken);
+	assert_int_equal(f->size, g->size);
+	assert_memory_equal(f, g, f->size);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +427,7 @@ int main(void)
 		cmocka_unit_test(pieces_tell_what_an_edit_touched),
 		cmocka_unit_test(what_is_whole_survives_an_error),
 		cmocka_unit_test(uneven_lines_and_empty_bodies_are_broken),
+		cmocka_unit_test(lines_that_are_joined_oddly_are_noted),
 		cmocka_unit_test(odd_beginnings_are_not_broken),
 		cmocka_unit_test(
 			a_unit_alone_is_refused_when_its_file_could_differ),
@@ -403,6 +436,8 @@ int main(void)
 			nested_blocks_are_read_until_the_parser_gives_up),
 		cmocka_unit_test(damaged_facts_are_refused_or_harmless),
 		cmocka_unit_test(reading_again_gives_the_same_bytes),
+		cmocka_unit_test(
+			an_open_string_does_not_reach_into_the_next_text),
 	};
 
 	return cmocka_run_group_tests(tests, new_reader, free_reader);
