@@ -313,13 +313,12 @@ static set_t cut_term(struct terms *t, term_t id, uint8_t depth)
 		e.b = cut_items(t, term_items(t, &e), term_length(t, &e),
 				(uint8_t)(depth - 1));
 		break;
-	case TERM_DICT:
-		e.b = depth ? cut(t, e.b, (uint8_t)(depth - 1)) : SET_NONE;
-		/* fallthrough */
 	default:
 		if (!depth || e.kind < TERM_JOINED)
 			return SET_NONE;
 		e.a = cut(t, e.a, (uint8_t)(depth - 1));
+		if (e.kind == TERM_DICT)
+			e.b = cut(t, e.b, (uint8_t)(depth - 1));
 		break;
 	}
 	return set_term(t, term_make(t, e.kind, e.a, e.b));
