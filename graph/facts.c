@@ -78,6 +78,33 @@ static void parser_close(struct facts_reader *r)
 	facts_heap_free(r->heap);
 }
 
+/* Places in arrays are counted before there is anything in them. */
+static void arrays_open(struct facts_reader *r)
+{
+	array_reserve(&r->units, 1);
+	array_reserve(&r->exprs, 1);
+	array_reserve(&r->places, 1);
+	array_reserve(&r->lists, 1);
+	array_reserve(&r->scopes, 1);
+	array_reserve(&r->blocks, 1);
+	array_reserve(&r->binds, 1);
+	array_reserve(&r->attrs, 1);
+	array_reserve(&r->params, 1);
+	array_reserve(&r->sites, 1);
+	array_reserve(&r->variables, 1);
+	array_reserve(&r->pieces, 1);
+	array_reserve(&r->items, 1);
+	array_reserve(&r->checks, 1);
+	array_reserve(&r->chars, 1);
+	array_reserve(&r->decorators, 1);
+	array_reserve(&r->bases, 1);
+	array_reserve(&r->returns, 1);
+	array_reserve(&r->yields, 1);
+	array_reserve(&r->outers, 1);
+	array_reserve(&r->paths, 1);
+	array_reserve(&r->mix, 1);
+}
+
 struct facts_reader *facts_reader_new(void)
 {
 	struct facts_reader *r = must_calloc(1, sizeof(*r));
@@ -87,6 +114,7 @@ struct facts_reader *facts_reader_new(void)
 		return NULL;
 	}
 	find_symbols(r, tree_sitter_python());
+	arrays_open(r);
 	return r;
 }
 
