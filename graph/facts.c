@@ -103,6 +103,11 @@ static void arrays_open(struct facts_reader *r)
 	array_reserve(&r->outers, 1);
 	array_reserve(&r->paths, 1);
 	array_reserve(&r->mix, 1);
+	array_reserve(&r->spans, 1);
+	array_reserve(&r->all, 1);
+	array_reserve(&r->pending, 1);
+	array_reserve(&r->first_pieces, 1);
+	array_reserve(&r->alone, 1);
 }
 
 struct facts_reader *facts_reader_new(void)
