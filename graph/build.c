@@ -1,22 +1,31 @@
 /*
+ * What a start costs is what changed. The graph of the last time is loaded
+ * (cache.h), and files that changed since are put into it, those gone taken
+ * out: that gives the graph a build from nothing would. Where there is none
+ * that will do, one is built.
+ *
  * Workers compute, one thread owns. Each worker takes the next file off a
  * queue, reads it, and leaves its facts; the calling thread puts them into
  * the graph in the order of their paths, so that a build gives the same
- * numbers each time, and appends them to the new cache as it goes.
+ * numbers each time.
  *
  * The queue has the large files first, so that no worker is left with one at
  * the end, and then all others by their paths: while workers parse, the owner
  * finds those it waits for.
  *
- * Whether a new cache is needed shows only on the way. It is begun with the
- * first file for which the old one would not do; the files before it are
- * copied from the old one then.
+ * Resolving is the owner's alone, and would leave all other processors idle
+ * at the end. So it is done in pieces, while workers parse what is left: the
+ * graph is settled when a third of the files is in it, and two thirds. What
+ * asked for something that comes later is resolved again; that costs less
+ * than is gained, for files mostly ask for what is near them or before them.
+ *
+ * A new cache takes longer to write than a few files take to parse, so it is
+ * written when enough of the old one will not do.
  */
 #include "graph/build.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +37,13 @@
 #include "graph/facts.h"
 #include "graph/graph.h"
 #include "graph/lang.h"
+#include "graph/team.h"
 #include "graph/tree.h"
 
 #define LARGE	    (64U << 10) /* parsed in some 10 ms */
-#define THREADS_MAX 64
+#define LOOK_AT	    64		/* places per task */
+#define STALE_SHARE 100		/* one file in so many: a new cache */
+#define PIECES	    3
 #define NS_PER_S    1000000000
 #define PROGRESS_NS 50000000
 
@@ -43,8 +55,10 @@ struct item {
 	XXH128_hash_t hash;
 	struct facts *facts;	    /* NULL: it could not be read */
 	const struct facts *mapped; /* they are a copy of these */
+	bool same;		    /* the graph that was loaded has it */
 	bool stale;		    /* the cache's entry will not do */
 	bool too_large;
+	bool read; /* there are facts, or were before the graph had them */
 	bool done; /* protected by lock */
 };
 
@@ -55,9 +69,12 @@ struct builder {
 	int64_t began_ns;
 	struct tree tree;
 	struct cache *cache; /* NULL: none */
-	struct cache_writer *writer;
-	struct item *items; /* by path */
-	uint32_t *queue;    /* numbers of items */
+	atomic_bool loaded;  /* the graph is (to be) the cache's */
+	bool has_graph;	     /* it was loaded */
+	size_t stale;	     /* places for which the cache will not do */
+	struct item *items;  /* by path */
+	uint32_t *queue;     /* numbers of items */
+	size_t queue_count;
 	atomic_size_t next; /* in the queue */
 
 	pthread_mutex_t lock; /* the only one; not held while working */
@@ -84,16 +101,14 @@ static struct facts *copy_facts(const struct facts *f)
 	return copy;
 }
 
-static bool is_same_stamp(const struct tree_stamp *a,
-			  const struct tree_stamp *b)
-{
-	return a->size == b->size && a->inode == b->inode &&
-	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 static bool use_entry(const struct builder *m, struct item *i,
 		      const struct cache_entry *e)
 {
+	if (m->loaded && e && e == i->entry) {
+		i->same = true;
+		i->hash = e->hash;
+		return true;
+	}
 	i->mapped = e ? cache_facts(m->cache, e) : NULL;
 	if (!i->mapped)
 		return false;
@@ -108,7 +123,7 @@ static bool use_stamp(const struct builder *m, struct item *i)
 	const struct cache_entry *e = i->entry;
 
 	return m->b->trust == BUILD_BY_STAMP && e &&
-	       is_same_stamp(&e->stamp, &i->file->stamp) &&
+	       tree_same_stamp(&e->stamp, &i->file->stamp) &&
 	       !cache_is_racy(cache_began(m->cache), &e->stamp) &&
 	       use_entry(m, i, e);
 }
@@ -127,7 +142,7 @@ static bool use_hash(const struct builder *m, struct item *i)
 		i->stale = true;
 		return use_entry(m, i, cache_find_hash(m->cache, i->hash));
 	}
-	i->stale = !is_same_stamp(&e->stamp, &i->file->stamp) ||
+	i->stale = !tree_same_stamp(&e->stamp, &i->file->stamp) ||
 		   (cache_is_racy(cache_began(m->cache), &e->stamp) &&
 		    !cache_is_racy(m->began_ns, &e->stamp));
 	return use_entry(m, i, e);
@@ -175,7 +190,7 @@ static void *work(void *arg)
 	struct buf text = TREE_TEXT;
 	size_t at;
 
-	while ((at = atomic_fetch_add(&m->next, 1)) < m->tree.count) {
+	while ((at = atomic_fetch_add(&m->next, 1)) < m->queue_count) {
 		struct item *i = &m->items[m->queue[at]];
 
 		compute(m, i, reader, &text);
@@ -212,66 +227,63 @@ static void await(struct builder *m, const struct item *i)
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
-/* Give up the new cache: the graph matters more. */
-static void drop_writer(struct builder *m, int error)
-{
-	cache_writer_free(TAKE(m->writer));
-	m->report.cache_error = error;
-}
-
-/* Begin the new cache, with the files that went before. */
-static int begin_writer(struct builder *m, const struct item *upto)
-{
-	int r = cache_writer_new(m->b->state_fd, m->began_ns, &m->writer);
-
-	for (const struct item *i = m->items; r == 0 && i < upto; i++)
-		if (i->mapped)
-			r = cache_writer_add(m->writer, i->file, i->hash,
-					     i->mapped);
-	return r;
-}
-
-/* Before the graph takes the facts over. */
-static void keep(struct builder *m, const struct item *i)
-{
-	int r = 0;
-
-	if (m->b->state_fd < 0 || m->report.cache_error)
-		return;
-	if (!m->writer && i->stale)
-		r = begin_writer(m, i);
-	if (r == 0 && m->writer && i->facts)
-		r = cache_writer_add(m->writer, i->file, i->hash, i->facts);
-	if (r < 0)
-		drop_writer(m, r);
-}
-
 static void tally(struct build_report *n, const struct item *i)
 {
-	if (!i->facts) {
+	if (!i->facts && !i->same) {
 		n->too_large += i->too_large;
 		n->unreadable += !i->too_large;
 		return;
 	}
 	n->files++;
 	n->bytes += i->file->stamp.size;
-	n->parsed += !i->mapped;
-	n->cached += i->mapped != NULL;
-	n->broken += i->facts->broken;
+	n->parsed += !i->mapped && !i->same;
+	n->cached += i->mapped || i->same;
+	n->broken += i->same ? i->entry->broken : i->facts->broken;
 }
 
-static int put_all(struct builder *m)
+static int put(struct builder *m, struct item *i)
 {
-	int r = 0;
+	if (i->same)
+		return 0;
+	i->read = i->facts;
+	if (i->facts)
+		return graph_put(m->g, i->file->path, TAKE(i->facts));
+	return m->loaded ? graph_remove(m->g, i->file->path) : 0;
+}
+
+static unsigned threads_of(const struct builder *m)
+{
+	unsigned n = m->b->threads ? m->b->threads : team_processors();
+
+	return n < TEAM_MAX ? n : TEAM_MAX;
+}
+
+/*
+ * With one processor, or with little to parse, nobody works meanwhile. When
+ * the pieces end does not depend on who is faster: builds are all alike.
+ */
+static size_t piece_of(const struct builder *m)
+{
+	if (threads_of(m) < 2 || m->cache)
+		return m->tree.count;
+	return m->tree.count / PIECES + 1;
+}
+
+/* All that was computed is taken, also after an error. */
+static int put_all(struct builder *m, int r)
+{
+	size_t piece = piece_of(m);
 
 	for (size_t at = 0; at < m->tree.count; at++) {
 		struct item *i = &m->items[at];
 
+		if (at && at % piece == 0 && r == 0)
+			r = graph_settle(m->g, NULL);
 		await(m, i);
 		tally(&m->report, i);
-		keep(m, i);
-		if (i->facts && r == 0)
-			r = graph_put(m->g, i->file->path, TAKE(i->facts));
+		m->stale += i->stale || (!i->entry && i->facts);
+		if (r == 0)
+			r = put(m, i);
 		free(i->facts);
 	}
 	return r;
@@ -279,36 +291,52 @@ static int put_all(struct builder *m)
 
 /* The whole */
 
-static unsigned processors(void)
+/* Make the graph the cache's, if that one is good; once. */
+static int load(struct builder *m)
 {
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
+	if (!m->loaded || m->has_graph)
+		return 0;
+	m->has_graph = true;
+	return cache_load(m->cache, m->g);
 }
 
-static size_t threads_wanted(const struct builder *m)
+/* Files that are gone are no reason to parse, but for another cache. */
+static int drop_gone(struct builder *m)
 {
-	size_t n = m->b->threads ? m->b->threads : processors();
+	size_t count = m->cache ? cache_count(m->cache) : 0, i = 0;
+	int r = 0;
 
-	if (n > m->tree.count)
-		n = m->tree.count;
-	return n < THREADS_MAX ? n : THREADS_MAX;
+	for (size_t e = 0; e < count && r == 0; e++) {
+		const struct cache_entry *entry = cache_entry(m->cache, e);
+
+		while (i < m->tree.count && m->items[i].entry < entry)
+			i++;
+		if (i < m->tree.count && m->items[i].entry == entry)
+			continue;
+		m->stale++;
+		if (m->loaded)
+			r = graph_remove(m->g, cache_path(m->cache, entry));
+	}
+	return r;
 }
 
 static int run(struct builder *m)
 {
-	pthread_t threads[THREADS_MAX];
-	size_t wanted = threads_wanted(m), n = 0;
+	pthread_t threads[TEAM_MAX];
+	size_t wanted = threads_of(m), n = 0;
 	int r;
 
+	if (wanted > m->queue_count)
+		wanted = m->queue_count;
 	while (n < wanted && pthread_create(&threads[n], NULL, work, m) == 0)
 		n++;
 	/* A process that may have no threads takes its time. */
-	if (n == 0)
+	if (n == 0 && m->queue_count)
 		(void)work(m);
-	r = put_all(m);
+	r = load(m);
+	if (r == 0)
+		r = drop_gone(m);
+	r = put_all(m, r);
 	while (n > 0)
 		(void)pthread_join(threads[--n], NULL);
 	return r;
@@ -325,45 +353,198 @@ static int compare_queued(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
+/* Entries and files are both in the order of their paths. */
+static void find_entries(struct builder *m)
+{
+	size_t count = m->cache ? cache_count(m->cache) : 0, e = 0;
+
+	for (size_t i = 0; i < m->tree.count; i++) {
+		const char *path = m->tree.files[i].path;
+		int order = 1;
+
+		for (; e < count; e++) {
+			const struct cache_entry *entry =
+				cache_entry(m->cache, e);
+
+			order = strcmp(cache_path(m->cache, entry), path);
+			if (order == 0)
+				m->items[i].entry = entry;
+			if (order >= 0)
+				break;
+		}
+	}
+}
+
+/* Files that need no more than a look are done with at once. */
 static void fill_queue(struct builder *m)
 {
 	size_t n = m->tree.count;
 
 	m->items = must_calloc(n, sizeof(*m->items));
 	m->queue = must_calloc(n, sizeof(*m->queue));
-	for (size_t i = 0; i < n; i++) {
-		m->queue[i] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++)
 		m->items[i].file = &m->tree.files[i];
-		if (m->cache)
-			m->items[i].entry =
-				cache_find(m->cache, m->tree.files[i].path);
+	find_entries(m);
+	for (size_t i = 0; i < n; i++) {
+		m->items[i].done = m->loaded && use_stamp(m, &m->items[i]);
+		if (!m->items[i].done)
+			m->queue[m->queue_count++] = (uint32_t)i;
 	}
-	qsort_r(m->queue, n, sizeof(*m->queue), compare_queued, m->items);
+	m->finished = n - m->queue_count;
+	if (m->queue_count)
+		qsort_r(m->queue, m->queue_count, sizeof(*m->queue),
+			compare_queued, m->items);
 }
 
-/* Files that are gone are no reason to parse, but to write a new cache. */
-static void look_for_gone(struct builder *m)
+static void check_chunk(size_t n, void *arg)
 {
-	size_t known = 0;
+	struct builder *m = arg;
+
+	if (!cache_is_good(m->cache, n))
+		m->loaded = false;
+}
+
+/* Look at all places where something was the last time, some per task. */
+struct look {
+	struct builder *m;
+	struct tree_memory memory;
+	size_t dirs; /* tasks */
+};
+
+static size_t tasks_for(size_t places)
+{
+	return (places + LOOK_AT - 1) / LOOK_AT;
+}
+
+static void look(size_t n, void *arg)
+{
+	const struct look *l = arg;
+	bool dirs = n < l->dirs;
+	struct tree_place *places = dirs ? l->memory.dirs : l->memory.files;
+	size_t count = dirs ? l->memory.dirs_count : l->memory.files_count;
+	size_t from = (dirs ? n : n - l->dirs) * LOOK_AT;
+
+	for (size_t k = from; k < from + LOOK_AT && k < count; k++)
+		tree_look(l->m->b->root_fd, &places[k], dirs);
+}
+
+static void remember(struct look *l)
+{
+	const struct cache *c = l->m->cache;
+	struct tree_memory *t = &l->memory;
+
+	t->dirs_count = cache_dirs_count(c);
+	t->files_count = cache_count(c);
+	t->dirs = must_calloc(t->dirs_count, sizeof(*t->dirs));
+	t->files = must_calloc(t->files_count, sizeof(*t->files));
+	for (size_t k = 0; k < t->dirs_count; k++) {
+		const struct cache_dir *d = cache_dir(c, k);
+
+		t->dirs[k].path = cache_dir_path(c, d);
+		t->dirs[k].dir = (uint32_t)d->parent;
+		if (!cache_is_racy(cache_began(c), &d->stamp))
+			t->dirs[k].was = d->stamp;
+	}
+	for (size_t k = 0; k < t->files_count; k++) {
+		const struct cache_entry *e = cache_entry(c, k);
+
+		t->files[k].path = cache_path(c, e);
+		t->files[k].dir = e->dir;
+	}
+}
+
+/* A directory that had to be listed is a place that a new cache knows. */
+static void count_listed(struct builder *m, const struct tree_memory *t)
+{
+	for (size_t k = 0; k < t->dirs_count; k++)
+		m->stale += !t->dirs[k].same && t->dirs[k].now.inode &&
+			    !cache_is_racy(m->began_ns, &t->dirs[k].now);
+}
+
+/* While some look at places, the caller loads the graph. */
+static int list_by_stamps(struct builder *m)
+{
+	struct look l = { .m = m };
+	struct team *team;
 	int r;
 
-	if (!m->cache)
-		return;
-	for (size_t i = 0; i < m->tree.count; i++)
-		known += m->items[i].entry != NULL;
-	if (known == cache_count(m->cache))
-		return;
-	r = begin_writer(m, m->items);
-	if (r < 0)
-		drop_writer(m, r);
+	remember(&l);
+	l.dirs = tasks_for(l.memory.dirs_count);
+	team = team_begin(threads_of(m) - 1,
+			  l.dirs + tasks_for(l.memory.files_count), look, &l);
+	r = load(m);
+	team_finish(team);
+	if (r == 0)
+		r = tree_list_again(m->b->root_fd, &l.memory, &m->tree);
+	count_listed(m, &l.memory);
+	free(l.memory.dirs);
+	free(l.memory.files);
+	return r;
 }
 
-static void finish_cache(struct builder *m)
+/* List the files; and load the cache's graph, once all of it is checked. */
+static int see_all(struct builder *m)
 {
-	int r = m->writer ? cache_writer_commit(m->writer) : 0;
+	size_t chunks = m->cache ? cache_chunks(m->cache) : 0;
+	bool by_stamps = m->b->trust == BUILD_BY_STAMP && m->cache &&
+			 cache_dirs_count(m->cache);
+	struct team *team;
+	int r = 0;
 
+	m->loaded = chunks > 0;
+	team = team_begin(threads_of(m) - 1, chunks, check_chunk, m);
+	if (!by_stamps)
+		r = tree_list(m->b->root_fd, "", threads_of(m), &m->tree);
+	team_finish(team);
 	if (r < 0)
-		drop_writer(m, r);
+		return r;
+	return by_stamps ? list_by_stamps(m) : 0;
+}
+
+/* What the next start had better not trust its directory's stamp for. */
+static void mark_unread(struct builder *m)
+{
+	for (size_t k = 0; k < m->tree.count; k++)
+		if (!m->items[k].same && !m->items[k].read)
+			m->tree.dirs[tree_parent(&m->tree,
+						 m->tree.files[k].path)]
+				.stamp = (struct tree_stamp){ 0 };
+}
+
+static int write_cache(struct builder *m, struct cache_writer *w)
+{
+	int r = cache_writer_graph(w, m->g);
+
+	mark_unread(m);
+	for (size_t k = 0; k < m->tree.dirs_count && r == 0; k++)
+		r = cache_writer_dir(
+			w, &m->tree.dirs[k],
+			tree_parent(&m->tree, m->tree.dirs[k].path));
+	for (size_t k = 0; k < m->tree.count && r == 0; k++) {
+		const struct item *i = &m->items[k];
+
+		if (i->same || i->read)
+			r = cache_writer_file(
+				w, i->file, i->hash,
+				tree_parent(&m->tree, i->file->path));
+	}
+	return r == 0 ? cache_writer_commit(w) : r;
+}
+
+/* If it cannot be written, the graph matters more. */
+static void keep(struct builder *m)
+{
+	struct cache_writer *w = NULL;
+	int r;
+
+	if (m->b->state_fd < 0 ||
+	    (m->loaded && m->stale * STALE_SHARE <= m->tree.count))
+		return;
+	r = cache_writer_new(m->b->state_fd, m->began_ns, &w);
+	if (r == 0)
+		r = write_cache(m, w);
+	cache_writer_free(w);
+	m->report.cache_error = r;
 }
 
 static void builder_init(struct builder *m, const struct build *b,
@@ -382,7 +563,6 @@ static void builder_init(struct builder *m, const struct build *b,
 
 static void builder_release(struct builder *m)
 {
-	cache_writer_free(m->writer);
 	cache_free(m->cache);
 	tree_release(&m->tree);
 	free(m->items);
@@ -397,25 +577,25 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 	int r;
 
 	builder_init(&m, b, g);
-	r = tree_list(b->root_fd, "", &m.tree);
+	/* None, or one that will not do: a new one is written. */
+	if (b->state_fd < 0 || cache_open(b->state_fd, &m.cache) < 0)
+		m.cache = NULL;
+	r = see_all(&m);
 	if (r < 0)
 		return r;
 	m.report.unreadable = m.tree.unreadable;
 	m.report.too_large = m.tree.too_large;
-	/* None, or one that will not do: a new one is written. */
-	if (b->state_fd < 0 || cache_open(b->state_fd, &m.cache) < 0)
-		m.cache = NULL;
 	fill_queue(&m);
-	look_for_gone(&m);
 	r = run(&m);
+	if (r == 0)
+		r = graph_settle(g, NULL);
 	if (r < 0)
 		return r;
-	finish_cache(&m);
-	r = graph_settle(g, NULL);
-	graph_trim(g);
-	if (r == 0)
-		*ret = m.report;
-	return r;
+	if (!m.loaded)
+		graph_trim(g);
+	keep(&m);
+	*ret = m.report;
+	return 0;
 }
 
 /* One at a time */
@@ -479,7 +659,7 @@ static int refresh_below(struct graph *g, struct facts_reader *r, int root_fd,
 {
 	CLEANUP(known_release) struct known known = { .dir = dir };
 	CLEANUP(tree_release) struct tree tree = { 0 };
-	int error = tree_list(root_fd, dir, &tree);
+	int error = tree_list(root_fd, dir, 1, &tree);
 
 	graph_files(g, see_known, &known);
 	for (size_t i = 0; i < known.count && error == 0; i++)
@@ -506,7 +686,7 @@ int build_refresh(struct graph *g, struct facts_reader *r, int root_fd,
 	CLEANUP(free_p) char *dir = must_strdup(path);
 	int error = -ENOENT;
 
-	if (!tree_is_path(path))
+	if (*path && !tree_is_path(path))
 		return -EINVAL;
 	if (lang_of(path))
 		error = refresh_file(g, r, root_fd, path, text);

@@ -55,9 +55,9 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret);
 
 /*
  * Something happened at `path`: make the graph say what is there now. It may
- * be a file or a directory, may have come, changed or gone. The graph is not
- * settled. `text` is scratch memory that may serve for many calls. -EINVAL:
- * not a path of tree.h's.
+ * be a file or a directory ("": the root), may have come, changed or gone. The
+ * graph is not settled. `text` is scratch memory that may serve for many calls.
+ * -EINVAL: not a path of tree.h's.
  */
 int build_refresh(struct graph *g, struct facts_reader *r, int root_fd,
 		  const char *path, struct buf *text);

@@ -1,13 +1,15 @@
 /*
- * The file: a header, blocks of facts, and the index.
+ * The file: a header, the graph with its facts, and the index.
  *
- *	header | facts | facts | ... | entries | by hash | paths
+ *	header | facts and graph | chunks | entries | dirs | by hash | paths
  *
- * Facts begin at multiples of CACHE_ALIGN. Entries stand in the order of their
- * paths; `by hash` has their numbers in the order of their contents' hashes;
- * paths end with a NUL. The header's hash covers the header, the index's the
- * three parts of the index, and an entry has one for its facts: these are
- * only looked at when they are used.
+ * What snapshot.c writes is hashed in chunks of CHUNK bytes, counted from the
+ * start of the file, the first without the header. Entries and directories
+ * stand in the order of their paths; `by hash` has the entries' numbers in
+ * the order of their contents' hashes; paths end with a NUL. The header's hash
+ * covers the header, the index's all of the index, and an entry has one for
+ * its facts: these are only looked at when the graph is not good, or not the
+ * one that is wanted.
  *
  * The new file is written beside the old one and renamed over it. Who holds
  * the lock on the new one may write it; after the rename its next writer
@@ -18,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,21 +32,25 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/memory.h"
 #include "graph/facts.h"
+#include "graph/snapshot.h"
 
 #define CACHE_NEW    CACHE_NAME ".new"
 #define CACHE_MAGIC  "stgraph" /* and its NUL: eight bytes */
-#define CACHE_FORMAT 1
+#define CACHE_FORMAT 2
 #define CACHE_ALIGN  16
 #define CACHE_PATHS  (1U << 30) /* bytes of all paths together */
+#define CHUNK	     (1U << 20)
+#define OUT_BUFFER   (256U << 10)
 #define RACY_NS	     2000000000
 
 struct header {
-	char magic[8];
+	alignas(CACHE_ALIGN) char magic[8];
 	uint64_t program; /* which wrote it, see program_hash() */
 	int64_t began_ns; /* before the first file was looked at */
 	uint64_t size;	  /* of the whole file */
+	uint64_t graph;	  /* what snapshot_load() wants to know, 0: none */
 	uint64_t index;	  /* where it begins */
-	uint64_t count;	  /* of entries */
+	uint64_t chunks, count, dirs; /* in it */
 	uint64_t index_hash;
 	uint64_t hash; /* of all above */
 };
@@ -51,9 +58,13 @@ struct header {
 struct cache {
 	const char *map;
 	size_t size;
+	int fd;
 	const struct header *header;
+	const uint64_t *chunks; /* their hashes */
 	const struct cache_entry *entries;
+	const struct cache_dir *dirs;
 	const uint32_t *by_hash;
+	uint64_t paths; /* where they begin */
 };
 
 /*
@@ -65,7 +76,7 @@ static uint64_t program_hash(void)
 {
 	struct {
 		uint64_t format, facts, unit, expr, bind, site, entry;
-		uint64_t device, inode, size;
+		uint64_t device, inode, size, page;
 		int64_t seconds, ns;
 	} id = {
 		.format = CACHE_FORMAT,
@@ -75,6 +86,7 @@ static uint64_t program_hash(void)
 		.bind = sizeof(struct facts_bind),
 		.site = sizeof(struct facts_site),
 		.entry = sizeof(struct cache_entry),
+		.page = (uint64_t)sysconf(_SC_PAGESIZE),
 	};
 	struct stat st;
 
@@ -107,40 +119,71 @@ static bool lies_in(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
 static bool is_entry_good(const struct cache *c, const struct cache_entry *e)
 {
 	const struct header *h = c->header;
-	uint64_t paths =
-		h->index + h->count * (sizeof(*e) + sizeof(*c->by_hash));
 
 	return lies_in(e->facts, e->facts_size, sizeof(*h), h->index) &&
-	       e->facts % CACHE_ALIGN == 0 &&
-	       lies_in(e->path, 1, paths, h->size);
+	       e->facts % CACHE_ALIGN == 0 && e->dir < h->dirs &&
+	       lies_in(e->path, 1, c->paths, h->size);
+}
+
+static bool is_dir_good(const struct cache *c, size_t n)
+{
+	const struct cache_dir *d = &c->dirs[n];
+
+	/* Parents come first; the root is its own. */
+	return lies_in(d->path, 1, c->paths, c->header->size) &&
+	       (n ? d->parent < n : d->parent == 0);
+}
+
+/* Do the parts of the index fit into it? None of the numbers is trusted. */
+static bool find_parts(struct cache *c)
+{
+	const struct header *h = c->header;
+	uint64_t left = h->size - h->index;
+
+	if (h->chunks > left / sizeof(*c->chunks))
+		return false;
+	left -= h->chunks * sizeof(*c->chunks);
+	if (h->dirs > left / sizeof(*c->dirs))
+		return false;
+	left -= h->dirs * sizeof(*c->dirs);
+	if (h->count > left / (sizeof(*c->entries) + sizeof(*c->by_hash)))
+		return false;
+	left -= h->count * (sizeof(*c->entries) + sizeof(*c->by_hash));
+	c->paths = h->size - left;
+	c->chunks = (const void *)(c->map + h->index);
+	c->entries = (const void *)(c->chunks + h->chunks);
+	c->dirs = (const void *)(c->entries + h->count);
+	c->by_hash = (const void *)(c->dirs + h->dirs);
+	return h->chunks == (h->graph ? (h->index + CHUNK - 1) / CHUNK : 0);
 }
 
 static bool is_index_good(struct cache *c)
 {
 	const struct header *h = c->header;
-	const uint64_t each = sizeof(*c->entries) + sizeof(*c->by_hash);
 
-	if (h->index % CACHE_ALIGN || !lies_in(h->index, 0, 0, h->size) ||
-	    h->count > (h->size - h->index) / each)
+	if (h->index % CACHE_ALIGN ||
+	    !lies_in(h->index, 0, sizeof(*h), h->size) || !find_parts(c))
 		return false;
 	if (XXH3_64bits(c->map + h->index, h->size - h->index) != h->index_hash)
 		return false;
 	if (h->count && c->map[h->size - 1])
 		return false;
-	c->entries = (const void *)(c->map + h->index);
-	c->by_hash = (const void *)(c->entries + h->count);
 	for (size_t i = 0; i < h->count; i++)
 		if (!is_entry_good(c, &c->entries[i]) ||
 		    c->by_hash[i] >= h->count)
+			return false;
+	for (size_t i = 0; i < h->dirs; i++)
+		if (!is_dir_good(c, i))
 			return false;
 	return true;
 }
 
 int cache_open(int state_fd, struct cache **ret)
 {
+	/* O_NONBLOCK: of a FIFO in its place we want to be told. */
 	CLEANUP(close_p)
-	int fd =
-		openat(state_fd, CACHE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = openat(state_fd, CACHE_NAME,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct cache *c;
 	struct stat st;
 	void *map;
@@ -155,6 +198,7 @@ int cache_open(int state_fd, struct cache **ret)
 	c = must_calloc(1, sizeof(*c));
 	c->map = map;
 	c->size = (size_t)st.st_size;
+	c->fd = take_fd(&fd);
 	c->header = map;
 	if (!is_header_good(c->header, c->size) || !is_index_good(c)) {
 		cache_free(c);
@@ -175,12 +219,33 @@ void cache_free(struct cache *c)
 		return;
 	u.map = c->map;
 	(void)munmap(u.address, c->size);
+	close_p(&c->fd);
 	free(c);
 }
 
 size_t cache_count(const struct cache *c)
 {
 	return c->header->count;
+}
+
+const struct cache_entry *cache_entry(const struct cache *c, size_t n)
+{
+	return &c->entries[n];
+}
+
+size_t cache_dirs_count(const struct cache *c)
+{
+	return c->header->dirs;
+}
+
+const struct cache_dir *cache_dir(const struct cache *c, size_t n)
+{
+	return &c->dirs[n];
+}
+
+const char *cache_dir_path(const struct cache *c, const struct cache_dir *d)
+{
+	return c->map + d->path;
 }
 
 const char *cache_path(const struct cache *c, const struct cache_entry *e)
@@ -250,16 +315,42 @@ const struct facts *cache_facts(const struct cache *c,
 	return f;
 }
 
+size_t cache_chunks(const struct cache *c)
+{
+	return c->header->chunks;
+}
+
+bool cache_is_good(const struct cache *c, size_t chunk)
+{
+	uint64_t from = (uint64_t)chunk * CHUNK, to = from + CHUNK;
+
+	if (!chunk)
+		from = sizeof(struct header);
+	if (to > c->header->index)
+		to = c->header->index;
+	return XXH3_64bits(c->map + from, to - from) == c->chunks[chunk];
+}
+
+int cache_load(const struct cache *c, struct graph *g)
+{
+	return snapshot_load(g, c->fd, c->header->graph);
+}
+
 /* Writing */
 
 struct cache_writer {
-	int state_fd; /* the caller's */
+	struct snapshot_sink sink; /* first: see write_bytes() */
+	int state_fd;		   /* the caller's */
 	FILE *out;
 	bool committed;
 	struct header header;
-	uint64_t at; /* bytes written */
+	XXH3_state_t *chunk; /* so far, and the hashes of those before */
+	uint64_t *chunks;
+	uint32_t chunks_size;
+	struct graph *g; /* that was written */
 	struct cache_entry *entries;
-	uint32_t entries_size;
+	struct cache_dir *dirs;
+	uint32_t entries_size, dirs_size;
 	struct buf paths;
 };
 
@@ -286,20 +377,47 @@ static int open_new(int state_fd, int *ret_fd)
 	return 0;
 }
 
-static int write_bytes(struct cache_writer *w, const void *bytes, size_t len)
+static int write_plain(struct cache_writer *w, const void *bytes, size_t len)
 {
 	errno = 0;
 	if (len && fwrite(bytes, len, 1, w->out) != 1)
 		return errno ? -errno : -EIO;
-	w->at += len;
+	w->sink.at += len;
 	return 0;
 }
 
-static int write_padding(struct cache_writer *w)
+static void end_chunk(struct cache_writer *w)
 {
-	static const char zeros[CACHE_ALIGN];
+	struct header *h = &w->header;
 
-	return write_bytes(w, zeros, -w->at % CACHE_ALIGN);
+	w->chunks = must_grow(w->chunks, &w->chunks_size, h->chunks + 1,
+			      sizeof(*w->chunks));
+	w->chunks[h->chunks++] = XXH3_64bits_digest(w->chunk);
+	(void)XXH3_64bits_reset(w->chunk);
+}
+
+/* What lies in chunks. */
+static int write_bytes(struct snapshot_sink *sink, const void *bytes,
+		       size_t len)
+{
+	struct cache_writer *w = (void *)sink;
+	const char *at = bytes;
+
+	while (len) {
+		size_t n = CHUNK - sink->at % CHUNK;
+		int r;
+
+		n = n < len ? n : len;
+		(void)XXH3_64bits_update(w->chunk, at, n);
+		r = write_plain(w, at, n);
+		if (r < 0)
+			return r;
+		at += n;
+		len -= n;
+		if (sink->at % CHUNK == 0)
+			end_chunk(w);
+	}
+	return 0;
 }
 
 int cache_writer_new(int state_fd, int64_t began_ns, struct cache_writer **ret)
@@ -315,14 +433,19 @@ int cache_writer_new(int state_fd, int64_t began_ns, struct cache_writer **ret)
 	if (!out)
 		return -errno;
 	(void)take_fd(&fd);
+	(void)setvbuf(out, NULL, _IOFBF, OUT_BUFFER);
 	w = must_calloc(1, sizeof(*w));
 	*w = (struct cache_writer){
+		.sink = { .write = write_bytes },
 		.state_fd = state_fd,
 		.out = out,
 		.header = { .magic = CACHE_MAGIC, .began_ns = began_ns },
+		.chunk = XXH3_createState(),
 		.paths = BUF(CACHE_PATHS),
 	};
-	r = write_bytes(w, &w->header, sizeof(w->header));
+	if (!w->chunk || XXH3_64bits_reset(w->chunk) != XXH_OK)
+		abort();
+	r = write_plain(w, &w->header, sizeof(w->header));
 	if (r < 0) {
 		cache_writer_free(w);
 		return r;
@@ -331,27 +454,70 @@ int cache_writer_new(int state_fd, int64_t began_ns, struct cache_writer **ret)
 	return 0;
 }
 
-int cache_writer_add(struct cache_writer *w, const struct tree_file *file,
-		     XXH128_hash_t hash, const struct facts *f)
+static int write_padding(struct cache_writer *w)
 {
-	uint64_t path = w->paths.len;
-	int r = buf_add(&w->paths, file->path, strlen(file->path) + 1);
+	static const char zeros[CACHE_ALIGN];
 
+	return write_bytes(&w->sink, zeros, -w->sink.at % CACHE_ALIGN);
+}
+
+int cache_writer_graph(struct cache_writer *w, struct graph *g)
+{
+	int r = snapshot_save(g, &w->sink, &w->header.graph);
+
+	w->g = g;
 	if (r == 0)
 		r = write_padding(w);
+	if (r == 0 && w->sink.at % CHUNK)
+		end_chunk(w);
+	if (!w->header.graph)
+		w->header.chunks = 0;
+	return r;
+}
+
+/* Where it will be, counted from the first path. */
+static int add_path(struct cache_writer *w, const char *path, uint64_t *ret)
+{
+	*ret = w->paths.len;
+	return buf_add(&w->paths, path, strlen(path) + 1);
+}
+
+int cache_writer_dir(struct cache_writer *w, const struct tree_dir *dir,
+		     uint32_t parent)
+{
+	struct cache_dir d = { .stamp = dir->stamp, .parent = parent };
+	int r = add_path(w, dir->path, &d.path);
+
 	if (r < 0)
 		return r;
+	w->dirs = must_grow(w->dirs, &w->dirs_size, w->header.dirs + 1,
+			    sizeof(*w->dirs));
+	w->dirs[w->header.dirs++] = d;
+	return 0;
+}
+
+int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
+		      XXH128_hash_t hash, uint32_t dir)
+{
+	struct cache_entry e = { .stamp = file->stamp,
+				 .hash = hash,
+				 .facts = sizeof(struct header),
+				 .dir = dir };
+	struct snapshot_facts f;
+	int r = add_path(w, file->path, &e.path);
+
+	if (r < 0)
+		return r;
+	if (snapshot_facts(w->g, file->path, &f)) {
+		e.facts = f.at;
+		e.facts_size = f.facts->size;
+		e.facts_hash = XXH3_64bits(f.facts, f.facts->size);
+		e.broken = f.facts->broken;
+	}
 	w->entries = must_grow(w->entries, &w->entries_size,
 			       w->header.count + 1, sizeof(*w->entries));
-	w->entries[w->header.count++] = (struct cache_entry){
-		.stamp = file->stamp,
-		.hash = hash,
-		.path = path,
-		.facts = w->at,
-		.facts_size = f->size,
-		.facts_hash = XXH3_64bits(f, f->size),
-	};
-	return write_bytes(w, f, f->size);
+	w->entries[w->header.count++] = e;
+	return 0;
 }
 
 static int compare_hashes(const void *a, const void *b, void *arg)
@@ -372,46 +538,48 @@ static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)
 	return order;
 }
 
-static uint64_t hash_index(const struct cache_writer *w, const uint32_t *order)
-{
-	XXH3_state_t *state = XXH3_createState();
-	uint64_t hash = 0;
-
-	if (!state || XXH3_64bits_reset(state) != XXH_OK)
-		abort();
-	(void)XXH3_64bits_update(state, w->entries,
-				 w->header.count * sizeof(*w->entries));
-	(void)XXH3_64bits_update(state, order,
-				 w->header.count * sizeof(*order));
-	(void)XXH3_64bits_update(state, w->paths.data, w->paths.len);
-	hash = XXH3_64bits_digest(state);
-	(void)XXH3_freeState(state);
-	return hash;
-}
-
+/* The parts of the index, in their order. */
 static int write_index(struct cache_writer *w)
 {
-	size_t count = w->header.count;
-	uint64_t paths = w->at + count * (sizeof(*w->entries) + 4);
+	struct header *h = &w->header;
 	CLEANUP(free_p)
-	uint32_t *order = sort_by_hash(w->entries, count);
-	int r;
+	uint32_t *order = sort_by_hash(w->entries, h->count);
+	const struct {
+		const void *at;
+		size_t size;
+	} parts[] = {
+		{ w->chunks, h->chunks * sizeof(*w->chunks) },
+		{ w->entries, h->count * sizeof(*w->entries) },
+		{ w->dirs, h->dirs * sizeof(*w->dirs) },
+		{ order, h->count * sizeof(*order) },
+		{ w->paths.data, w->paths.len },
+	};
+	uint64_t paths = w->sink.at;
+	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
+	h->index = w->sink.at;
+	for (int k = 0; k < 4; k++)
+		paths += parts[k].size;
+	for (size_t i = 0; i < h->count; i++)
 		w->entries[i].path += paths;
-	w->header.index = w->at;
-	w->header.index_hash = hash_index(w, order);
-	r = write_bytes(w, w->entries, count * sizeof(*w->entries));
-	if (r == 0)
-		r = write_bytes(w, order, count * sizeof(*order));
-	return r == 0 ? write_bytes(w, w->paths.data, w->paths.len) : r;
+	for (size_t i = 0; i < h->dirs; i++)
+		w->dirs[i].path += paths;
+	(void)XXH3_64bits_reset(w->chunk);
+	for (int k = 0; k < 5 && r == 0; k++) {
+		if (!parts[k].size)
+			continue;
+		(void)XXH3_64bits_update(w->chunk, parts[k].at, parts[k].size);
+		r = write_plain(w, parts[k].at, parts[k].size);
+	}
+	h->index_hash = XXH3_64bits_digest(w->chunk);
+	return r;
 }
 
 static int write_header(struct cache_writer *w)
 {
 	struct header *h = &w->header;
 
-	h->size = w->at;
+	h->size = w->sink.at;
 	h->program = program_hash();
 	h->hash = XXH3_64bits(h, offsetof(struct header, hash));
 	if (fflush(w->out) != 0)
@@ -423,10 +591,8 @@ static int write_header(struct cache_writer *w)
 
 int cache_writer_commit(struct cache_writer *w)
 {
-	int r = write_padding(w);
+	int r = write_index(w);
 
-	if (r == 0)
-		r = write_index(w);
 	if (r == 0)
 		r = write_header(w);
 	if (r < 0)
@@ -445,7 +611,10 @@ void cache_writer_free(struct cache_writer *w)
 	if (!w->committed)
 		(void)unlinkat(w->state_fd, CACHE_NEW, 0);
 	(void)fclose(w->out);
+	(void)XXH3_freeState(w->chunk);
 	buf_release(&w->paths);
+	free(w->chunks);
+	free(w->dirs);
 	free(w->entries);
 	free(w);
 }

@@ -2,7 +2,6 @@
  * What comes out of things: calling them, iterating over them, entering,
  * unpacking, indexing and awaiting them.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/graph_i.h"
@@ -430,51 +429,42 @@ set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how)
 	return s;
 }
 
-static set_t tuple_index(struct graph *g, const struct term *t,
-			 const struct facts_expr *index)
+/* Of a known piece of a tuple we know what is where, too. */
+static set_t tuple_slice(struct graph *g, const struct term *t,
+			 const struct facts_expr *slice)
 {
-	set_t s = items_of(g, t);
+	uint32_t from = slice->a == FACTS_NONE ? 0 : slice->a;
+	uint32_t to =
+		slice->b == FACTS_NONE || slice->b > t->a ? t->a : slice->b;
+	set_t items[TUPLE_MAX];
 
-	if (index->kind == EXPR_CONST && index->a == CONST_INT &&
-	    index->b < t->a)
-		return term_items(g->terms, t)[index->b];
-	if (index->kind == EXPR_SLICE)
-		return set_one(g->terms, TERM_LIST, s, 0);
-	return s;
+	if (slice->c || slice->a == FACTS_OTHER || slice->b == FACTS_OTHER)
+		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
+	if (from > to)
+		from = to;
+	memcpy(items, term_items(g->terms, t) + from,
+	       (to - from) * sizeof(*items));
+	return set_tuple(g->terms, items, to - from);
 }
 
-/* A constant as the key of a record, NONE: it is no constant we keep. */
-atom_t key_of(struct graph *g, const struct unit *u, const struct facts_expr *x)
+static set_t tuple_index(struct graph *g, const struct term *t, unit_t n,
+			 uint32_t index)
 {
-	char number[16];
-	int len;
+	struct facts_expr x = *expr_of(unit_of(g, n), index);
 
-	if (x->kind != EXPR_CONST || x->b == FACTS_NONE)
-		return NONE;
-	if (x->a == CONST_STR)
-		return atom_of(u, x->b);
-	if (x->a != CONST_INT)
-		return NONE;
-	/* No string of a program starts like this. */
-	len = snprintf(number, sizeof(number), "\1%u", x->b);
-	return atom(g, number, (size_t)len);
+	if (x.kind == EXPR_SLICE)
+		return tuple_slice(g, t, &x);
+	if (const_of(g, n, index, &x) && x.a == CONST_INT && x.b < t->a)
+		return term_items(g->terms, t)[x.b];
+	return items_of(g, t);
 }
 
 static set_t record_index(struct graph *g, const struct term *t, unit_t n,
-			  const struct facts_expr *index)
+			  uint32_t index)
 {
-	atom_t key = key_of(g, unit_of(g, n), index);
-	const uint32_t *keys;
-	uint32_t count;
+	atom_t key = key_of(g, n, index);
 
-	if (key == NONE)
-		return items_of(g, t);
-	keys = terms_run_items(g->terms, t->a, &count);
-	/* The last of equal keys counts. */
-	while (count-- > 0)
-		if (keys[count] == key)
-			return term_items(g->terms, t)[count];
-	return SET_NONE;
+	return key == NONE ? items_of(g, t) : record_at(g->terms, t, key);
 }
 
 static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
@@ -488,9 +478,9 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 	case TERM_DICT:
 		return t.b;
 	case TERM_TUPLE:
-		return tuple_index(g, &t, &x);
+		return tuple_index(g, &t, n, index);
 	case TERM_RECORD:
-		return record_index(g, &t, n, &x);
+		return record_index(g, &t, n, index);
 	case TERM_CLASS:
 	case TERM_CLS:
 	case TERM_TYPE:

@@ -7,8 +7,7 @@
  * A name's place counts only as far as the resolver looks at it: in functions
  * a use is tied to the bindings before it.
  */
-#include <xxhash.h>
-
+#include "graph/base/memory.h"
 #include "graph/graph_i.h"
 
 struct print {
@@ -86,6 +85,7 @@ static void add_expr(struct print *p, const struct unit *u, uint32_t e)
 	case EXPR_INDEX:
 	case EXPR_BINARY:
 	case EXPR_NARROW:
+	case EXPR_STORE:
 		add_expr(p, u, x->a);
 		add_expr(p, u, x->b);
 		add(p, x->c);
@@ -95,8 +95,12 @@ static void add_expr(struct print *p, const struct unit *u, uint32_t e)
 		add(p, e);
 		add_expr(p, u, x->a);
 		break;
-	case EXPR_UNKNOWN:
 	case EXPR_SLICE:
+		add(p, x->a);
+		add(p, x->b);
+		add(p, x->c);
+		break;
+	case EXPR_UNKNOWN:
 		break;
 	default:
 		add_expr(p, u, x->a);
@@ -118,6 +122,7 @@ static void add_bind(struct print *p, const struct unit *u, uint32_t at)
 	case BIND_ANNOTATION:
 	case BIND_TYPED:
 	case BIND_NARROW:
+	case BIND_STORE:
 		add_expr(p, u, b->value);
 		if (b->kind == BIND_TYPED)
 			add_expr(p, u, b->extra);
@@ -348,12 +353,13 @@ static void print_fixtures(const struct graph *g, unit_t module,
 	}
 }
 
-uint64_t key_print(struct graph *g, node_t id)
+static uint64_t key_print(struct graph *g, node_t id)
 {
 	const struct node *n = &g->nodes[id];
 	const struct unit *u = &g->units[n->a];
 	struct print p = { .sum = n->kind + 1 };
 
+	g->steps++;
 	if (!u->sheet)
 		return 0;
 	switch (n->kind) {
@@ -391,4 +397,108 @@ uint64_t key_print(struct graph *g, node_t id)
 		break;
 	}
 	return p.sum;
+}
+
+static void prints_add_key(struct prints *p, node_t key, bool always)
+{
+	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
+	p->keys[p->count++] =
+		(struct key_said){ .node = key, .always = always };
+}
+
+void prints_add(struct graph *g, struct prints *p, unit_t n)
+{
+	if (g->units[n].stamp == g->stamp)
+		return;
+	g->units[n].stamp = g->stamp;
+	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next)
+		prints_add_key(p, k, g->units[n].kept == 3);
+}
+
+/*
+ * Of the keys about a class, those a method has a say in. Others do not
+ * depend on what stands in methods, so a large class costs no more.
+ */
+static void prints_add_attrs(struct graph *g, struct prints *p, unit_t class,
+			     const struct piece *method)
+{
+	const struct facts_attr *a =
+		facts_attrs(method->sheet->facts, method->u);
+
+	for (uint32_t k = 0; k < method->u->attrs.count; k++) {
+		node_t key = node_find(g, KEY_ATTR, class,
+				       method->sheet->atoms[a[k].name]);
+
+		if (key != NONE)
+			prints_add_key(p, key, false);
+	}
+}
+
+/* Does it bind names of those around it? */
+static bool binds_outer(const struct facts *f, const struct facts_unit *u)
+{
+	const struct facts_bind *b = facts_binds(f, u);
+
+	for (uint32_t k = 0; k < u->binds.count; k++)
+		if (b[k].outer)
+			return true;
+	return false;
+}
+
+void prints_of(struct graph *g, struct prints *prints, unit_t n, unit_t parent,
+	       const struct piece *says)
+{
+	const struct unit *u = &g->units[n], *p = &g->units[parent];
+	uint8_t kind = says->u->kind;
+
+	prints_add(g, prints, n);
+	if (p->sheet && u->sheet && u->u->kind != kind)
+		prints_add(g, prints, parent);
+	else if (p->sheet && p->u->kind == UNIT_CLASS)
+		prints_add_attrs(g, prints, parent, says);
+	if (p->sheet && p->u->kind == UNIT_MODULE &&
+	    (says->u->decorators.count || (u->sheet && u->u->decorators.count)))
+		prints_add_key(prints, node_get(g, KEY_FIXTURES, parent, 0),
+			       false);
+	if (!binds_outer(says->sheet->facts, says->u))
+		return;
+	for (n = parent; g->units[n].sheet; n = g->units[n].parent) {
+		prints_add(g, prints, n);
+		if (g->units[n].parent == n)
+			break;
+	}
+}
+
+/* What is always outdated comes first among its like. */
+static int by_node(const void *a, const void *b)
+{
+	const struct key_said *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return (int)y->always - (int)x->always;
+}
+
+void prints_take(struct graph *g, struct prints *p)
+{
+	uint32_t count = 0;
+
+	if (p->count)
+		qsort(p->keys, p->count, sizeof(*p->keys), by_node);
+	for (uint32_t k = 0; k < p->count; k++) {
+		if (count && p->keys[count - 1].node == p->keys[k].node)
+			continue;
+		p->keys[count] = p->keys[k];
+		p->keys[count++].before = key_print(g, p->keys[k].node);
+	}
+	p->count = count;
+}
+
+void prints_compare(struct graph *g, struct prints *p)
+{
+	for (uint32_t k = 0; k < p->count; k++)
+		if (p->keys[k].always ||
+		    key_print(g, p->keys[k].node) != p->keys[k].before)
+			outdate(g, p->keys[k].node);
+	free(p->keys);
 }

@@ -42,8 +42,7 @@ static int check_pairs(const struct check *c)
 
 	for (uint32_t k = 0; k < g->slots_count; k++) {
 		const struct slot *s = &g->slots[k];
-		const uint32_t *pairs =
-			s->count > 2 ? s->pairs.many : s->pairs.one;
+		const uint32_t *pairs = slot_pairs(g, s);
 
 		for (uint32_t m = 0; m < s->count; m++)
 			counts[pairs[m]]++;
@@ -57,7 +56,8 @@ static int check_pairs(const struct check *c)
 			r = wrong(c, "%s -> %s is counted %u, made by %u",
 				  name_of(g, p->caller), name_of(g, p->callee),
 				  p->count, counts[k]);
-		else if (g->symbols[p->callee].callers[p->place] != k)
+		else if (symbol_callers(g, &g->symbols[p->callee])[p->place] !=
+			 k)
 			r = wrong(c, "%s -> %s is not among its callers",
 				  name_of(g, p->caller), name_of(g, p->callee));
 	}
@@ -108,13 +108,13 @@ static void put_lent(const struct graph *g, const struct file *f,
 			same ? sheets[k - 1] : sheet_new(to, u->sheet->facts);
 		sheets[k]->refs += same;
 		sheets[k]->lent = true;
-		pieces[k] = (struct piece){ sheets[k], u->u, NONE };
+		pieces[k] = (struct piece){ sheets[k], u->u };
 	}
 	/* The module unit's sheet is the file's, and the graph keeps one. */
 	sheets[0]->refs++;
 	file_switch(to, file, sheets[0], pieces, f->units_count);
 	for (uint32_t k = 0; k < f->units_count; k++)
-		sheet_unref(sheets[k]);
+		sheet_unref(to, sheets[k]);
 	free(sheets);
 	free(pieces);
 }

@@ -94,6 +94,14 @@ static void sort_symbol(struct diff *ret, const struct symbol_change *c)
 		add(&ret->added, c->symbol);
 }
 
+/* A module of that name left in the same change: c comes behind it. */
+static bool was_module(const struct graph_delta *d,
+		       const struct symbol_change *c)
+{
+	return c > d->symbols && !c->before && c[-1].symbol == c->symbol &&
+	       c[-1].kind == SYMBOL_MODULE;
+}
+
 static void index_changes(struct sorter *t)
 {
 	const struct graph_delta *d = t->d;
@@ -105,8 +113,8 @@ static void index_changes(struct sorter *t)
 
 		if (is_in_v(c->kind))
 			t->changes[t->changes_count++] = *c;
-		else if (c->kind == SYMBOL_VARIABLE && c->before &&
-			 (!c->after || c->body))
+		else if (c->kind == SYMBOL_VARIABLE &&
+			 (c->before ? !c->after || c->body : was_module(d, c)))
 			t->variables[t->variables_count++] = c->symbol;
 	}
 	qsort(t->changes, t->changes_count, sizeof(*t->changes),

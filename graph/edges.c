@@ -18,8 +18,10 @@ static uint32_t pair_hash(uint32_t kind, symbol_t a, symbol_t b)
 static void grow_pairs(struct graph *g)
 {
 	uint32_t mask = g->pair_mask ? g->pair_mask * 2 + 1 : 1023;
-	uint32_t *table = must_calloc((size_t)mask + 1, sizeof(*table));
 
+	graph_need(g, pair_table, mask + 1ULL);
+	memset(g->pair_table, 0,
+	       (g->pair_mask + 1ULL) * sizeof(*g->pair_table));
 	for (uint32_t n = 0; n < g->pairs_count; n++) {
 		struct pair *p = &g->pairs[n];
 		uint32_t at;
@@ -27,11 +29,9 @@ static void grow_pairs(struct graph *g)
 		if (p->kind == EDGE_KINDS)
 			continue;
 		at = pair_hash(p->kind, p->caller, p->callee) & mask;
-		p->hashed = table[at];
-		table[at] = n + 1;
+		p->hashed = g->pair_table[at];
+		g->pair_table[at] = n + 1;
 	}
-	free(g->pair_table);
-	g->pair_table = table;
 	g->pair_mask = mask;
 }
 
@@ -43,8 +43,7 @@ static uint32_t pair_new(struct graph *g)
 		g->pairs_free = g->pairs[n - 1].hashed;
 		return n - 1;
 	}
-	g->pairs = must_grow(g->pairs, &g->pairs_size, g->pairs_count + 1,
-			     sizeof(*g->pairs));
+	graph_need(g, pairs, g->pairs_count + 1);
 	return g->pairs_count++;
 }
 
@@ -65,15 +64,15 @@ static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
 			return n - 1;
 	}
 	n = pair_new(g);
-	s->callers = must_grow(s->callers, &s->callers_size,
-			       s->callers_count + 1, sizeof(*s->callers));
+	heap_grow(&g->heap, &s->callers, &s->callers_size, s->callers_count + 1,
+		  sizeof(uint32_t));
 	g->pairs[n] = (struct pair){ .caller = caller,
 				     .callee = callee,
 				     .kind = kind,
 				     .place = s->callers_count,
 				     .hashed = g->pair_table[at] };
 	g->pair_table[at] = n + 1;
-	s->callers[s->callers_count++] = n;
+	symbol_callers(g, s)[s->callers_count++] = n;
 	return n;
 }
 
@@ -106,14 +105,15 @@ void pair_free(struct graph *g, uint32_t n)
 {
 	struct pair *p = &g->pairs[n];
 	struct symbol_slot *s = &g->symbols[p->callee];
+	uint32_t *callers = symbol_callers(g, s);
 	uint32_t *at = &g->pair_table[pair_hash(p->kind, p->caller, p->callee) &
 				      g->pair_mask];
 
 	while (*at != n + 1)
 		at = &g->pairs[*at - 1].hashed;
 	*at = p->hashed;
-	s->callers[p->place] = s->callers[--s->callers_count];
-	g->pairs[s->callers[p->place]].place = p->place;
+	callers[p->place] = callers[--s->callers_count];
+	g->pairs[callers[p->place]].place = p->place;
 	p->kind = EDGE_KINDS;
 	p->hashed = g->pairs_free;
 	g->pairs_free = n + 1;
@@ -122,14 +122,14 @@ void pair_free(struct graph *g, uint32_t n)
 void slot_clear(struct graph *g, uint32_t slot)
 {
 	struct slot *s = &g->slots[slot];
-	const uint32_t *pairs = s->count > 2 ? s->pairs.many : s->pairs.one;
+	const uint32_t *pairs = slot_pairs(g, s);
 
 	for (uint32_t k = 0; k < s->count; k++) {
 		pair_meet(g, pairs[k]);
 		g->pairs[pairs[k]].count--;
 	}
 	if (s->count > 2)
-		free(s->pairs.many);
+		heap_give(&g->heap, s->pairs.many, s->count * sizeof(*pairs));
 	s->count = 0;
 }
 
@@ -141,8 +141,7 @@ static uint32_t slot_new(struct graph *g)
 		g->slots_free = g->slots[n - 1].site;
 		return n - 1;
 	}
-	g->slots = must_grow(g->slots, &g->slots_size, g->slots_count + 1,
-			     sizeof(*g->slots));
+	graph_need(g, slots, g->slots_count + 1);
 	n = g->slots_count++;
 	g->slots[n] = (struct slot){ .count = 0 };
 	return n;
@@ -165,33 +164,42 @@ static void slot_make(struct graph *g, unit_t unit, enum slot_kind kind,
 	g->dirty[g->dirty_count++] = n;
 }
 
-static bool has_imports(const struct unit *u)
+static bool is_import(const struct unit *u, uint32_t bind)
 {
-	for (uint32_t k = 0; k < u->u->binds.count; k++) {
-		uint8_t kind = bind_of(u, k)->kind;
+	uint8_t kind = bind_of(u, bind)->kind;
 
-		if (kind == BIND_IMPORT || kind == BIND_FROM ||
-		    kind == BIND_STAR)
-			return true;
-	}
-	return false;
+	return kind == BIND_IMPORT || kind == BIND_FROM || kind == BIND_STAR;
+}
+
+static uint32_t count_imports(const struct unit *u)
+{
+	uint32_t count = 0;
+
+	for (uint32_t k = 0; k < u->u->binds.count; k++)
+		count += is_import(u, k);
+	return count;
 }
 
 void slots_make(struct graph *g, unit_t n)
 {
 	struct unit *u = &g->units[n];
+	bool bases = u->u->kind == UNIT_CLASS;
+	bool overrides = u->u->flags & UNIT_METHOD;
+	uint32_t imports = count_imports(u);
 	uint32_t count = u->u->sites.count;
 
-	u->slots = must_alloc((count + 3) * sizeof(*u->slots));
+	u->slots = list_take(g, (count + bases + overrides + imports) *
+					sizeof(*u->slots));
 	u->slots_count = 0;
 	for (uint32_t k = 0; k < count; k++)
 		slot_make(g, n, SLOT_SITE, k);
-	if (u->u->kind == UNIT_CLASS)
+	if (bases)
 		slot_make(g, n, SLOT_BASES, 0);
-	if (u->u->flags & UNIT_METHOD)
+	if (overrides)
 		slot_make(g, n, SLOT_OVERRIDES, 0);
-	if (has_imports(u))
-		slot_make(g, n, SLOT_IMPORTS, 0);
+	for (uint32_t k = 0; imports && k < u->u->binds.count; k++)
+		if (is_import(u, k))
+			slot_make(g, n, SLOT_IMPORT, k);
 }
 
 void slots_drop(struct graph *g, unit_t n)
@@ -208,7 +216,7 @@ void slots_drop(struct graph *g, unit_t n)
 		s->site = g->slots_free;
 		g->slots_free = u->slots[k] + 1;
 	}
-	free(u->slots);
+	list_give(g, u->slots, u->slots_count * sizeof(*u->slots));
 	u->slots = NULL;
 	u->slots_count = 0;
 }
@@ -217,13 +225,14 @@ void slots_drop(struct graph *g, unit_t n)
 static uint32_t definitions(const struct graph *g, symbol_t s, unit_t **ret)
 {
 	const struct symbol_slot *slot = &g->symbols[s];
+	unit_t *units = symbol_units(g, slot);
 
-	*ret = slot->units;
+	*ret = units;
 	for (uint32_t k = 1; k < slot->units_count; k++) {
 		for (uint32_t m = k; m > 0; m--) {
-			const struct unit *a = &g->units[slot->units[m - 1]];
-			const struct unit *b = &g->units[slot->units[m]];
-			unit_t swap = slot->units[m];
+			const struct unit *a = &g->units[units[m - 1]];
+			const struct unit *b = &g->units[units[m]];
+			unit_t swap = units[m];
 			int by = a->file == b->file
 					 ? 0
 					 : strcmp(atom_text(g, g->files[a->file]
@@ -233,8 +242,8 @@ static uint32_t definitions(const struct graph *g, symbol_t s, unit_t **ret)
 
 			if (by < 0 || (by == 0 && a->index < b->index))
 				break;
-			slot->units[m] = slot->units[m - 1];
-			slot->units[m - 1] = swap;
+			units[m] = units[m - 1];
+			units[m - 1] = swap;
 		}
 	}
 	return slot->units_count;

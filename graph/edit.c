@@ -114,12 +114,19 @@ static enum found find_edit(const struct graph *g, const struct file *f,
 }
 
 /* `by` lines more or less after a place in the unit's text. */
-static void unit_shift(struct unit *u, uint32_t after, int32_t by)
+static void unit_shift(struct graph *g, struct unit *u, uint32_t after,
+		       int32_t by)
 {
+	size_t bytes = u->shifts_count * sizeof(*u->shifts);
+	struct shift *shifts;
+
 	if (!by)
 		return;
-	u->shifts = must_realloc(u->shifts,
-				 (u->shifts_count + 1) * sizeof(*u->shifts));
+	shifts = list_take(g, bytes + sizeof(*shifts));
+	if (u->shifts_count)
+		memcpy(shifts, u->shifts, bytes);
+	list_give(g, u->shifts, bytes);
+	u->shifts = shifts;
 	u->shifts[u->shifts_count++] = (struct shift){ after, by };
 }
 
@@ -159,43 +166,40 @@ static void move_rest(struct graph *g, struct file *f, uint32_t k, int64_t by,
 		u = &g->units[n];
 		u->end = (uint32_t)(u->end + by);
 		u->lines = (uint32_t)(u->lines + (uint32_t)lines);
-		unit_shift(u, after - u->line, lines);
+		unit_shift(g, u, after - u->line, lines);
 	}
 }
 
-static void piece_kept(const struct graph *g, unit_t n, struct piece *ret)
+/* Do they have the same names, and stand in each other alike? */
+static bool same_units(const struct graph *g, const struct file *f, uint32_t k,
+		       const struct facts *p)
 {
-	*ret = (struct piece){ .sheet = g->units[n].sheet,
-			       .u = g->units[n].u,
-			       .old = n };
+	const struct facts_unit *now = facts_units(p);
+
+	if (p->units_count != g->units[f->units[k]].u->units + 1)
+		return false;
+	for (uint32_t m = 0; m < p->units_count; m++) {
+		const struct unit *u = &g->units[f->units[k + m]];
+
+		if (now[m].units != u->u->units ||
+		    strcmp(facts_string(p, now[m].name, NULL),
+			   atom_text(g, atom_of(u, u->u->name))) != 0)
+			return false;
+	}
+	return true;
 }
 
-/* The file's list of units with unit k and those in it replaced. */
+/* Unit k and those in it are what these facts say. */
 static void splice(struct graph *g, uint32_t file, uint32_t k, struct facts *p)
 {
-	struct file *f = &g->files[file];
-	uint32_t old = g->units[f->units[k]].u->units + 1;
-	uint32_t count = f->units_count - old + p->units_count;
-	struct piece *pieces = must_alloc(count * sizeof(*pieces));
-	struct sheet *sheet = sheet_new(g, p), *whole = f->sheet;
-	uint32_t n = 0;
+	struct piece *pieces = must_alloc(p->units_count * sizeof(*pieces));
+	struct sheet *sheet = sheet_new(g, p);
 
-	for (uint32_t m = 0; m < k; m++)
-		piece_kept(g, f->units[m], &pieces[n++]);
 	for (uint32_t m = 0; m < p->units_count; m++)
-		pieces[n++] = (struct piece){ sheet, facts_units(p) + m, NONE };
-	for (uint32_t m = k + old; m < f->units_count; m++)
-		piece_kept(g, f->units[m], &pieces[n++]);
-	whole->refs++;
-	file_switch(g, file, whole, pieces, count);
-	sheet_unref(sheet);
+		pieces[m] = (struct piece){ sheet, facts_units(p) + m };
+	file_splice(g, file, k, pieces, p->units_count);
+	sheet_unref(g, sheet);
 	free(pieces);
-}
-
-/* Ancestors hold more or fewer units now; their facts cannot say so. */
-static bool same_count(const struct unit *u, const struct facts *p)
-{
-	return u->u->units + 1 == p->units_count;
 }
 
 /* How far the definition is indented. */
@@ -227,15 +231,13 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	if (!p)
 		return false;
 	u = facts_units(p);
-	if (!same_count(&was, p) || u->kind != was.u->kind ||
+	if (!same_units(g, f, k, p) || u->kind != was.u->kind ||
 	    u->head != was.u->head || p->broken) {
 		free(p);
 		return false;
 	}
 	move_rest(g, f, k, by, (int32_t)u->lines - (int32_t)was.lines);
-	g->edited = f->units[k];
 	splice(g, file, k, p);
-	g->edited = NONE;
 	g->files[file].length = (uint32_t)len;
 	return true;
 }

@@ -84,15 +84,14 @@ static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 	set_t values[TUPLE_MAX];
 	uint32_t count = x->c / 2;
 
-	if (count == 0 || count > TUPLE_MAX)
+	if (count > TUPLE_MAX)
 		return false;
 	for (uint32_t k = 0; k < count; k++) {
-		const struct unit *u = unit_of(g, n);
-		uint32_t key = list_of(u, x->b + k * 2);
+		uint32_t key = list_of(unit_of(g, n), x->b + k * 2);
 
 		if (key == FACTS_NONE)
 			return false;
-		keys[k] = key_of(g, u, expr_of(u, key));
+		keys[k] = key_of(g, n, key);
 		if (keys[k] == NONE)
 			return false;
 	}
@@ -329,6 +328,8 @@ set_t eval(struct graph *g, unit_t n, uint32_t e)
 		return comp_eval(g, n, &x);
 	case EXPR_AWAIT:
 		return awaited(g, eval(g, n, x.a));
+	case EXPR_STORE:
+		return store_eval(g, n, e);
 	default:
 		return made_eval(g, n, &x);
 	}

@@ -177,12 +177,14 @@ void facts_reader_free(struct facts_reader *r)
 	free(r);
 }
 
-/* Of the last line; what ends with a line break has an empty one more. */
+/* Of the last line: one that ends, or that has something in it. */
 static uint32_t last_row(const char *text, size_t len)
 {
 	const char *at = text;
 	uint32_t n = 0;
 
+	if (len && text[len - 1] == '\n')
+		len--;
 	while ((at = memchr(at, '\n', len - (size_t)(at - text)))) {
 		n++;
 		at++;

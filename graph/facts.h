@@ -23,7 +23,8 @@
 #include <stdint.h>
 #include <xxhash.h>
 
-#define FACTS_NONE UINT32_MAX
+#define FACTS_NONE  UINT32_MAX
+#define FACTS_OTHER (UINT32_MAX - 1)
 
 /* Index into the strings of the facts at hand, see facts_string(). */
 typedef uint32_t facts_str;
@@ -37,7 +38,8 @@ enum facts_expr_kind {
 	EXPR_STAR,    /* a: value.  *a in a call or display */
 	EXPR_STARS,   /* a: value.  **a */
 	EXPR_INDEX,   /* a: base; b: index */
-	EXPR_SLICE,   /* a[..:..] as an index; no numbers */
+	EXPR_SLICE,   /* [a:b] as an index: small numbers, FACTS_NONE: not
+			 there, FACTS_OTHER: something else; c: 1: a step */
 	EXPR_CONST,   /* a: enum facts_const; b: string or integer value */
 	EXPR_TUPLE,   /* b, c: items in lists[] */
 	EXPR_LIST,    /* likewise */
@@ -66,6 +68,10 @@ enum facts_expr_kind {
 	EXPR_NARROW, /* a: a NAME or ATTR before, in a match any subject; b:
 			class expression (or tuple of such); c: 1: is not an
 			instance of b */
+	EXPR_STORE,  /* what a container is afterwards. a: the INDEX that is
+			assigned to; b: value. Or a: the CALL of a method that
+			puts something into what it is called on; b: FACTS_NONE
+		      */
 	EXPR_EXPRS
 };
 
@@ -140,6 +146,8 @@ enum facts_bind_kind {
 	BIND_STAR,   /* from module import *; name is FACTS_NONE */
 	BIND_NARROW, /* value: an EXPR_NARROW; nothing is assigned */
 	BIND_DELETE, /* del x */
+	BIND_STORE,  /* value: an EXPR_STORE; x is what it was, with something
+			put into it, and not bound by that */
 };
 
 /*
@@ -164,7 +172,8 @@ struct facts_bind {
 /* self.name = value in a method, self being its first parameter. */
 struct facts_attr {
 	facts_str name;
-	uint32_t value;	     /* expression, FACTS_NONE: only annotated */
+	uint32_t value;	     /* expression, FACTS_NONE: only annotated; an
+				EXPR_STORE: self.name[..] = .. */
 	uint32_t annotation; /* expression or FACTS_NONE */
 	uint32_t line;
 };

@@ -87,6 +87,55 @@ static void bind_attribute(struct facts_reader *r, uint32_t object,
 	reader_bind(r, t.kind, name, t.value)->extra = t.extra;
 }
 
+/* Of what is put somewhere: can it be called, or lead to what can? */
+static bool is_of_use(const struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	return x->kind != EXPR_CONST && x->kind != EXPR_UNKNOWN &&
+	       (x->kind != EXPR_BINARY || x->c == OP_OR || x->c == OP_ADD);
+}
+
+/* `e` puts something into what `place` names. */
+static void bind_store(struct facts_reader *r, uint32_t place, uint32_t e,
+		       uint32_t value)
+{
+	facts_str name = reader_place_name(r, place);
+	struct target t = { BIND_VALUE, FACTS_NONE, FACTS_NONE };
+	const struct facts_expr *x;
+
+	if (name == FACTS_NONE || !name)
+		return;
+	t.value = reader_make(r, EXPR_STORE, e, value, 0);
+	x = expr_at(r, place);
+	if (x->kind == EXPR_ATTR)
+		note_attr(r, expr_at(r, x->a)->a, x->b, t);
+	(void)reader_bind(r, BIND_STORE, name, t.value);
+}
+
+/* a[b] = value binds nothing, but looks at a and b. */
+static void target_item(struct facts_reader *r, struct target t)
+{
+	uint32_t e = reader_expr(r), place = e;
+
+	while (expr_at(r, place)->kind == EXPR_INDEX)
+		place = expr_at(r, place)->a;
+	if (place != e && t.kind == BIND_VALUE && t.value != FACTS_NONE &&
+	    is_of_use(r, t.value))
+		bind_store(r, place, e, t.value);
+}
+
+void reader_bind_call(struct facts_reader *r, uint32_t call)
+{
+	const struct facts_expr *x = expr_at(r, call);
+	uint32_t place;
+
+	if (x->kind != EXPR_CALL || !x->c || !ATTR_IS(r, x->a, "update"))
+		return;
+	place = expr_at(r, x->a)->a;
+	bind_store(r, place, call, FACTS_NONE);
+}
+
 void reader_bind_name(struct facts_reader *r, facts_str name, struct target t)
 {
 	if (!name)
@@ -193,8 +242,7 @@ static void target(struct facts_reader *r, struct target t)
 		target_inner(r, t);
 		break;
 	default:
-		/* a[b] binds nothing, but looks at a and b. */
-		(void)reader_expr(r);
+		target_item(r, t);
 		break;
 	}
 }

@@ -65,6 +65,18 @@ static bool check_const(const struct view *v, const struct facts_expr *e)
 	return e->a != CONST_STR || is_optional(e->b, v->f->strings_count);
 }
 
+static bool check_store(const struct view *v, const struct facts_expr *e,
+			uint32_t n)
+{
+	const struct facts_expr *all = facts_exprs(v->f, v->u);
+
+	if (e->a >= n)
+		return false;
+	if (all[e->a].kind == EXPR_CALL)
+		return all[all[e->a].a].kind == EXPR_ATTR;
+	return all[e->a].kind == EXPR_INDEX && e->b < n;
+}
+
 /* `n` is the expression's number: those it is made of have smaller ones. */
 static bool check_expr(const struct view *v, const struct facts_expr *e,
 		       uint32_t n)
@@ -113,6 +125,8 @@ static bool check_expr(const struct view *v, const struct facts_expr *e,
 	case EXPR_ITEM:
 	case EXPR_CAUGHT:
 		return e->a < n;
+	case EXPR_STORE:
+		return check_store(v, e, n);
 	default:
 		return false;
 	}
@@ -159,6 +173,7 @@ static bool check_value(const struct view *v, const struct facts_bind *b)
 	case BIND_AUGMENT:
 	case BIND_ANNOTATION:
 	case BIND_NARROW:
+	case BIND_STORE:
 		return b->value < exprs;
 	case BIND_TYPED:
 		return b->value < exprs && b->extra < exprs;

@@ -207,10 +207,34 @@ static uint32_t await(struct facts_reader *r)
 	return reader_make(r, EXPR_AWAIT, inner(r), 0, 0);
 }
 
+/* A side of a slice that is a plain small number. */
+static uint32_t side(const struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	if (x->kind != EXPR_CONST || x->a != CONST_INT || x->b == FACTS_NONE)
+		return FACTS_OTHER;
+	return x->b;
+}
+
+/* a:b:c, each of which may be missing: it is the colons one must count. */
 static uint32_t slice(struct facts_reader *r)
 {
-	(void)inner(r);
-	return reader_make(r, EXPR_SLICE, 0, 0, 0);
+	uint32_t sides[] = { FACTS_NONE, FACTS_NONE, FACTS_NONE };
+	uint32_t at = start_of(r->node), colons = 0;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		uint32_t start = start_of(r->node), end = end_of(r->node);
+		uint32_t e = reader_expr(r);
+
+		for (; at < start && colons < 2; at++)
+			colons += r->text[at] == ':';
+		sides[colons] = side(r, e);
+		at = end;
+	}
+	return reader_make(r, EXPR_SLICE, sides[0], sides[1],
+			   sides[2] != FACTS_NONE);
 }
 
 /*

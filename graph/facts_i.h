@@ -373,6 +373,9 @@ void reader_bind_name(struct facts_reader *r, facts_str name, struct target t);
 void reader_target(struct facts_reader *r, struct target t);
 /* What an expression names, if it is a NAME or an ATTR of one. */
 void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t);
+/* A statement that is a call: it may put something into what it is called on.
+ */
+void reader_bind_call(struct facts_reader *r, uint32_t call);
 unsigned reader_import(struct facts_reader *r);
 unsigned reader_import_from(struct facts_reader *r);
 /* One of `count` things that `value` is unpacked into, `star` the starred. */

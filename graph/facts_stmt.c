@@ -121,6 +121,7 @@ static void call_on_all(struct facts_reader *r, uint32_t e)
 /* A string that stands alone is there to be read by people. */
 static unsigned expression_statement(struct facts_reader *r)
 {
+	uint32_t e;
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r)) {
@@ -128,8 +129,11 @@ static unsigned expression_statement(struct facts_reader *r)
 			(void)assignment(r);
 		else if (r->syn == SYN_AUGMENTED_ASSIGNMENT)
 			augmented(r);
-		else if (!reader_is_plain_string(r))
-			call_on_all(r, reader_expr(r));
+		else if (!reader_is_plain_string(r)) {
+			e = reader_expr(r);
+			call_on_all(r, e);
+			reader_bind_call(r, e);
+		}
 	}
 	return FLOW_ON;
 }

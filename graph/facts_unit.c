@@ -44,7 +44,8 @@ static void collect_bound(struct facts_reader *r)
 	for (i = r->unit->binds.from; i < r->binds.count; i++) {
 		const struct facts_bind *b = &r->binds.at[i];
 
-		if (b->outer || b->kind == BIND_NARROW || b->name == FACTS_NONE)
+		if (b->outer || b->kind == BIND_NARROW ||
+		    b->kind == BIND_STORE || b->name == FACTS_NONE)
 			continue;
 		(void)pairs_at(&r->bound, scope_of(r, b->block), b->name, 1);
 	}

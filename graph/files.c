@@ -8,15 +8,22 @@
 
 #include "graph/base/memory.h"
 #include "graph/graph_i.h"
+#include "graph/outline.h"
 #include "graph/words.h"
 
 struct sheet *sheet_new(struct graph *g, struct facts *f)
 {
-	struct sheet *s = must_calloc(1, sizeof(*s));
+	uint32_t n = g->sheets_free;
+	struct sheet *s;
 
-	s->facts = f;
-	s->refs = 1;
-	s->atoms = must_alloc(f->strings_count * sizeof(*s->atoms));
+	if (n)
+		g->sheets_free = (uint32_t)g->sheets[--n].kept;
+	else
+		n = g->sheets_count++;
+	graph_need(g, sheets, g->sheets_count);
+	s = &g->sheets[n];
+	*s = (struct sheet){ .facts = f, .refs = 1, .units = f->units };
+	s->atoms = list_take(g, f->strings_count * sizeof(*s->atoms));
 	for (uint32_t k = 0; k < f->strings_count; k++) {
 		size_t len;
 		const char *text = facts_string(f, k, &len);
@@ -26,14 +33,16 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 	return s;
 }
 
-void sheet_unref(struct sheet *s)
+void sheet_unref(struct graph *g, struct sheet *s)
 {
 	if (!s || --s->refs)
 		return;
+	list_give(g, s->atoms, s->facts->strings_count * sizeof(*s->atoms));
 	if (!s->lent)
 		free(s->facts);
-	free(s->atoms);
-	free(s);
+	s->facts = NULL;
+	s->kept = g->sheets_free;
+	g->sheets_free = (uint32_t)(s - g->sheets) + 1;
 }
 
 uint32_t unit_line(const struct unit *u, uint32_t line)
@@ -46,37 +55,14 @@ uint32_t unit_line(const struct unit *u, uint32_t line)
 	return u->line + (uint32_t)l + 1;
 }
 
-/* Directories from which Python is meant to import. */
-static bool is_source_root(const char *name, size_t len)
-{
-	return (len == 3 && memcmp(name, "src", 3) == 0) ||
-	       (len == 3 && memcmp(name, "lib", 3) == 0);
-}
-
-/* "src/a/b.py" is module a.b in directory a; "a/__init__.py" is a. */
 static void file_names(struct graph *g, struct file *f, const char *path)
 {
-	size_t len = strlen(path);
-	char *text = must_alloc(len + 1), *slash;
-	const char *name;
+	size_t dir;
+	char *module = outline_module(path, &dir, &f->package);
 
-	name = strchr(path, '/');
-	if (name && is_source_root(path, (size_t)(name - path))) {
-		path = name + 1;
-		len = strlen(path);
-	}
-	memcpy(text, path, len + 1);
-	if (len > 3 && strcmp(text + len - 3, ".py") == 0)
-		text[len -= 3] = '\0';
-	for (char *c = text; *c; c++)
-		if (*c == '/')
-			*c = '.';
-	slash = memrchr(path, '/', len);
-	f->dir = slash ? atom(g, text, (size_t)(slash - path)) : WORD_EMPTY;
-	name = slash ? slash + 1 : path;
-	f->package = strcmp(name, "__init__.py") == 0 && slash;
-	f->module = f->package ? f->dir : atom(g, text, len);
-	free(text);
+	f->dir = dir ? atom(g, module, dir) : WORD_EMPTY;
+	f->module = atom(g, module, strlen(module));
+	free(module);
 }
 
 uint32_t file_find(const struct graph *g, const char *path)
@@ -91,19 +77,16 @@ uint32_t file_find(const struct graph *g, const char *path)
 uint32_t file_get(struct graph *g, const char *path)
 {
 	atom_t a = atom(g, path, strlen(path));
-	uint32_t had = g->file_of_path_size, n;
+	uint32_t n;
 
-	g->file_of_path = must_grow(g->file_of_path, &g->file_of_path_size,
-				    (size_t)a + 1, sizeof(uint32_t));
-	if (g->file_of_path_size > had)
-		memset(g->file_of_path + had, 0,
-		       (g->file_of_path_size - had) * sizeof(uint32_t));
+	graph_need(g, file_of_path, a + 1ULL);
+	if (a >= g->file_of_path_size)
+		g->file_of_path_size = a + 1;
 	if (g->file_of_path[a])
 		return g->file_of_path[a] - 1;
 	n = g->files_count++;
 	g->file_of_path[a] = n + 1;
-	g->files = must_grow(g->files, &g->files_size, g->files_count,
-			     sizeof(*g->files));
+	graph_need(g, files, g->files_count);
 	g->files[n] = (struct file){ .path = a };
 	file_names(g, &g->files[n], path);
 	return n;
@@ -111,13 +94,9 @@ uint32_t file_get(struct graph *g, const char *path)
 
 static struct module_slot *module_at(struct graph *g, atom_t dotted)
 {
-	uint32_t had = g->modules_size;
-
-	g->modules = must_grow(g->modules, &g->modules_size, (size_t)dotted + 1,
-			       sizeof(*g->modules));
-	if (g->modules_size > had)
-		memset(g->modules + had, 0,
-		       (g->modules_size - had) * sizeof(*g->modules));
+	graph_need(g, modules, dotted + 1ULL);
+	if (dotted >= g->modules_size)
+		g->modules_size = dotted + 1;
 	return &g->modules[dotted];
 }
 
@@ -146,9 +125,8 @@ static void file_appears(struct graph *g, uint32_t n)
 	struct module_slot *m = module_at(g, f->module);
 
 	f->there = true;
-	m->files =
-		must_grow(m->files, &m->size, m->count + 1, sizeof(*m->files));
-	m->files[m->count++] = n;
+	heap_grow(&g->heap, &m->files, &m->size, m->count + 1, sizeof(n));
+	module_files(g, m)[m->count++] = n;
 	module_changed(g, f->module);
 	dirs_count(g, f->dir, true);
 }
@@ -157,11 +135,12 @@ static void file_vanishes(struct graph *g, uint32_t n)
 {
 	struct file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
+	uint32_t *files = module_files(g, m);
 
 	f->there = false;
 	for (uint32_t k = 0; k < m->count; k++) {
-		if (m->files[k] == n) {
-			m->files[k] = m->files[--m->count];
+		if (files[k] == n) {
+			files[k] = files[--m->count];
 			break;
 		}
 	}
@@ -179,17 +158,17 @@ static uint32_t unit_hash(uint32_t file, symbol_t s, uint32_t ordinal)
 static void grow_units(struct graph *g)
 {
 	uint32_t mask = g->unit_mask ? g->unit_mask * 2 + 1 : 1023;
-	uint32_t *table = must_calloc((size_t)mask + 1, sizeof(*table));
 
+	graph_need(g, unit_table, mask + 1ULL);
+	memset(g->unit_table, 0,
+	       (g->unit_mask + 1ULL) * sizeof(*g->unit_table));
 	for (unit_t n = 0; n < g->units_count; n++) {
 		struct unit *u = &g->units[n];
 		uint32_t at = unit_hash(u->file, u->symbol, u->ordinal) & mask;
 
-		u->hashed = table[at];
-		table[at] = n + 1;
+		u->hashed = g->unit_table[at];
+		g->unit_table[at] = n + 1;
 	}
-	free(g->unit_table);
-	g->unit_table = table;
 	g->unit_mask = mask;
 }
 
@@ -209,8 +188,7 @@ static unit_t unit_get(struct graph *g, uint32_t file, symbol_t s,
 			return n - 1;
 	}
 	n = g->units_count++;
-	g->units = must_grow(g->units, &g->units_size, g->units_count,
-			     sizeof(*g->units));
+	graph_need(g, units, g->units_count);
 	g->units[n] = (struct unit){ .symbol = s,
 				     .file = file,
 				     .ordinal = ordinal,
@@ -254,12 +232,11 @@ void units_sort(const struct graph *g, unit_t *units, uint32_t count)
 static symbol_t symbol_get(struct graph *g, const char *text, size_t len)
 {
 	symbol_t s = intern_add(g->names, text, len);
-	uint32_t had = g->symbols_size;
 
-	g->symbols = must_grow(g->symbols, &g->symbols_size, (size_t)s + 1,
-			       sizeof(*g->symbols));
-	for (uint32_t k = had; k < g->symbols_size; k++)
-		g->symbols[k] = (struct symbol_slot){ .variable_file = NONE };
+	graph_need(g, symbols, s + 1ULL);
+	while (g->symbols_size <= s)
+		g->symbols[g->symbols_size++] =
+			(struct symbol_slot){ .variable_file = NONE };
 	return s;
 }
 
@@ -307,28 +284,35 @@ struct plan {
 	unit_t n, parent;
 };
 
-static void plan_units(struct graph *g, uint32_t file,
-		       const struct piece *pieces, uint32_t count,
-		       struct plan *plan)
-{
-	uint32_t *open = must_alloc((count + 1) * sizeof(*open)), depth = 0;
-	uint32_t *until = must_alloc((count + 1) * sizeof(*until));
+/*
+ * Units of a file, `had` of them from `from` on, become `count` others. That
+ * is all units, or (`from` is not 0) a definition that was read by itself.
+ */
+struct change {
+	uint32_t file, from, had, count;
+	const struct piece *pieces;
+	struct plan *plan;
+};
 
-	for (uint32_t k = 0; k < count; k++) {
-		const struct piece *p = &pieces[k];
+static void plan_units(struct graph *g, const struct change *c)
+{
+	uint32_t *open = must_alloc((c->count + 1) * sizeof(*open)), depth = 0;
+	uint32_t *until = must_alloc((c->count + 1) * sizeof(*until));
+	struct plan *plan = c->plan;
+
+	for (uint32_t k = 0; k < c->count; k++) {
+		const struct piece *p = &c->pieces[k];
 		symbol_t s;
 
 		while (depth && k > until[depth - 1])
 			depth--;
-		if (p->old != NONE)
-			s = g->units[p->old].symbol;
-		else if (k == 0)
-			s = symbol_of_module(g, file);
+		if (k == 0)
+			s = symbol_of_module(g, c->file);
 		else
 			s = symbol_below(
 				g, g->units[plan[open[depth - 1]].n].symbol,
 				atom_text(g, p->sheet->atoms[p->u->name]));
-		plan[k].n = unit_get(g, file, s, ordinal_next(g, s));
+		plan[k].n = unit_get(g, c->file, s, ordinal_next(g, s));
 		plan[k].parent = k ? plan[open[depth - 1]].n : plan[0].n;
 		open[depth] = k;
 		until[depth++] = k + p->u->units;
@@ -360,51 +344,13 @@ static uint8_t change_of(const struct graph *g, const struct plan *plan,
 	return hash_equal(u->u->meaning, piece->u->meaning) ? 2 : 1;
 }
 
-/* Keys whose prints are to be compared. */
-struct prints {
-	struct {
-		node_t node;
-		bool always; /* outdated, whatever it says */
-		uint64_t before;
-	} * keys;
-	uint32_t count, size;
-};
-
-static void prints_add_key(struct graph *g, struct prints *p, node_t key)
-{
-	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
-	p->keys[p->count].node = key;
-	p->keys[p->count].always = false;
-	p->keys[p->count++].before = key_print(g, key);
-}
-
-static void prints_add(struct graph *g, struct prints *p, unit_t n)
-{
-	if (g->units[n].stamp == g->stamp)
-		return;
-	g->units[n].stamp = g->stamp;
-	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next) {
-		prints_add_key(g, p, k);
-		p->keys[p->count - 1].always = g->units[n].kept == 3;
-	}
-}
-
-static void prints_compare(struct graph *g, struct prints *p)
-{
-	for (uint32_t k = 0; k < p->count; k++)
-		if (p->keys[k].always ||
-		    key_print(g, p->keys[k].node) != p->keys[k].before)
-			outdate(g, p->keys[k].node);
-	free(p->keys);
-}
-
 static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
 {
 	struct symbol_slot *slot = &g->symbols[s];
 
-	slot->units = must_grow(slot->units, &slot->units_size,
-				slot->units_count + 1, sizeof(*slot->units));
-	slot->units[slot->units_count++] = n;
+	heap_grow(&g->heap, &slot->units, &slot->units_size,
+		  slot->units_count + 1, sizeof(n));
+	symbol_units(g, slot)[slot->units_count++] = n;
 	if (slot->units_count == 1)
 		outdate_key(g, KEY_SYMBOL, s, 0);
 }
@@ -412,10 +358,11 @@ static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
 static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
 {
 	struct symbol_slot *slot = &g->symbols[s];
+	unit_t *units = symbol_units(g, slot);
 
 	for (uint32_t k = 0; k < slot->units_count; k++) {
-		if (slot->units[k] == n) {
-			slot->units[k] = slot->units[--slot->units_count];
+		if (units[k] == n) {
+			units[k] = units[--slot->units_count];
 			break;
 		}
 	}
@@ -432,40 +379,65 @@ static int name_order(const void *a, const void *b)
 	return x->bind < y->bind ? -1 : x->bind > y->bind;
 }
 
-/* What its own scope binds, by name; and whether it binds dotted names. */
-static void names_make(struct unit *u, const struct graph *g)
+static void names_drop(struct graph *g, struct unit *u)
 {
-	uint32_t count = 0;
-
-	free(u->names);
+	list_give(g, u->names, u->names_count * sizeof(*u->names));
 	u->names = NULL;
 	u->names_count = 0;
-	u->dotted = u->starred = u->global = false;
-	if (u->u->kind == UNIT_FUNCTION) {
-		for (uint32_t k = 0; k < u->u->binds.count; k++) {
-			const struct facts_bind *b = bind_of(u, k);
+}
 
-			u->global |= b->outer == 1;
-			u->dotted |=
-				b->name != FACTS_NONE &&
-				strchr(atom_text(g, atom_of(u, b->name)), '.');
-		}
-		return;
-	}
-	u->names = must_alloc(u->u->binds.count * sizeof(*u->names));
+static void shifts_drop(struct graph *g, struct unit *u)
+{
+	list_give(g, u->shifts, u->shifts_count * sizeof(*u->shifts));
+	u->shifts = NULL;
+	u->shifts_count = 0;
+}
+
+static void flags_of_function(struct unit *u, const struct graph *g)
+{
 	for (uint32_t k = 0; k < u->u->binds.count; k++) {
 		const struct facts_bind *b = bind_of(u, k);
 
-		u->starred |= b->kind == BIND_STAR;
-		if (b->name == FACTS_NONE || b->outer ||
-		    b->kind == BIND_NARROW || block_of(u, b->block)->scope != 0)
-			continue;
-		u->names[count].atom = atom_of(u, b->name);
-		u->names[count++].bind = k;
+		u->global |= b->outer == 1;
+		u->dotted |= b->name != FACTS_NONE &&
+			     strchr(atom_text(g, atom_of(u, b->name)), '.');
 	}
-	qsort(u->names, count, sizeof(*u->names), name_order);
-	u->names = must_realloc(u->names, count * sizeof(*u->names));
-	u->names_count = count;
+}
+
+/* Is it what a module or class binds in its own scope? */
+static bool binds_here(const struct unit *u, const struct facts_bind *b)
+{
+	return b->name != FACTS_NONE && !b->outer && b->kind != BIND_NARROW &&
+	       block_of(u, b->block)->scope == 0;
+}
+
+/* What its own scope binds or puts something into, by name; and whether it
+   binds dotted names. */
+static void names_make(struct unit *u, struct graph *g)
+{
+	uint32_t count = 0;
+
+	names_drop(g, u);
+	u->dotted = u->starred = u->global = false;
+	if (u->u->kind == UNIT_FUNCTION) {
+		flags_of_function(u, g);
+		return;
+	}
+	for (uint32_t k = 0; k < u->u->binds.count; k++) {
+		u->starred |= bind_of(u, k)->kind == BIND_STAR;
+		count += binds_here(u, bind_of(u, k));
+	}
+	u->names = list_take(g, count * sizeof(*u->names));
+	for (uint32_t k = 0; k < u->u->binds.count; k++) {
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (!binds_here(u, b))
+			continue;
+		u->names[u->names_count].atom = atom_of(u, b->name);
+		u->names[u->names_count++].bind = k;
+	}
+	if (count)
+		qsort(u->names, count, sizeof(*u->names), name_order);
 }
 
 static void unit_dies(struct graph *g, unit_t n)
@@ -475,14 +447,11 @@ static void unit_dies(struct graph *g, unit_t n)
 	slots_drop(g, n);
 	symbol_drop_unit(g, u->symbol, n);
 	u = &g->units[n];
-	sheet_unref(u->sheet);
+	sheet_unref(g, u->sheet);
 	u->sheet = NULL;
 	u->u = NULL;
-	free(u->names);
-	free(u->shifts);
-	u->names = NULL;
-	u->shifts = NULL;
-	u->names_count = u->shifts_count = 0;
+	names_drop(g, u);
+	shifts_drop(g, u);
 }
 
 static void unit_reads(struct graph *g, const struct plan *plan,
@@ -492,39 +461,46 @@ static void unit_reads(struct graph *g, const struct plan *plan,
 	bool new = !u->sheet;
 
 	piece->sheet->refs++;
-	sheet_unref(u->sheet);
+	sheet_unref(g, u->sheet);
 	u->sheet = piece->sheet;
 	u->u = piece->u;
+	u->at = (uint32_t)(piece->u - facts_units(piece->sheet->facts));
 	u->parent = plan->parent;
 	u->index = index;
-	if (piece->old == NONE) {
-		free(u->shifts);
-		u->shifts = NULL;
-		u->shifts_count = 0;
-	}
+	shifts_drop(g, u);
 	if (new)
 		symbol_add_unit(g, u->symbol, plan->n);
 }
 
-/* Places of units read with their file: theirs are relative to parents'. */
-static void unit_places(struct graph *g, unit_t n, const struct piece *piece)
+/* A definition that was read by itself begins where it did. */
+static void unit_place_alone(struct unit *u)
+{
+	u->end = u->start + u->u->end - u->u->start;
+	u->lines = u->u->lines;
+}
+
+/* Places of units read with others are relative to their parents'. */
+static void unit_place(struct graph *g, unit_t n)
 {
 	struct unit *u = &g->units[n];
 	const struct unit *p = &g->units[u->parent];
 	bool top = u->parent == n || p->u->kind == UNIT_MODULE;
 
-	if (piece->old != NONE)
-		return;
-	if (n == g->edited) {
-		u->end = u->start + piece->u->end - piece->u->start;
-		u->lines = piece->u->lines;
-		return;
-	}
-	u->start = piece->u->start + (top ? 0 : p->start);
-	u->end = piece->u->end + (top ? 0 : p->start);
-	u->line = piece->u->line + (top ? 0 : p->line);
-	u->lines = piece->u->lines;
-	u->gap = piece->u->gap;
+	u->start = u->u->start + (top ? 0 : p->start);
+	u->end = u->u->end + (top ? 0 : p->start);
+	u->line = u->u->line + (top ? 0 : p->line);
+	u->lines = u->u->lines;
+	u->gap = u->u->gap;
+}
+
+/* must_grow(), for units' numbers on the heap. */
+static unit_t *list_grow(struct graph *g, const unit_t *list, uint32_t *size,
+			 uint32_t need)
+{
+	heap_t piece = heap_number(&g->heap, list);
+
+	heap_grow(&g->heap, &piece, size, need, sizeof(*list));
+	return piece ? heap_at(&g->heap, piece) : NULL;
 }
 
 static void globals_make(struct graph *g, struct file *f)
@@ -533,9 +509,8 @@ static void globals_make(struct graph *g, struct file *f)
 	for (uint32_t k = 0; k < f->units_count; k++) {
 		if (!g->units[f->units[k]].global)
 			continue;
-		f->globals =
-			must_grow(f->globals, &f->globals_size,
-				  f->globals_count + 1, sizeof(*f->globals));
+		f->globals = list_grow(g, f->globals, &f->globals_size,
+				       f->globals_count + 1);
 		f->globals[f->globals_count++] = f->units[k];
 	}
 }
@@ -555,19 +530,20 @@ static void variable_choose(struct graph *g, atom_t module, atom_t name,
 			    symbol_t s)
 {
 	const struct module_slot *m = module_at(g, module);
+	const uint32_t *files = module_files(g, m);
 	struct symbol_slot *slot = &g->symbols[s];
 
 	slot->variable_file = NONE;
 	for (uint32_t k = 0; k < m->count; k++) {
-		uint32_t v = variable_find(&g->files[m->files[k]], name);
+		uint32_t v = variable_find(&g->files[files[k]], name);
 		uint32_t best = slot->variable_file;
 
 		if (v == NONE ||
 		    (best != NONE &&
-		     strcmp(atom_text(g, g->files[m->files[k]].path),
+		     strcmp(atom_text(g, g->files[files[k]].path),
 			    atom_text(g, g->files[best].path)) > 0))
 			continue;
-		slot->variable_file = m->files[k];
+		slot->variable_file = files[k];
 		slot->variable = v;
 	}
 }
@@ -599,41 +575,6 @@ static void variables_see(struct graph *g, uint32_t file,
 	}
 }
 
-/* Does it bind names of those around it? */
-static bool binds_outer(const struct facts *f, const struct facts_unit *u)
-{
-	const struct facts_bind *b = facts_binds(f, u);
-
-	for (uint32_t k = 0; k < u->binds.count; k++)
-		if (b[k].outer)
-			return true;
-	return false;
-}
-
-/* A unit changes: its keys, and its parent's as far as they are about it. */
-static void prints_of(struct graph *g, struct prints *prints, unit_t n,
-		      unit_t parent, const struct piece *piece)
-{
-	const struct unit *u = &g->units[n], *p = &g->units[parent];
-	uint8_t kind = piece->u->kind;
-
-	prints_add(g, prints, n);
-	if (p->sheet &&
-	    (p->u->kind == UNIT_CLASS || (u->sheet && u->u->kind != kind)))
-		prints_add(g, prints, parent);
-	if (p->sheet && p->u->kind == UNIT_MODULE &&
-	    (piece->u->decorators.count ||
-	     (u->sheet && u->u->decorators.count)))
-		prints_add_key(g, prints, node_get(g, KEY_FIXTURES, parent, 0));
-	if (!binds_outer(piece->sheet->facts, piece->u))
-		return;
-	for (n = parent; g->units[n].sheet; n = g->units[n].parent) {
-		prints_add(g, prints, n);
-		if (g->units[n].parent == n)
-			break;
-	}
-}
-
 /* A definition in `parent` leads elsewhere, or to something else. */
 static void parent_changes(struct graph *g, struct prints *prints,
 			   unit_t parent)
@@ -644,22 +585,22 @@ static void parent_changes(struct graph *g, struct prints *prints,
 }
 
 /* Before anything changes: what symbols were, what keys said. */
-static void before_switch(struct graph *g, uint32_t file,
-			  const struct plan *plan, const struct piece *pieces,
-			  uint32_t count, struct prints *prints)
+static void before_switch(struct graph *g, const struct change *c,
+			  struct prints *prints)
 {
-	struct file *f = &g->files[file];
+	const struct file *f = &g->files[c->file];
 
-	for (uint32_t k = 0; k < count; k++) {
-		struct unit *u = &g->units[plan[k].n];
+	for (uint32_t k = 0; k < c->count; k++) {
+		const struct facts_unit *now = c->pieces[k].u;
+		struct unit *u = &g->units[c->plan[k].n];
 
-		u->kept = change_of(g, &plan[k], &pieces[k]);
-		if (!u->sheet || !hash_equal(u->u->hash, pieces[k].u->hash) ||
-		    pieces[k].u->kind == UNIT_MODULE)
+		u->kept = change_of(g, &c->plan[k], &c->pieces[k]);
+		if (!u->sheet || !hash_equal(u->u->hash, now->hash) ||
+		    now->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
 	}
-	for (uint32_t k = 0; k < f->units_count; k++) {
-		unit_t n = f->units[k];
+	for (uint32_t k = 0; k < c->had; k++) {
+		unit_t n = f->units[c->from + k];
 		struct unit *u = &g->units[n];
 
 		if (u->kept == 2 || !u->sheet)
@@ -669,69 +610,90 @@ static void before_switch(struct graph *g, uint32_t file,
 		if (u->kept == 0 || u->kept == 3)
 			parent_changes(g, prints, u->parent);
 		prints_of(g, prints, n, u->parent,
-			  &(struct piece){ u->sheet, u->u, NONE });
+			  &(struct piece){ u->sheet, u->u });
 	}
-	for (uint32_t k = 0; k < count; k++) {
-		const struct unit *u = &g->units[plan[k].n];
+	for (uint32_t k = 0; k < c->count; k++) {
+		const struct plan *p = &c->plan[k];
+		const struct unit *u = &g->units[p->n];
 
 		if (u->kept == 2)
 			continue;
 		if (!u->sheet || u->kept == 3)
-			parent_changes(g, prints, plan[k].parent);
-		prints_of(g, prints, plan[k].n, plan[k].parent, &pieces[k]);
+			parent_changes(g, prints, p->parent);
+		prints_of(g, prints, p->n, p->parent, &c->pieces[k]);
+	}
+	prints_take(g, prints);
+}
+
+/* The list of the file's units, and which facts they are read from. */
+static void list_units(struct graph *g, const struct change *c)
+{
+	struct file *f = &g->files[c->file];
+
+	f->units_count += c->count - c->had;
+	f->units = list_grow(g, f->units, &f->units_size, f->units_count);
+	for (uint32_t k = 0; k < c->count; k++) {
+		unit_t n = c->plan[k].n;
+
+		f->units[c->from + k] = n;
+		unit_reads(g, &c->plan[k], &c->pieces[k], c->from + k);
+		if (c->from && k == 0)
+			unit_place_alone(&g->units[n]);
+		else
+			unit_place(g, n);
 	}
 }
 
-static void switch_units(struct graph *g, uint32_t file,
-			 const struct plan *plan, const struct piece *pieces,
-			 uint32_t count)
+static void switch_units(struct graph *g, const struct change *c)
 {
-	struct file *f = &g->files[file];
+	const struct file *f = &g->files[c->file];
+	bool global = false;
 
-	for (uint32_t k = 0; k < f->units_count; k++)
-		if (g->units[f->units[k]].kept == 0)
-			unit_dies(g, f->units[k]);
-	f = &g->files[file];
-	f->units =
-		must_grow(f->units, &f->units_size, count, sizeof(*f->units));
-	f->units_count = count;
-	for (uint32_t k = 0; k < count; k++) {
-		f->units[k] = plan[k].n;
-		unit_reads(g, &plan[k], &pieces[k], k);
-		unit_places(g, plan[k].n, &pieces[k]);
+	for (uint32_t k = 0; k < c->had; k++) {
+		unit_t n = f->units[c->from + k];
+
+		global |= g->units[n].global;
+		if (g->units[n].kept == 0)
+			unit_dies(g, n);
 	}
-	for (uint32_t k = 0; k < count; k++) {
-		unit_t n = plan[k].n;
+	list_units(g, c);
+	for (uint32_t k = 0; k < c->count; k++) {
+		unit_t n = c->plan[k].n;
 		bool same = g->units[n].kept == 2;
 
 		g->units[n].kept = 0;
-		if (pieces[k].old == NONE)
-			names_make(&g->units[n], g);
+		names_make(&g->units[n], g);
+		global |= g->units[n].global;
 		if (!same) {
 			slots_drop(g, n);
 			slots_make(g, n);
 		}
 	}
-	globals_make(g, &g->files[file]);
+	if (global)
+		globals_make(g, &g->files[c->file]);
 }
 
 void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
-		 struct piece *pieces, uint32_t count)
+		 const struct piece *pieces, uint32_t count)
 {
-	struct plan *plan = must_alloc(count * sizeof(*plan));
+	struct change c = { .file = file,
+			    .had = g->files[file].units_count,
+			    .count = count,
+			    .pieces = pieces,
+			    .plan = must_alloc(count * sizeof(*c.plan)) };
 	struct prints prints = { .count = 0 };
 	struct sheet *had = g->files[file].sheet;
 
 	g->stamp++;
-	plan_units(g, file, pieces, count, plan);
-	before_switch(g, file, plan, pieces, count, &prints);
+	plan_units(g, &c);
+	before_switch(g, &c, &prints);
 	if (had != whole) {
 		variables_see(g, file, had, false);
 		variables_see(g, file, whole, false);
 	}
 	if (count && !g->files[file].there)
 		file_appears(g, file);
-	switch_units(g, file, plan, pieces, count);
+	switch_units(g, &c);
 	g->files[file].sheet = whole;
 	if (!count && g->files[file].there)
 		file_vanishes(g, file);
@@ -739,9 +701,31 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 		variables_see(g, file, had, true);
 		variables_see(g, file, whole, true);
 	}
-	sheet_unref(had);
+	sheet_unref(g, had);
 	prints_compare(g, &prints);
-	free(plan);
+	free(c.plan);
+}
+
+void file_splice(struct graph *g, uint32_t file, uint32_t from,
+		 const struct piece *pieces, uint32_t count)
+{
+	struct change c = { .file = file,
+			    .from = from,
+			    .had = count,
+			    .count = count,
+			    .pieces = pieces,
+			    .plan = must_alloc(count * sizeof(*c.plan)) };
+	struct prints prints = { .count = 0 };
+
+	g->stamp++;
+	for (uint32_t k = 0; k < count; k++) {
+		c.plan[k].n = g->files[file].units[from + k];
+		c.plan[k].parent = g->units[c.plan[k].n].parent;
+	}
+	before_switch(g, &c, &prints);
+	switch_units(g, &c);
+	prints_compare(g, &prints);
+	free(c.plan);
 }
 
 void file_drop(struct graph *g, uint32_t file)

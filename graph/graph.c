@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "graph/base/memory.h"
 #include "graph/graph_i.h"
@@ -33,8 +34,7 @@ static void words_add(struct graph *g)
 
 	for (size_t k = 0; k < WORD_COUNT; k++)
 		(void)atom(g, words[k], strlen(words[k]));
-	g->outside =
-		must_calloc(WORD_COUNT + count + sizeof(stdlib_modules), 1);
+	graph_need(g, outside, WORD_COUNT + count + sizeof(stdlib_modules));
 	for (size_t k = 0; k < count; k++)
 		g->outside[atom(g, outside[k].text, strlen(outside[k].text))] =
 			outside[k].what;
@@ -47,74 +47,42 @@ struct graph *graph_new(void)
 {
 	struct graph *g = must_calloc(1, sizeof(*g));
 
-	g->atoms = intern_new();
-	g->names = intern_new();
+	for (int k = 0; k < GRAPH_ARRAYS_COUNT; k++)
+		region_init(&g->homes[k]);
+#define A(name, type, used, addresses) \
+	g->name = (void *)g->homes[ARRAY_##name].at;
+	GRAPH_ARRAYS(A)
+#undef A
+	heap_init(&g->heap);
+	g->atoms = intern_new_whole();
+	g->names = intern_new_whole();
 	g->terms = terms_new();
 	words_add(g);
-	g->edited = NONE;
 	return g;
-}
-
-static void graph_free_files(struct graph *g)
-{
-	for (uint32_t n = 0; n < g->units_count; n++) {
-		struct unit *u = &g->units[n];
-
-		sheet_unref(u->sheet);
-		free(u->names);
-		free(u->shifts);
-		free(u->slots);
-	}
-	for (uint32_t n = 0; n < g->files_count; n++) {
-		sheet_unref(g->files[n].sheet);
-		free(g->files[n].units);
-		free(g->files[n].globals);
-	}
-	for (uint32_t n = 0; n < g->modules_size; n++)
-		free(g->modules[n].files);
-	free(g->files);
-	free(g->file_of_path);
-	free(g->modules);
-	free(g->units);
-	free(g->unit_table);
-}
-
-static void graph_free_nodes(struct graph *g)
-{
-	for (uint32_t n = 0; n < g->nodes_count; n++)
-		free(g->nodes[n].postings);
-	for (uint32_t n = 0; n < g->slots_count; n++)
-		if (g->slots[n].count > 2)
-			free(g->slots[n].pairs.many);
-	for (uint32_t n = 0; n < g->symbols_size; n++) {
-		free(g->symbols[n].units);
-		free(g->symbols[n].callers);
-	}
-	free(g->nodes);
-	free(g->node_table);
-	free(g->slots);
-	free(g->dirty);
-	free(g->symbols);
 }
 
 void graph_free(struct graph *g)
 {
 	if (!g)
 		return;
-	graph_free_files(g);
-	graph_free_nodes(g);
+	for (uint32_t n = 0; n < g->sheets_count; n++)
+		if (g->sheets[n].refs && !g->sheets[n].lent)
+			free(g->sheets[n].facts);
+	for (int k = 0; k < GRAPH_ARRAYS_COUNT; k++)
+		region_release(&g->homes[k]);
+	heap_release(&g->heap);
+	intern_free(g->atoms);
+	intern_free(g->names);
+	terms_free(g->terms);
+	if (g->map)
+		(void)munmap(g->map, g->map_size);
 	free(g->touched);
-	free(g->pairs);
-	free(g->pair_table);
+	free(g->dirty);
 	free(g->met);
 	free(g->frames);
 	free(g->held);
 	free(g->delta.symbols);
 	free(g->delta.edges);
-	free(g->outside);
-	intern_free(g->atoms);
-	intern_free(g->names);
-	terms_free(g->terms);
 	free(g);
 }
 
@@ -125,9 +93,7 @@ int graph_put(struct graph *g, const char *path, struct facts *f)
 	struct piece *pieces = must_alloc(f->units_count * sizeof(*pieces));
 
 	for (uint32_t k = 0; k < f->units_count; k++)
-		pieces[k] = (struct piece){ .sheet = sheet,
-					    .u = facts_units(f) + k,
-					    .old = NONE };
+		pieces[k] = (struct piece){ sheet, facts_units(f) + k };
 	file_switch(g, file, sheet, pieces, f->units_count);
 	g->files[file].length = facts_units(f)[0].end;
 	free(pieces);
@@ -163,7 +129,7 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 			free(pieces);
 			return -ESTALE;
 		}
-		pieces[k] = (struct piece){ u->sheet, u->u, NONE };
+		pieces[k] = (struct piece){ u->sheet, u->u };
 	}
 	sheet = g->files[file].sheet;
 	sheet->refs++;
@@ -258,14 +224,6 @@ static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
 
 void graph_trim(struct graph *g)
 {
-	g->nodes = shrunk(g->nodes, &g->nodes_size, g->nodes_count,
-			  sizeof(*g->nodes));
-	g->slots = shrunk(g->slots, &g->slots_size, g->slots_count,
-			  sizeof(*g->slots));
-	g->pairs = shrunk(g->pairs, &g->pairs_size, g->pairs_count,
-			  sizeof(*g->pairs));
-	g->units = shrunk(g->units, &g->units_size, g->units_count,
-			  sizeof(*g->units));
 	g->dirty = shrunk(g->dirty, &g->dirty_size, 1, sizeof(*g->dirty));
 	g->met = shrunk(g->met, &g->met_size, 1, sizeof(*g->met));
 	g->touched =

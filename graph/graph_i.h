@@ -11,10 +11,12 @@
  *   members.c   classes: order of bases, attributes
  *   eval.c      what an expression stands for
  *   calls.c     what calling, iterating, indexing gives
+ *   stores.c    what putting something into a container makes of it
  *   outside.c   the parts of Python's own library that pass things on
  *   types.c     annotations
  *   sites.c     a place in the text, and the edges it makes
  *   query.c     what callers may ask of the finished graph
+ *   snapshot.c  the graph as bytes of a file, and back
  */
 #ifndef STATETAPE_GRAPH_GRAPH_I_H
 #define STATETAPE_GRAPH_GRAPH_I_H
@@ -22,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "graph/base/heap.h"
 #include "graph/base/intern.h"
 #include "graph/facts.h"
 #include "graph/graph.h"
@@ -35,9 +38,12 @@ typedef uint32_t node_t; /* index of graph->nodes */
 /* Facts as they were handed in, shared by the units read from them. */
 struct sheet {
 	struct facts *facts;
-	atom_t *atoms; /* by facts_str */
-	uint32_t refs;
-	bool lent; /* the facts are somebody else's */
+	atom_t *atoms;	/* by facts_str; on the heap */
+	uint64_t kept;	/* where a snapshot has the facts; free ones: the next
+			   free one's number + 1 */
+	uint32_t refs;	/* 0: it is free */
+	uint32_t units; /* where in the facts they begin */
+	bool lent;	/* the facts are somebody else's */
 };
 
 /*
@@ -66,6 +72,7 @@ struct unit {
 	bool global;  /* a function that binds names of its module */
 
 	node_t nodes;	    /* first of the keys about it, NONE: no */
+	uint32_t at;	    /* which of its sheet's units `u` is */
 	struct name *names; /* modules and classes: bindings by atom */
 	uint32_t names_count;
 	uint32_t *slots; /* places that make edges */
@@ -104,16 +111,15 @@ struct file {
 struct piece {
 	struct sheet *sheet;
 	const struct facts_unit *u;
-	unit_t old; /* the same unit, not read anew; NONE */
 };
 
 /* A name of V or extended, and its definitions at present. */
 struct symbol_slot {
-	unit_t *units; /* ordered by file and place */
+	heap_t units; /* ordered by file and place */
 	uint32_t units_count, units_size;
 	uint32_t variable_file; /* NONE: is no variable */
 	uint32_t variable;	/* index in that file's facts */
-	uint32_t *callers;	/* pairs that end here */
+	heap_t callers;		/* pairs that end here */
 	uint32_t callers_count, callers_size;
 	uint32_t touched; /* index in graph->touched + 1, 0: not since */
 	uint32_t seen_stamp, seen; /* while a list of units is made */
@@ -179,22 +185,22 @@ struct node {
 	uint32_t version;
 	uint32_t depth, turns; /* while open or held */
 	uint32_t next;	       /* about the same unit */
-	struct posting *postings;
+	heap_t postings;
 	uint32_t postings_count, postings_size;
 };
 
 /* A place that makes edges. */
-enum slot_kind { SLOT_SITE, SLOT_BASES, SLOT_OVERRIDES, SLOT_IMPORTS };
+enum slot_kind { SLOT_SITE, SLOT_BASES, SLOT_OVERRIDES, SLOT_IMPORT };
 struct slot {
 	uint8_t kind;
 	uint8_t dirty;
 	uint16_t count;
 	uint32_t version;
 	unit_t unit;
-	uint32_t site; /* index in its unit; free slots: the next free one */
+	uint32_t site; /* or binding, of its unit; free slots: the next one */
 	union {
 		uint32_t one[2];
-		uint32_t *many; /* pairs, if count > 2 */
+		heap_t many; /* pairs, if count > 2 */
 	} pairs;
 };
 
@@ -215,50 +221,83 @@ struct frame {
 	uint32_t low;
 };
 
+/* By atom of a dotted name: files of that name, directories below. */
+struct module_slot {
+	heap_t files;
+	uint32_t count, size;
+	uint32_t below; /* files in it or deeper */
+};
+
+/*
+ * The arrays a graph consists of, each in a region of its own (region.h):
+ * elements keep their addresses. Name, type, how many are in use, whether
+ * they hold addresses. They, the numbers at the head of struct graph and what
+ * lies on the heap are all that a snapshot has to keep (snapshot.c), so what
+ * points from one to another is a number or stands there as an address.
+ */
+#define GRAPH_ARRAYS(A)                                    \
+	A(files, struct file, g->files_count, 1)           \
+	/* By atom; number + 1. */                         \
+	A(file_of_path, uint32_t, g->file_of_path_size, 0) \
+	A(modules, struct module_slot, g->modules_size, 0) \
+	A(sheets, struct sheet, g->sheets_count, 1)        \
+	A(units, struct unit, g->units_count, 1)           \
+	/* Tables: number + 1. */                          \
+	A(unit_table, uint32_t, g->unit_mask + 1ULL, 0)    \
+	A(symbols, struct symbol_slot, g->symbols_size, 0) \
+	A(nodes, struct node, g->nodes_count, 0)           \
+	A(node_table, uint32_t, g->node_mask + 1ULL, 0)    \
+	A(slots, struct slot, g->slots_count, 0)           \
+	A(pairs, struct pair, g->pairs_count, 0)           \
+	A(pair_table, uint32_t, g->pair_mask + 1ULL, 0)    \
+	/* enum outside, by atom. */                       \
+	A(outside, uint8_t, g->outside_count, 0)
+
+enum graph_array {
+#define A(name, type, used, addresses) ARRAY_##name,
+	GRAPH_ARRAYS(A)
+#undef A
+		GRAPH_ARRAYS_COUNT
+};
+
+/* `count` elements of an array may be used; what is new is 0. */
+#define graph_need(g, name, count)                              \
+	region_need(&(g)->homes[ARRAY_##name], (size_t)(count), \
+		    sizeof(*(g)->name))
+
 /* Grouped by what belongs together, not by size: there is one. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct graph {
+	/* Kept in a snapshot, as they are: no addresses, up to `homes`. */
+	uint32_t files_count;
+	uint32_t file_of_path_size, modules_size; /* atoms they know */
+	uint32_t sheets_count, sheets_free;
+	uint32_t units_count, unit_mask;
+	uint32_t symbols_size; /* by number of names */
+	uint32_t nodes_count, node_mask;
+	uint32_t slots_count, slots_free;
+	uint32_t pairs_count, pairs_free, pair_mask;
+	uint32_t outside_count;
+	uint32_t stamp;
+	uint64_t first; /* bytes of its first snapshot, 0: there was none */
+	uint64_t heap_was, sheets_was; /* addresses, in a snapshot */
+
+	struct region homes[GRAPH_ARRAYS_COUNT];
+#define A(name, type, used, addresses) type *name;
+	GRAPH_ARRAYS(A)
+#undef A
+	struct heap heap;
 	struct intern *atoms;
 	struct intern *names; /* of symbols */
 	struct terms *terms;
+	void *map; /* of the snapshot it came from: facts; NULL */
+	size_t map_size;
 
-	struct file *files;
-	uint32_t files_count, files_size;
-	uint32_t *file_of_path; /* by atom; NONE; grown on demand */
-	uint32_t file_of_path_size;
-
-	/* By atom of a dotted name: files of that name, directories below. */
-	struct module_slot {
-		uint32_t *files;
-		uint32_t count, size;
-		uint32_t below; /* files in it or deeper */
-	} * modules;
-	uint32_t modules_size;
-
-	struct unit *units;
-	uint32_t units_count, units_size;
-	uint32_t *unit_table; /* number + 1 */
-	uint32_t unit_mask;
-
-	struct symbol_slot *symbols; /* by number of names */
-	uint32_t symbols_size;
+	/* Of changes until they are settled. */
 	struct touched *touched;
 	uint32_t touched_count, touched_size;
-
-	struct node *nodes;
-	uint32_t nodes_count, nodes_size;
-	uint32_t *node_table; /* number + 1 */
-	uint32_t node_mask;
-
-	struct slot *slots;
-	uint32_t slots_count, slots_size, slots_free;
 	uint32_t *dirty; /* slots to resolve */
 	uint32_t dirty_count, dirty_size;
-
-	struct pair *pairs;
-	uint32_t pairs_count, pairs_size, pairs_free;
-	uint32_t *pair_table;
-	uint32_t pair_mask;
 	uint32_t *met; /* pairs whose count was touched */
 	uint32_t met_count, met_size;
 
@@ -267,15 +306,55 @@ struct graph {
 	uint32_t frames_count, frames_size;
 	node_t *held;
 	uint32_t held_count, held_size;
-	uint64_t steps; /* answers computed, ever */
+	uint64_t steps; /* answers computed and keys printed, ever */
 
 	struct graph_delta delta;
 	uint32_t edge_changes_size, symbol_changes_size;
-	uint32_t stamp;
-	unit_t edited;	  /* read anew by itself, NONE: no unit */
-	uint8_t *outside; /* enum outside, by atom */
-	uint32_t outside_count;
 };
+
+/* What lies on the heap; good until it is given back. */
+static inline unit_t *symbol_units(const struct graph *g,
+				   const struct symbol_slot *s)
+{
+	return heap_at(&g->heap, s->units);
+}
+
+static inline uint32_t *symbol_callers(const struct graph *g,
+				       const struct symbol_slot *s)
+{
+	return heap_at(&g->heap, s->callers);
+}
+
+static inline uint32_t *module_files(const struct graph *g,
+				     const struct module_slot *m)
+{
+	return heap_at(&g->heap, m->files);
+}
+
+static inline struct posting *node_postings(const struct graph *g,
+					    const struct node *n)
+{
+	return heap_at(&g->heap, n->postings);
+}
+
+static inline const uint32_t *slot_pairs(const struct graph *g,
+					 const struct slot *s)
+{
+	return s->count > 2 ? heap_at(&g->heap, s->pairs.many) : s->pairs.one;
+}
+
+/* Lists on the heap that are known by their address; NULL: none. */
+static inline void *list_take(struct graph *g, size_t bytes)
+{
+	heap_t piece = heap_take(&g->heap, bytes);
+
+	return piece ? heap_at(&g->heap, piece) : NULL;
+}
+
+static inline void list_give(struct graph *g, const void *list, size_t bytes)
+{
+	heap_give(&g->heap, heap_number(&g->heap, list), bytes);
+}
 
 /* Reading facts through a unit. */
 static inline struct unit *unit_of(struct graph *g, unit_t n)
@@ -342,6 +421,8 @@ static inline unit_t module_of(const struct graph *g, unit_t n)
 
 /* solve.c */
 node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+/* NONE: nobody has asked for it. */
+node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 /* The present frame depends on this key. */
 void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
@@ -364,6 +445,7 @@ set_t bind_eval(struct graph *g, unit_t n, uint32_t at);
 bool has_name(const struct unit *u, atom_t name);
 uint32_t names_from(const struct unit *u, atom_t name);
 uint32_t binds_before(const struct unit *u, uint32_t e);
+bool own_place(const struct graph *g, unit_t n);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */
 bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
 bool star_exports(struct graph *g, unit_t module, atom_t name);
@@ -386,6 +468,10 @@ unit_t overridden(struct graph *g, unit_t method);
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 
 uint32_t enum_solve(struct graph *g, unit_t class);
+/* Is there a base from outside, the class's own or inherited, that will do? */
+typedef bool outside_visitor(const struct graph *g, atom_t outside, void *arg);
+bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
+		  void *arg);
 set_t class_of_term(struct graph *g, term_t id);
 
 /* eval.c */
@@ -401,11 +487,19 @@ set_t entered(struct graph *g, set_t of, bool async);
 set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how);
 set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index);
 set_t awaited(struct graph *g, set_t of);
-atom_t key_of(struct graph *g, const struct unit *u,
-	      const struct facts_expr *x);
 set_t items_of(struct graph *g, const struct term *t);
 set_t instance_of(struct graph *g, term_t self);
 set_t replaced_self(struct graph *g, set_t in, term_t self);
+
+/* stores.c */
+/*
+ * Is expression e a constant, by itself or by name? Then that constant; a
+ * string's number is an atom.
+ */
+bool const_of(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret);
+/* A constant as the key of a record, NONE: it is no constant we keep. */
+atom_t key_of(struct graph *g, unit_t n, uint32_t e);
+set_t store_eval(struct graph *g, unit_t n, uint32_t e);
 
 /* outside.c */
 set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call);
@@ -441,14 +535,43 @@ atom_t fixture_alias(const struct graph *g, unit_t f);
 void slot_solve(struct graph *g, uint32_t slot);
 
 /* changed.c */
-uint64_t key_print(struct graph *g, node_t id);
+/* Keys about units that are going to change, and what they said before. */
+struct key_said {
+	node_t node;
+	bool always; /* outdated, whatever it says */
+	uint64_t before;
+};
+struct prints {
+	struct key_said *keys;
+	uint32_t count, size;
+};
+/* All keys about a unit. */
+void prints_add(struct graph *g, struct prints *p, unit_t n);
+/*
+ * Unit n of `parent` says something else: keys about it, and about those
+ * around it as far as they are about it, too. To be called with what it says
+ * now, and with what it is going to say.
+ */
+void prints_of(struct graph *g, struct prints *prints, unit_t n, unit_t parent,
+	       const struct piece *says);
+/* When all are there, and before the change: what they say. */
+void prints_take(struct graph *g, struct prints *p);
+/* After the change: outdate what says something else now. Releases them. */
+void prints_compare(struct graph *g, struct prints *p);
 
 /* files.c */
 struct sheet *sheet_new(struct graph *g, struct facts *f);
-void sheet_unref(struct sheet *s);
+void sheet_unref(struct graph *g, struct sheet *s);
 /* The file's units become these; takes over a reference to `whole`. */
 void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
-		 struct piece *pieces, uint32_t count);
+		 const struct piece *pieces, uint32_t count);
+/*
+ * A definition was read by itself: units from `from` on become these, which
+ * have the same names and stand in each other as those do. The first is where
+ * it was; who stands behind it has been moved already.
+ */
+void file_splice(struct graph *g, uint32_t file, uint32_t from,
+		 const struct piece *pieces, uint32_t count);
 uint32_t file_get(struct graph *g, const char *path);
 uint32_t file_find(const struct graph *g, const char *path);
 /* By name, file and ordinal: the same in whatever way the graph was made. */
@@ -458,6 +581,9 @@ void file_drop(struct graph *g, uint32_t file);
 uint32_t unit_line(const struct unit *u, uint32_t line); /* in file, from 1 */
 /* Among the variables of the file; NONE: it is none. */
 uint32_t variable_find(const struct file *f, atom_t name);
+
+/* snapshot.c */
+size_t snapshot_bytes(const struct graph *g); /* of all its parts */
 
 /* edges.c */
 void slots_make(struct graph *g, unit_t n);

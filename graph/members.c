@@ -160,10 +160,10 @@ bool class_is(struct graph *g, unit_t class, unit_t base)
 	return false;
 }
 
-/* Is a base of the class one of those in the library's module enum? */
-uint32_t enum_solve(struct graph *g, unit_t class)
+/* What a class has for bases, itself or by inheriting, that is not in here. */
+bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
+		  void *arg)
 {
-	static const char prefix[] = "enum.";
 	unit_t order[ORDER_MAX];
 	uint32_t count = order_of(g, class, order);
 
@@ -180,28 +180,48 @@ uint32_t enum_solve(struct graph *g, unit_t class)
 
 			if (set_terms(g->terms, s, &terms) == 1 &&
 			    term_of(g->terms, terms[0])->kind == TERM_OUTSIDE &&
-			    strncmp(atom_text(g,
-					      term_of(g->terms, terms[0])->a),
-				    prefix, strlen(prefix)) == 0)
-				return 1;
+			    visit(g, term_of(g->terms, terms[0])->a, arg))
+				return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
-static bool unit_has_attr(const struct unit *u, atom_t name)
+static bool is_of_enum(const struct graph *g, atom_t outside, void *arg)
+{
+	static const char prefix[] = "enum.";
+
+	(void)arg;
+	return strncmp(atom_text(g, outside), prefix, strlen(prefix)) == 0;
+}
+
+/* Is a base of the class one of those in the library's module enum? */
+uint32_t enum_solve(struct graph *g, unit_t class)
+{
+	return outside_base(g, class, is_of_enum, NULL);
+}
+
+static bool is_store(const struct unit *u, const struct facts_attr *a)
+{
+	return a->value != FACTS_NONE &&
+	       expr_of(u, a->value)->kind == EXPR_STORE;
+}
+
+/* `stores`: what only puts something into the attribute counts, too. */
+static bool unit_has_attr(const struct unit *u, atom_t name, bool stores)
 {
 	const struct facts_attr *attrs = facts_attrs(u->sheet->facts, u->u);
 
 	for (uint32_t k = 0; k < u->u->attrs.count; k++)
-		if (atom_of(u, attrs[k].name) == name)
+		if (atom_of(u, attrs[k].name) == name &&
+		    (stores || !is_store(u, &attrs[k])))
 			return true;
 	return false;
 }
 
 /* Visits the methods of a class that set self.name: the next after `at`. */
 static unit_t next_setter(const struct graph *g, unit_t class, atom_t name,
-			  uint32_t *at)
+			  bool stores, uint32_t *at)
 {
 	const struct unit *c = &g->units[class];
 	const struct file *f = &g->files[c->file];
@@ -211,7 +231,7 @@ static unit_t next_setter(const struct graph *g, unit_t class, atom_t name,
 		const struct unit *u = &g->units[m];
 
 		if (u->u->flags & UNIT_METHOD && u->parent == class &&
-		    unit_has_attr(u, name))
+		    unit_has_attr(u, name, stores))
 			return m;
 	}
 	return NONE;
@@ -221,7 +241,7 @@ static bool has_attr(const struct graph *g, unit_t class, atom_t name)
 {
 	uint32_t at = 0;
 
-	return next_setter(g, class, name, &at) != NONE;
+	return next_setter(g, class, name, false, &at) != NONE;
 }
 
 /* An annotated attribute is what the annotation says, anywhere in the class. */
@@ -231,7 +251,7 @@ static bool attr_declared(struct graph *g, unit_t class, atom_t name,
 	uint32_t at = 0;
 	unit_t m;
 
-	while ((m = next_setter(g, class, name, &at)) != NONE) {
+	while ((m = next_setter(g, class, name, false, &at)) != NONE) {
 		const struct unit *u = unit_of(g, m);
 		const struct facts_attr *a = facts_attrs(u->sheet->facts, u->u);
 
@@ -255,7 +275,7 @@ set_t attr_solve(struct graph *g, unit_t class, atom_t name)
 	need(g, KEY_ATTR, class, name);
 	if (!unit_lives(g, class) || attr_declared(g, class, name, &s))
 		return s;
-	while ((m = next_setter(g, class, name, &at)) != NONE) {
+	while ((m = next_setter(g, class, name, true, &at)) != NONE) {
 		for (uint32_t k = 0; k < unit_of(g, m)->u->attrs.count; k++) {
 			const struct unit *u = unit_of(g, m);
 			const struct facts_attr *a =

@@ -37,13 +37,13 @@ static uint32_t file_chosen(const struct graph *g, const struct module_slot *m)
 	uint32_t best = NONE;
 
 	for (uint32_t k = 0; k < m->count; k++) {
-		const struct file *f = &g->files[m->files[k]];
+		const struct file *f = &g->files[module_files(g, m)[k]];
 		const struct file *b = best == NONE ? NULL : &g->files[best];
 
 		if (!b || f->package > b->package ||
 		    (f->package == b->package &&
 		     strcmp(atom_text(g, f->path), atom_text(g, b->path)) < 0))
-			best = m->files[k];
+			best = module_files(g, m)[k];
 	}
 	return best;
 }

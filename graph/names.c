@@ -17,7 +17,13 @@
 static bool in_own_scope(const struct unit *u, const struct facts_bind *b)
 {
 	return block_of(u, b->block)->scope == 0 && !b->outer &&
-	       b->kind != BIND_NARROW;
+	       b->kind != BIND_NARROW && b->kind != BIND_STORE;
+}
+
+static bool is_own_store(const struct unit *u, const struct facts_bind *b)
+{
+	return b->kind == BIND_STORE && !b->outer &&
+	       block_of(u, b->block)->scope == 0;
 }
 
 /* The run of u->names (sorted by atom, then place) of this name. */
@@ -41,8 +47,11 @@ bool has_name(const struct unit *u, atom_t name)
 	uint32_t k;
 
 	if (u->u->kind != UNIT_FUNCTION) {
-		k = names_from(u, name);
-		return k < u->names_count && u->names[k].atom == name;
+		for (k = names_from(u, name);
+		     k < u->names_count && u->names[k].atom == name; k++)
+			if (bind_of(u, u->names[k].bind)->kind != BIND_STORE)
+				return true;
+		return false;
 	}
 	for (k = 0; k < u->u->binds.count; k++) {
 		const struct facts_bind *b = bind_of(u, k);
@@ -222,6 +231,7 @@ set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
 	case BIND_VALUE:
 	case BIND_AUGMENT:
 	case BIND_NARROW:
+	case BIND_STORE:
 		return b->value == FACTS_NONE ? SET_NONE : eval(g, n, b->value);
 	case BIND_ANNOTATION:
 		return type_eval(g, n, b->value);
@@ -252,7 +262,7 @@ static bool is_plain(const struct unit *u, const struct facts_bind *b)
 
 	if (b->kind != BIND_VALUE)
 		return b->kind != BIND_AUGMENT && b->kind != BIND_TYPED &&
-		       b->kind != BIND_NARROW;
+		       b->kind != BIND_NARROW && b->kind != BIND_STORE;
 	for (uint32_t e = b->value; e != FACTS_NONE; e = x->a) {
 		x = expr_of(u, e);
 		if (x->kind == EXPR_NAME || x->kind == EXPR_CONST)
@@ -396,7 +406,7 @@ static set_t function_name(struct graph *g, unit_t n, atom_t name)
 		const struct facts_bind *b = bind_of(u, k);
 
 		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
-		    in_own_scope(u, b))
+		    (in_own_scope(u, b) || is_own_store(u, b)))
 			s = set_join(g->terms, s, bind_eval(g, n, k));
 	}
 	return s;
@@ -419,10 +429,44 @@ static bool declared(struct graph *g, unit_t n, uint32_t from, uint32_t to,
 	return false;
 }
 
+/* f(name), f(1)(name), name.x(): is a value made of the name itself? */
+#define MADE_DEPTH 4
+
+static bool made_of(const struct unit *u, uint32_t e, atom_t name, int depth)
+{
+	const struct facts_expr *x = expr_of(u, e);
+
+	if (x->kind == EXPR_NAME)
+		return atom_of(u, x->a) == name;
+	if (depth == MADE_DEPTH ||
+	    (x->kind != EXPR_ATTR && x->kind != EXPR_CALL))
+		return false;
+	for (uint32_t k = 0; x->kind == EXPR_CALL && k < x->c; k++)
+		if (made_of(u, list_of(u, x->b + k), name, depth + 1))
+			return true;
+	return made_of(u, x->a, name, depth + 1);
+}
+
+/*
+ * f = wrapped(f), and what is put into a module's container: these look at
+ * what the name was bound to before, as the flow of the scope says.
+ */
+static set_t scope_bind_eval(struct graph *g, unit_t n, atom_t name,
+			     uint32_t bind)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, bind);
+
+	if (b->kind == BIND_STORE ||
+	    (b->kind == BIND_VALUE && made_of(u, b->value, name, 0)))
+		return ask(g, ASK_BIND, n, bind);
+	return bind_eval(g, n, bind);
+}
+
 set_t name_solve(struct graph *g, unit_t n, atom_t name)
 {
 	const struct unit *u = unit_of(g, n);
-	uint32_t from, to, first, stars = 0;
+	uint32_t from, to, first, last, stars = 0;
 	set_t s = SET_NONE;
 
 	need(g, KEY_NAME, n, name);
@@ -430,14 +474,18 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 		return SET_NONE;
 	if (u->u->kind == UNIT_FUNCTION)
 		return function_name(g, n, name);
-	from = first = names_from(u, name);
+	from = first = last = names_from(u, name);
 	for (to = from; to < u->names_count && u->names[to].atom == name;
 	     to++) {
 		const struct facts_bind *b = bind_of(u, u->names[to].bind);
 
-		if (b->block == 1 && settles(b)) {
-			first = to;
+		if (b->block != 1 || !settles(b))
+			continue;
+		if (b->kind != BIND_STORE) {
+			first = last = to;
 			stars = u->names[to].bind;
+		} else if (u->u->kind == UNIT_MODULE) {
+			last = to;
 		}
 	}
 	if (u->u->kind == UNIT_MODULE) {
@@ -446,9 +494,10 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 	}
 	if (declared(g, n, first, to, &from))
 		return set_join(g->terms, s, from);
-	for (uint32_t k = first; k < to; k++)
+	for (uint32_t k = last; k < to; k++)
 		s = set_join(g->terms, s,
-			     bind_eval(g, n, unit_of(g, n)->names[k].bind));
+			     scope_bind_eval(g, n, name,
+					     unit_of(g, n)->names[k].bind));
 	return s;
 }
 
@@ -550,7 +599,7 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 }
 
 /* Is it for a place or a binding in unit n itself that we are looking? */
-static bool own_place(const struct graph *g, unit_t n)
+bool own_place(const struct graph *g, unit_t n)
 {
 	uint32_t who = g->frames[g->frames_count - 1].who;
 
@@ -653,12 +702,15 @@ static set_t use_eval(struct graph *g, struct use *use)
 	if (use->block == 0)
 		return around_eval(g, use->n, use->name, true);
 	if (u->u->kind == UNIT_MODULE) {
-		/* The module's own calls see it as it is when they run. */
+		/* Its own calls see a scope as it is when they run. */
 		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
 			return s;
 		return module_name(g, use->n, use->name);
 	}
 	if (u->u->kind == UNIT_CLASS) {
+		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
+			return s;
+		u = unit_of(g, use->n);
 		need(g, KEY_NAME, use->n, use->name);
 		if (!inner && has_name(u, use->name))
 			return ask(g, ASK_NAME, use->n, use->name);
@@ -667,7 +719,8 @@ static set_t use_eval(struct graph *g, struct use *use)
 	need_flow(g, use->n);
 	if (flow_eval(g, use, &s) || has_name(unit_of(g, use->n), use->name))
 		return s;
-	return around_eval(g, use->n, use->name, false);
+	/* Something may have been put into what is bound around. */
+	return set_join(g->terms, s, around_eval(g, use->n, use->name, false));
 }
 
 set_t name_eval(struct graph *g, unit_t n, uint32_t e)

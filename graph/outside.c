@@ -62,7 +62,7 @@ static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 {
 	uint32_t first = argument(g, n, call, 0);
-	unit_t class = class_around(g, n), f = n;
+	unit_t own = class_around(g, n), class = own, f = n;
 	const term_t *terms;
 	term_t self;
 	set_t s;
@@ -73,19 +73,19 @@ static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 			return SET_NONE;
 		class = term_of(g->terms, terms[0])->a;
 	}
-	if (class == NONE)
+	if (own == NONE)
 		return SET_NONE;
 	while (unit_of(g, f)->u->kind == UNIT_FUNCTION &&
 	       !(unit_of(g, f)->u->flags & UNIT_METHOD))
 		f = unit_of(g, f)->parent;
 	if (unit_of(g, f)->u->kind != UNIT_FUNCTION)
 		return SET_NONE;
-	s = set_one(g->terms, TERM_SELF, class, 0);
+	s = set_one(g->terms, TERM_SELF, own, 0);
 	if (decorations(g, f) & DECO_CLASS ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) == WORD_NEW ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) ==
 		    WORD_INIT_SUBCLASS)
-		s = set_one(g->terms, TERM_CLS, class, 0);
+		s = set_one(g->terms, TERM_CLS, own, 0);
 	(void)set_terms(g->terms, s, &terms);
 	self = terms[0];
 	return set_one(g->terms, TERM_SUPER, class, self);
@@ -211,6 +211,9 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 		return set_one(
 			g->terms, TERM_DICT, SET_NONE,
 			call_set(g, argument_eval(g, n, call, 0), NONE, NONE));
+	case OUT_STATICMETHOD:
+	case OUT_CLASSMETHOD:
+		return argument_eval(g, n, call, 0);
 	case OUT_REF:
 		return set_one(g->terms, TERM_CALLABLE,
 			       argument_eval(g, n, call, 0), 0);

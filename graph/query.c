@@ -78,8 +78,8 @@ static uint32_t slot_line(const struct graph *g, const struct slot *s)
 		return unit_line(
 			u,
 			(facts_sites(u->sheet->facts, u->u) + s->site)->line);
-	if (s->kind == SLOT_IMPORTS)
-		return u->line + 1;
+	if (s->kind == SLOT_IMPORT)
+		return unit_line(u, bind_of(u, s->site)->line);
 	return unit_line(u, u->u->name_line);
 }
 
@@ -91,8 +91,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 
 	for (uint32_t k = 0; k < u->slots_count; k++) {
 		const struct slot *s = &g->slots[u->slots[k]];
-		const uint32_t *pairs =
-			s->count > 2 ? s->pairs.many : s->pairs.one;
+		const uint32_t *pairs = slot_pairs(g, s);
 
 		for (uint32_t m = 0; m < s->count; m++) {
 			const struct pair *p = &g->pairs[pairs[m]];
@@ -128,11 +127,12 @@ void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
 		return;
 	slot = &g->symbols[s];
 	for (uint32_t k = 0; k < slot->units_count; k++) {
-		const struct unit *u = &g->units[slot->units[k]];
+		unit_t n = symbol_units(g, slot)[k];
+		const struct unit *u = &g->units[n];
 		bool module = u->u->kind == UNIT_MODULE;
 		unsigned own = module ? kinds : kinds & ~(1u << EDGE_IMPORTS);
 
-		if (!out_of_unit(g, slot->units[k], own, visit, arg))
+		if (!out_of_unit(g, n, own, visit, arg))
 			return;
 		if (module && kinds & 1u << EDGE_IMPORTS &&
 		    !imports_of_file(g, &g->files[u->file], visit, arg))
@@ -149,7 +149,7 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 		return;
 	slot = &g->symbols[s];
 	for (uint32_t k = 0; k < slot->callers_count; k++) {
-		const struct pair *p = &g->pairs[slot->callers[k]];
+		const struct pair *p = &g->pairs[symbol_callers(g, slot)[k]];
 		struct edge e = { .other = p->caller, .kind = p->kind };
 
 		if (p->count && kinds & 1u << p->kind && !visit(&e, arg))
@@ -168,23 +168,23 @@ void graph_files(const struct graph *g, file_visit *visit, void *arg)
 	}
 }
 
-static size_t files_bytes(const struct graph *g)
+int graph_file(const struct graph *g, const char *path)
 {
-	size_t bytes = g->files_size * sizeof(*g->files) +
-		       g->units_size * sizeof(*g->units);
+	uint32_t file = file_find(g, path);
 
-	for (uint32_t k = 0; k < g->files_count; k++) {
-		const struct file *f = &g->files[k];
+	if (file == NONE || !g->files[file].there)
+		return -ENOENT;
+	return g->files[file].sheet->facts->broken;
+}
 
-		if (f->sheet)
-			bytes +=
-				f->sheet->facts->size +
-				f->sheet->facts->strings_count * sizeof(atom_t);
-		bytes += f->units_size * sizeof(*f->units);
-	}
-	for (uint32_t k = 0; k < g->units_count; k++)
-		bytes += g->units[k].names_count * sizeof(struct name) +
-			 g->units[k].slots_count * sizeof(uint32_t);
+/* Facts are the one thing that lies elsewhere. */
+static size_t facts_bytes(const struct graph *g)
+{
+	size_t bytes = 0;
+
+	for (uint32_t k = 0; k < g->sheets_count; k++)
+		if (g->sheets[k].refs)
+			bytes += g->sheets[k].facts->size;
 	return bytes;
 }
 
@@ -225,16 +225,7 @@ void graph_stat(const struct graph *g, struct graph_stats *ret)
 			ret->symbols[now.kind]++;
 	}
 	stat_edges(g, ret);
-	for (uint32_t k = 0; k < g->nodes_count; k++) {
+	for (uint32_t k = 0; k < g->nodes_count; k++)
 		ret->postings += g->nodes[k].postings_count;
-		ret->bytes +=
-			g->nodes[k].postings_size * sizeof(struct posting);
-	}
-	ret->bytes += files_bytes(g) + intern_bytes(g->atoms) +
-		      intern_bytes(g->names) + terms_bytes(g->terms) +
-		      g->nodes_size * sizeof(struct node) +
-		      ((size_t)g->node_mask + 1) * sizeof(uint32_t) +
-		      g->slots_size * sizeof(struct slot) +
-		      g->pairs_size * sizeof(struct pair) +
-		      g->symbols_size * sizeof(struct symbol_slot);
+	ret->bytes = facts_bytes(g) + snapshot_bytes(g);
 }

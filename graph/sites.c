@@ -285,26 +285,21 @@ static void target_module(struct graph *g, unit_t n, atom_t dotted,
 		target_unit(g, t, term_of(g->terms, terms[0])->a);
 }
 
-static void solve_imports(struct graph *g, unit_t n, struct targets *t)
+/* The module, and a module in it that goes by the name that is imported. */
+static void solve_import(struct graph *g, unit_t n, uint32_t bind,
+			 struct targets *t)
 {
-	t->kind = EDGE_IMPORTS;
-	for (uint32_t k = 0; k < unit_of(g, n)->u->binds.count; k++) {
-		const struct unit *u = unit_of(g, n);
-		struct facts_bind b = *bind_of(u, k);
-		atom_t module;
+	const struct unit *u = unit_of(g, n);
+	struct facts_bind b = *bind_of(u, bind);
+	atom_t module = import_name(g, n, b.level, atom_of(u, b.module));
 
-		if (b.kind != BIND_IMPORT && b.kind != BIND_FROM &&
-		    b.kind != BIND_STAR)
-			continue;
-		module = import_name(g, n, b.level, atom_of(u, b.module));
-		target_module(g, n, module, t);
-		if (b.kind == BIND_FROM)
-			target_module(
-				g, n,
-				atom_dotted(g, module,
-					    atom_of(unit_of(g, n), b.value)),
-				t);
-	}
+	t->kind = EDGE_IMPORTS;
+	target_module(g, n, module, t);
+	if (b.kind == BIND_FROM)
+		target_module(
+			g, n,
+			atom_dotted(g, module, atom_of(unit_of(g, n), b.value)),
+			t);
 }
 
 static void slot_store(struct graph *g, uint32_t slot, const struct targets *t)
@@ -316,8 +311,9 @@ static void slot_store(struct graph *g, uint32_t slot, const struct targets *t)
 	if (t->kind == EDGE_IMPORTS)
 		caller = unit_of(g, module_of(g, n))->symbol;
 	if (t->count > 2) {
-		pairs = must_alloc(t->count * sizeof(*pairs));
-		g->slots[slot].pairs.many = pairs;
+		g->slots[slot].pairs.many =
+			heap_take(&g->heap, t->count * sizeof(*pairs));
+		pairs = heap_at(&g->heap, g->slots[slot].pairs.many);
 	}
 	for (uint32_t k = 0; k < t->count; k++)
 		pair_add(g, t->kind, caller, t->symbols[k], &pairs[k]);
@@ -343,7 +339,7 @@ void slot_solve(struct graph *g, uint32_t slot)
 		solve_overrides(g, s.unit, &t);
 		break;
 	default:
-		solve_imports(g, s.unit, &t);
+		solve_import(g, s.unit, s.site, &t);
 		break;
 	}
 	frame_pop(g);

@@ -50,18 +50,18 @@ static uint32_t node_hash(uint32_t kind, uint32_t a, uint32_t b)
 static void grow_table(struct graph *g)
 {
 	uint32_t mask = g->node_mask ? g->node_mask * 2 + 1 : 4095;
-	uint32_t *table = must_calloc((size_t)mask + 1, sizeof(*table));
 
+	graph_need(g, node_table, mask + 1ULL);
+	memset(g->node_table, 0,
+	       (g->node_mask + 1ULL) * sizeof(*g->node_table));
 	for (node_t n = 0; n < g->nodes_count; n++) {
 		const struct node *e = &g->nodes[n];
 		uint32_t at = node_hash(e->kind, e->a, e->b) & mask;
 
-		while (table[at])
+		while (g->node_table[at])
 			at = (at + 1) & mask;
-		table[at] = n + 1;
+		g->node_table[at] = n + 1;
 	}
-	free(g->node_table);
-	g->node_table = table;
 	g->node_mask = mask;
 }
 
@@ -83,6 +83,12 @@ static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
 	return &g->node_table[at];
 }
 
+/* A slot's 0 is NONE. */
+node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	return *node_slot(g, kind, a, b) - 1;
+}
+
 node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
 	uint32_t *slot = node_slot(g, kind, a, b);
@@ -92,8 +98,7 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 		return *slot - 1;
 	n = g->nodes_count++;
 	*slot = n + 1;
-	g->nodes = must_grow(g->nodes, &g->nodes_size, g->nodes_count,
-			     sizeof(*g->nodes));
+	graph_need(g, nodes, g->nodes_count);
 	g->nodes[n] = (struct node){
 		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE
 	};
@@ -115,11 +120,12 @@ static bool posting_counts(const struct graph *g, const struct posting *p)
 /* Before growing: most postings may be of old versions. */
 static void postings_clean(const struct graph *g, struct node *n)
 {
+	struct posting *postings = node_postings(g, n);
 	uint32_t kept = 0;
 
 	for (uint32_t k = 0; k < n->postings_count; k++)
-		if (posting_counts(g, &n->postings[k]))
-			n->postings[kept++] = n->postings[k];
+		if (posting_counts(g, &postings[k]))
+			postings[kept++] = postings[k];
 	n->postings_count = kept;
 }
 
@@ -134,25 +140,16 @@ static void post(struct graph *g, node_t at)
 	/* One that asks twice mostly does so in a row. */
 	for (uint32_t k = 0; k < 4 && k < n->postings_count; k++) {
 		const struct posting *p =
-			&n->postings[n->postings_count - 1 - k];
+			node_postings(g, n) + n->postings_count - 1 - k;
 
 		if (p->who == f->who && p->version == f->version)
 			return;
 	}
 	if (n->postings_count == n->postings_size && n->postings_size >= 64)
 		postings_clean(g, n);
-	if (n->postings_count == n->postings_size) {
-		/* Three fit into the smallest piece malloc() gives. */
-		uint32_t size =
-			n->postings_size
-				? n->postings_size + n->postings_size / 2 + 1
-				: 3;
-
-		n->postings =
-			must_realloc(n->postings, size * sizeof(*n->postings));
-		n->postings_size = size;
-	}
-	n->postings[n->postings_count++] =
+	heap_grow(&g->heap, &n->postings, &n->postings_size,
+		  n->postings_count + 1, sizeof(struct posting));
+	node_postings(g, n)[n->postings_count++] =
 		(struct posting){ .who = f->who, .version = f->version };
 }
 
@@ -317,10 +314,10 @@ static void circle_see(struct graph *g, struct circle *c)
 		e->value = value;
 		e->turns++;
 		for (uint32_t m = 0; m < e->postings_count; m++) {
-			uint32_t who = e->postings[m].who;
+			const struct posting *p = node_postings(g, e) + m;
+			uint32_t who = p->who;
 
-			if (!(who & POSTING_SLOT) &&
-			    posting_counts(g, &e->postings[m]) &&
+			if (!(who & POSTING_SLOT) && posting_counts(g, p) &&
 			    g->nodes[who].state == NODE_HELD &&
 			    g->nodes[who].depth == c->depth)
 				circle_do(g, c, who);
@@ -467,10 +464,12 @@ static void slot_outdate(struct graph *g, uint32_t slot)
 /* Whoever is posted at n is outdated; questions among them are to do. */
 static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
 {
-	struct posting *postings = g->nodes[n].postings;
+	heap_t piece = g->nodes[n].postings;
+	const struct posting *postings = node_postings(g, &g->nodes[n]);
 	uint32_t count = g->nodes[n].postings_count;
+	uint32_t size = g->nodes[n].postings_size;
 
-	g->nodes[n].postings = NULL;
+	g->nodes[n].postings = 0;
 	g->nodes[n].postings_count = g->nodes[n].postings_size = 0;
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t who = postings[k].who;
@@ -485,7 +484,7 @@ static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
 		g->nodes[who].state = NODE_NEW;
 		todo_add(todo, who);
 	}
-	free(postings);
+	heap_give(&g->heap, piece, size * sizeof(*postings));
 }
 
 void outdate(struct graph *g, node_t first)
@@ -500,8 +499,8 @@ void outdate(struct graph *g, node_t first)
 
 void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
-	uint32_t slot = *node_slot(g, kind, a, b);
+	node_t n = node_find(g, kind, a, b);
 
-	if (slot)
-		outdate(g, slot - 1);
+	if (n != NONE)
+		outdate(g, n);
 }

@@ -15,17 +15,18 @@ struct run {
 };
 
 struct terms {
+	struct {
+		uint32_t terms_count, sets_count, tuples_count, pool_count;
+		uint32_t term_mask, run_mask;
+	} n;
 	struct term *terms;
-	uint32_t terms_count, terms_size;
 	struct run *sets;
-	uint32_t sets_count, sets_size;
 	struct run *tuples;
-	uint32_t tuples_count, tuples_size;
 	uint32_t *pool;
-	uint32_t pool_count, pool_size;
 	uint32_t *term_slots, *run_slots; /* number + 1 */
-	uint32_t term_mask, run_mask;
+	struct region homes[6];		  /* of these, in this order */
 };
+enum { TERMS, SETS, TUPLES, POOL, TERM_SLOTS, RUN_SLOTS };
 
 /* Sets and tuples share a table of runs; a tuple's numbers have this bit. */
 #define TUPLE_BIT (1u << 31)
@@ -34,15 +35,20 @@ struct terms *terms_new(void)
 {
 	struct terms *t = must_calloc(1, sizeof(*t));
 
-	t->term_mask = t->run_mask = 1023;
-	t->term_slots = must_calloc(1024, sizeof(uint32_t));
-	t->run_slots = must_calloc(1024, sizeof(uint32_t));
-	/* SET_NONE and SET_ANY, which no search shall find. */
-	t->sets = must_grow(NULL, &t->sets_size, 2, sizeof(*t->sets));
-	t->sets[0] = t->sets[1] = (struct run){ 0, 0 };
-	t->sets_count = 2;
-	/* Their terms are none, but they lie somewhere. */
-	t->pool = must_grow(NULL, &t->pool_size, 1, sizeof(*t->pool));
+	for (int k = 0; k < 6; k++)
+		region_init(&t->homes[k]);
+	t->terms = (void *)t->homes[TERMS].at;
+	t->sets = (void *)t->homes[SETS].at;
+	t->tuples = (void *)t->homes[TUPLES].at;
+	t->pool = (void *)t->homes[POOL].at;
+	t->term_slots = (void *)t->homes[TERM_SLOTS].at;
+	t->run_slots = (void *)t->homes[RUN_SLOTS].at;
+	t->n.term_mask = t->n.run_mask = 1023;
+	region_need(&t->homes[TERM_SLOTS], 1024, sizeof(uint32_t));
+	region_need(&t->homes[RUN_SLOTS], 1024, sizeof(uint32_t));
+	/* SET_NONE and SET_ANY, which no search shall find: empty runs. */
+	region_need(&t->homes[SETS], 2, sizeof(*t->sets));
+	t->n.sets_count = 2;
 	return t;
 }
 
@@ -50,22 +56,27 @@ void terms_free(struct terms *t)
 {
 	if (!t)
 		return;
-	free(t->terms);
-	free(t->sets);
-	free(t->tuples);
-	free(t->pool);
-	free(t->term_slots);
-	free(t->run_slots);
+	for (int k = 0; k < 6; k++)
+		region_release(&t->homes[k]);
 	free(t);
 }
 
-size_t terms_bytes(const struct terms *t)
+void terms_parts(struct terms *t, struct region_part *ret)
 {
-	return t->terms_size * sizeof(*t->terms) +
-	       t->sets_size * sizeof(*t->sets) +
-	       t->tuples_size * sizeof(*t->tuples) +
-	       t->pool_size * sizeof(*t->pool) +
-	       ((size_t)t->term_mask + t->run_mask + 2) * sizeof(uint32_t);
+	const size_t bytes[] = {
+		t->n.terms_count * sizeof(*t->terms),
+		t->n.sets_count * sizeof(*t->sets),
+		t->n.tuples_count * sizeof(*t->tuples),
+		t->n.pool_count * sizeof(*t->pool),
+		((size_t)t->n.term_mask + 1) * sizeof(*t->term_slots),
+		((size_t)t->n.run_mask + 1) * sizeof(*t->run_slots),
+	};
+
+	ret[0] =
+		(struct region_part){ .numbers = &t->n, .bytes = sizeof(t->n) };
+	for (int k = 0; k < 6; k++)
+		ret[k + 1] = (struct region_part){ .region = &t->homes[k],
+						   .bytes = bytes[k] };
 }
 
 const struct term *term_of(const struct terms *t, term_t id)
@@ -98,20 +109,20 @@ static uint32_t term_hash(uint8_t kind, uint32_t a, uint32_t b)
 
 static void grow_terms(struct terms *t)
 {
-	uint32_t mask = t->term_mask * 2 + 1;
-	uint32_t *slots = must_calloc((size_t)mask + 1, sizeof(*slots));
+	uint32_t mask = t->n.term_mask * 2 + 1;
 
-	for (uint32_t id = 0; id < t->terms_count; id++) {
+	region_need(&t->homes[TERM_SLOTS], (size_t)mask + 1, sizeof(uint32_t));
+	memset(t->term_slots, 0,
+	       ((size_t)t->n.term_mask + 1) * sizeof(*t->term_slots));
+	for (uint32_t id = 0; id < t->n.terms_count; id++) {
 		const struct term *e = &t->terms[id];
 		uint32_t at = term_hash(e->kind, e->a, e->b) & mask;
 
-		while (slots[at])
+		while (t->term_slots[at])
 			at = (at + 1) & mask;
-		slots[at] = id + 1;
+		t->term_slots[at] = id + 1;
 	}
-	free(t->term_slots);
-	t->term_slots = slots;
-	t->term_mask = mask;
+	t->n.term_mask = mask;
 }
 
 static uint8_t set_depth(const struct terms *t, set_t s)
@@ -168,24 +179,23 @@ static uint8_t depth_of(const struct terms *t, uint8_t kind, uint32_t a,
 
 term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 {
-	uint32_t at = term_hash((uint8_t)kind, a, b) & t->term_mask;
+	uint32_t at = term_hash((uint8_t)kind, a, b) & t->n.term_mask;
 	term_t id;
 
-	for (; t->term_slots[at]; at = (at + 1) & t->term_mask) {
+	for (; t->term_slots[at]; at = (at + 1) & t->n.term_mask) {
 		const struct term *e = &t->terms[t->term_slots[at] - 1];
 
 		if (e->kind == kind && e->a == a && e->b == b)
 			return t->term_slots[at] - 1;
 	}
-	id = t->terms_count++;
+	id = t->n.terms_count++;
 	t->term_slots[at] = id + 1;
-	t->terms = must_grow(t->terms, &t->terms_size, t->terms_count,
-			     sizeof(*t->terms));
+	region_need(&t->homes[TERMS], t->n.terms_count, sizeof(*t->terms));
 	t->terms[id] = (struct term){ .kind = (uint8_t)kind,
 				      .depth = depth_of(t, (uint8_t)kind, a, b),
 				      .a = a,
 				      .b = b };
-	if (t->terms_count > t->term_mask / 2)
+	if (t->n.terms_count > t->n.term_mask / 2)
 		grow_terms(t);
 	return id;
 }
@@ -202,39 +212,41 @@ static struct run run_of(const struct terms *t, uint32_t slot)
 				: t->sets[slot - 1];
 }
 
+static void run_enter(struct terms *t, uint32_t slot, uint32_t mask)
+{
+	struct run run = run_of(t, slot);
+	uint32_t at =
+		run_hash(t->pool + run.from, run.count, slot & TUPLE_BIT) &
+		mask;
+
+	while (t->run_slots[at])
+		at = (at + 1) & mask;
+	t->run_slots[at] = slot;
+}
+
 static void grow_runs(struct terms *t)
 {
-	uint32_t mask = t->run_mask * 2 + 1;
-	uint32_t *slots = must_calloc((size_t)mask + 1, sizeof(*slots));
+	uint32_t mask = t->n.run_mask * 2 + 1;
 
-	for (uint32_t n = 0; n <= t->run_mask; n++) {
-		uint32_t slot = t->run_slots[n];
-		struct run run;
-		uint32_t at;
-
-		if (!slot)
-			continue;
-		run = run_of(t, slot);
-		at = run_hash(t->pool + run.from, run.count, slot & TUPLE_BIT) &
-		     mask;
-		while (slots[at])
-			at = (at + 1) & mask;
-		slots[at] = slot;
-	}
-	free(t->run_slots);
-	t->run_slots = slots;
-	t->run_mask = mask;
+	region_need(&t->homes[RUN_SLOTS], (size_t)mask + 1, sizeof(uint32_t));
+	memset(t->run_slots, 0,
+	       ((size_t)t->n.run_mask + 1) * sizeof(*t->run_slots));
+	for (uint32_t n = SET_ANY + 1; n < t->n.sets_count; n++)
+		run_enter(t, n + 1, mask);
+	for (uint32_t n = 0; n < t->n.tuples_count; n++)
+		run_enter(t, (n + 1) | TUPLE_BIT, mask);
+	t->n.run_mask = mask;
 }
 
 static struct run run_keep(struct terms *t, const uint32_t *items,
 			   uint32_t count)
 {
-	struct run run = { t->pool_count, count };
+	struct run run = { t->n.pool_count, count };
 
-	t->pool = must_grow(t->pool, &t->pool_size, t->pool_count + count,
-			    sizeof(*t->pool));
+	region_need(&t->homes[POOL], (size_t)t->n.pool_count + count,
+		    sizeof(*t->pool));
 	memcpy(t->pool + run.from, items, count * sizeof(*items));
-	t->pool_count += count;
+	t->n.pool_count += count;
 	return run;
 }
 
@@ -243,10 +255,10 @@ static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 			 bool tuple)
 {
 	uint32_t bit = tuple ? TUPLE_BIT : 0;
-	uint32_t at = run_hash(items, count, tuple) & t->run_mask;
+	uint32_t at = run_hash(items, count, tuple) & t->n.run_mask;
 	uint32_t id;
 
-	for (; t->run_slots[at]; at = (at + 1) & t->run_mask) {
+	for (; t->run_slots[at]; at = (at + 1) & t->n.run_mask) {
 		struct run run = run_of(t, t->run_slots[at]);
 
 		if ((t->run_slots[at] & TUPLE_BIT) == bit &&
@@ -256,18 +268,17 @@ static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 			return (t->run_slots[at] & ~TUPLE_BIT) - 1;
 	}
 	if (tuple) {
-		id = t->tuples_count++;
-		t->tuples = must_grow(t->tuples, &t->tuples_size,
-				      t->tuples_count, sizeof(*t->tuples));
+		id = t->n.tuples_count++;
+		region_need(&t->homes[TUPLES], t->n.tuples_count,
+			    sizeof(*t->tuples));
 		t->tuples[id] = run_keep(t, items, count);
 	} else {
-		id = t->sets_count++;
-		t->sets = must_grow(t->sets, &t->sets_size, t->sets_count,
-				    sizeof(*t->sets));
+		id = t->n.sets_count++;
+		region_need(&t->homes[SETS], t->n.sets_count, sizeof(*t->sets));
 		t->sets[id] = run_keep(t, items, count);
 	}
 	t->run_slots[at] = (id + 1) | bit;
-	if (t->sets_count + t->tuples_count > t->run_mask / 2)
+	if (t->n.sets_count + t->n.tuples_count > t->n.run_mask / 2)
 		grow_runs(t);
 	return id;
 }
@@ -365,17 +376,93 @@ set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
 		t, term_make(t, TERM_TUPLE, count, items_run(t, items, count)));
 }
 
+/* Sorted by key, of equal ones the last; the new count. */
+static uint32_t record_sort(uint32_t *keys, set_t *values, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t key = keys[n], at = kept;
+		set_t value = values[n];
+
+		while (at > 0 && keys[at - 1] > key)
+			at--;
+		if (at > 0 && keys[at - 1] == key) {
+			values[at - 1] = value;
+			continue;
+		}
+		memmove(keys + at + 1, keys + at, (kept - at) * sizeof(*keys));
+		memmove(values + at + 1, values + at,
+			(kept - at) * sizeof(*values));
+		keys[at] = key;
+		values[at] = value;
+		kept++;
+	}
+	return kept;
+}
+
+/* Of sorted keys; of too many the values alone are kept, as one. */
+static term_t record_make(struct terms *t, const uint32_t *keys,
+			  const set_t *values, uint32_t count)
+{
+	const uint32_t rest = RECORD_REST;
+	set_t all = SET_NONE;
+
+	if (count <= TUPLE_MAX && (count <= 1 || keys[count - 1] != rest))
+		return term_make(t, TERM_RECORD, run_make(t, keys, count, true),
+				 items_run(t, values, count));
+	for (uint32_t n = 0; n < count; n++)
+		all = set_join(t, all, values[n]);
+	return term_make(t, TERM_RECORD, run_make(t, &rest, 1, true),
+			 items_run(t, &all, 1));
+}
+
 set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
 		 uint32_t count)
 {
-	return set_term(t, term_make(t, TERM_RECORD,
-				     run_make(t, keys, count, true),
-				     items_run(t, values, count)));
+	uint32_t sorted[TUPLE_MAX + 1];
+	set_t of[TUPLE_MAX + 1];
+
+	memcpy(sorted, keys, count * sizeof(*keys));
+	memcpy(of, values, count * sizeof(*values));
+	count = record_sort(sorted, of, count);
+	return set_term(t, record_make(t, sorted, of, count));
 }
 
-static bool has_items(const struct term *t)
+set_t record_at(const struct terms *t, const struct term *record, uint32_t key)
 {
-	return t->kind == TERM_TUPLE || t->kind == TERM_RECORD;
+	const struct run *keys = &t->tuples[record->a];
+
+	for (uint32_t n = 0; n < keys->count; n++)
+		if (t->pool[keys->from + n] == key ||
+		    t->pool[keys->from + n] == RECORD_REST)
+			return term_items(t, record)[n];
+	return SET_NONE;
+}
+
+static term_t join_records(struct terms *t, const struct term *a,
+			   const struct term *b)
+{
+	uint32_t keys[TUPLE_MAX * 2], i = 0, k = 0, count = 0;
+	set_t values[TUPLE_MAX * 2];
+	struct run x = t->tuples[a->a], y = t->tuples[b->a];
+
+	/* Making sets moves the pool. */
+	while (i < x.count || k < y.count) {
+		uint32_t left = i < x.count ? t->pool[x.from + i] : 0;
+		uint32_t right = k < y.count ? t->pool[y.from + k] : 0;
+		bool take_left = i < x.count && (k == y.count || left <= right);
+		bool take_right =
+			k < y.count && (i == x.count || right <= left);
+
+		keys[count] = take_left ? left : right;
+		values[count++] =
+			set_join(t, take_left ? term_items(t, a)[i] : SET_NONE,
+				 take_right ? term_items(t, b)[k] : SET_NONE);
+		i += take_left;
+		k += take_right;
+	}
+	return record_make(t, keys, values, count);
 }
 
 /* Two terms of one joined kind (tuples: of one length) become one. */
@@ -387,7 +474,9 @@ static term_t join_terms(struct terms *t, term_t x, term_t y)
 	set_t joined;
 	const term_t *only;
 
-	if (has_items(&a)) {
+	if (a.kind == TERM_RECORD)
+		return join_records(t, &a, &b);
+	if (a.kind == TERM_TUPLE) {
 		count = term_length(t, &a);
 		for (uint32_t n = 0; n < count; n++)
 			items[n] = set_join(t, term_items(t, &a)[n],
@@ -405,7 +494,7 @@ static bool joins(const struct terms *t, term_t x, term_t y)
 	const struct term *a = &t->terms[x], *b = &t->terms[y];
 
 	return a->kind >= TERM_JOINED && a->kind == b->kind &&
-	       (!has_items(a) || a->a == b->a);
+	       (a->kind != TERM_TUPLE || a->a == b->a);
 }
 
 /* Puts `x` into the sorted `items`; the new count. */

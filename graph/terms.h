@@ -8,9 +8,9 @@
  * when its inputs grow: what goes round in circles (a function that returns
  * what it is given by another, which ...) then has one least solution, in
  * whatever order it is reached. For that, a set holds at most one list, one
- * dict, one tuple of each length: joining two joins what they hold. Nesting
- * is cut at TERM_DEPTH, and a set that grows beyond SET_MAX becomes SET_ANY,
- * about which nothing is claimed.
+ * dict, one record, one tuple of each length: joining two joins what they hold.
+ * Nesting is cut at TERM_DEPTH, and a set that grows beyond SET_MAX becomes
+ * SET_ANY, about which nothing is claimed.
  */
 #ifndef STATETAPE_GRAPH_TERMS_H
 #define STATETAPE_GRAPH_TERMS_H
@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "graph/base/region.h"
 
 typedef uint32_t term_t;
 typedef uint32_t set_t;
@@ -49,7 +51,8 @@ enum term_kind {
 	TERM_LIST,	/* a: set of elements; anything one iterates over */
 	TERM_DICT,	/* a, b: sets of keys, of values */
 	TERM_TUPLE,	/* a: number of items; b: its items' sets, see below */
-	TERM_RECORD,	/* a: run of atoms, its keys; b: values, as a tuple's */
+	TERM_RECORD,	/* a dict, written out. a: run of atoms, its keys; b:
+			   values, as a tuple's */
 	TERM_AWAITABLE, /* a: set it gives */
 	TERM_MANAGER,	/* a: set that `with` gives */
 	TERM_CALLABLE,	/* a: set that a call gives */
@@ -68,7 +71,9 @@ struct term {
 struct terms;
 struct terms *terms_new(void);
 void terms_free(struct terms *t);
-size_t terms_bytes(const struct terms *t);
+/* What it consists of. */
+#define TERMS_PARTS 7
+void terms_parts(struct terms *t, struct region_part *ret);
 
 const struct term *term_of(const struct terms *t, term_t id);
 const set_t *term_items(const struct terms *t, const struct term *tuple);
@@ -78,9 +83,15 @@ set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
 set_t set_term(struct terms *t, term_t id);
 term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
 set_t set_tuple(struct terms *t, const set_t *items, uint32_t count);
-/* A dict whose `count` (up to TUPLE_MAX) keys are these atoms. */
+/*
+ * A dict whose `count` (up to TUPLE_MAX + 1) keys are these atoms; of equal
+ * ones the last counts. One with more than TUPLE_MAX, here or by joining, has
+ * the key RECORD_REST alone, for all its values.
+ */
+#define RECORD_REST UINT32_MAX
 set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
 		 uint32_t count);
+set_t record_at(const struct terms *t, const struct term *record, uint32_t key);
 uint32_t term_length(const struct terms *t, const struct term *tuple);
 
 set_t set_join(struct terms *t, set_t a, set_t b);

@@ -1,9 +1,17 @@
+/*
+ * Listing is done by several threads, which take directories off one list and
+ * put those they find on it. Listing again (the second half) asks the kernel
+ * about the places it remembers and reads only directories that look
+ * different, so a start on a repository at rest costs a stat per place. The
+ * order of what is found is that of paths, whoever found it.
+ */
 #include "graph/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +22,11 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/memory.h"
 #include "graph/lang.h"
+#include "graph/team.h"
 
 #define NS_PER_S   1000000000
 #define NAMES_SIZE (64U << 10)
+#define TAKEN_MAX  8 /* directories at a time */
 
 static const char *const skipped[] = { "__pycache__", "node_modules" };
 static const char *const marks[] = { "pyvenv.cfg", "conda-meta",
@@ -111,6 +121,9 @@ static bool is_open_way(int root_fd, const char *path)
 	const char *name = path;
 	const char *slash;
 
+	/* What is longer cannot be opened, whatever it leads through. */
+	if (strlen(path) >= PATH_MAX)
+		return false;
 	for (; (slash = strchr(name, '/')); name = slash + 1)
 		if (is_skipped(name, (size_t)(slash - name)) ||
 		    is_marked(root_fd, path, (size_t)(slash - path)))
@@ -128,7 +141,7 @@ bool tree_covers(int root_fd, const char *path)
 struct lister {
 	int root_fd;
 	struct tree tree;
-	uint32_t files_size;
+	uint32_t files_size, tree_dirs_size;
 	char *names; /* NAMES_SIZE bytes, aligned for struct dirent64 */
 	char **dirs; /* still to be looked into */
 	size_t dirs_count;
@@ -151,22 +164,37 @@ static void add_dir(struct lister *l, char *path)
 	l->dirs[l->dirs_count++] = path;
 }
 
-static void add_file(struct lister *l, char *path, const struct stat *st)
+static void add_file(struct lister *l, char *path, struct tree_stamp stamp)
 {
 	struct tree *t = &l->tree;
 
 	t->files = must_grow(t->files, &l->files_size, t->count + 1,
 			     sizeof(*t->files));
 	t->files[t->count].path = path;
-	t->files[t->count++].stamp = stamp_of(st);
+	t->files[t->count++].stamp = stamp;
+}
+
+/* It was looked into; takes over `path`. */
+static void add_seen(struct lister *l, char *path, struct tree_stamp stamp)
+{
+	struct tree *t = &l->tree;
+
+	t->dirs = must_grow(t->dirs, &l->tree_dirs_size, t->dirs_count + 1,
+			    sizeof(*t->dirs));
+	t->dirs[t->dirs_count].path = path;
+	t->dirs[t->dirs_count++].stamp = stamp;
 }
 
 static char *join(const char *dir, const char *name)
 {
-	size_t size = strlen(dir) + strlen(name) + 2;
-	char *path = must_alloc(size);
+	size_t above = strlen(dir), below = strlen(name);
+	char *path = must_alloc(above + below + 2);
 
-	(void)snprintf(path, size, "%s%s%s", dir, *dir ? "/" : "", name);
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): below it is. */
+	memcpy(path, dir, above);
+	if (above)
+		path[above++] = '/';
+	memcpy(path + above, name, below + 1);
 	return path;
 }
 
@@ -190,7 +218,7 @@ static void see(struct lister *l, int dir_fd, const char *dir,
 		if (st.st_size > TREE_FILE_MAX)
 			l->tree.too_large++;
 		else
-			add_file(l, join(dir, e->d_name), &st);
+			add_file(l, join(dir, e->d_name), stamp_of(&st));
 	}
 }
 
@@ -224,24 +252,33 @@ static int see_all(struct lister *l, int fd, const char *dir, ssize_t len)
 	return 0;
 }
 
-static int list_dir(struct lister *l, const char *dir)
+/* *ret_stamp: from before the first name was read; zeros, if in doubt. */
+static int list_dir(struct lister *l, const char *dir,
+		    struct tree_stamp *ret_stamp)
 {
 	size_t files = l->tree.count, dirs = l->dirs_count;
 	size_t too_large = l->tree.too_large;
 	CLEANUP(close_p)
 	int fd = open_inside(l->root_fd, *dir ? dir : ".", O_DIRECTORY);
+	struct stat st;
 	ssize_t len;
 	int r = 0;
 
 	if (fd < 0)
 		return fd;
+	if (fstat(fd, &st) == 0)
+		*ret_stamp = stamp_of(&st);
 	while (r == 0 && (len = getdents64(fd, l->names, NAMES_SIZE)) != 0)
 		r = len < 0 ? -errno : see_all(l, fd, dir, len);
-	if (r != -ECANCELED)
-		return r;
-	forget_since(l, files, dirs);
-	l->tree.too_large = too_large;
-	return 0;
+	if (r == -ECANCELED) {
+		forget_since(l, files, dirs);
+		l->tree.too_large = too_large;
+		r = 0;
+	}
+	/* A file that is too large may shrink. */
+	if (r < 0 || l->tree.too_large > too_large)
+		*ret_stamp = (struct tree_stamp){ 0 };
+	return r;
 }
 
 /* Not being there, or being something else, is nothing that could be read. */
@@ -251,18 +288,117 @@ static bool is_absence(int error)
 	       error == -EXDEV;
 }
 
+/* Takes over `dir`. Only what ends the whole listing is an error. */
+static int list_one(struct lister *l, char *dir)
+{
+	struct tree_stamp stamp = { 0 };
+	int r = list_dir(l, dir, &stamp);
+
+	if (r == -E2BIG || (r < 0 && !*dir)) {
+		free(dir);
+		return r;
+	}
+	if (r < 0 && is_absence(r)) {
+		free(dir);
+		return 0;
+	}
+	/* One that cannot be read is looked at again the next time. */
+	l->tree.unreadable += r < 0;
+	add_seen(l, dir, stamp);
+	return 0;
+}
+
 static int list_all(struct lister *l)
 {
-	while (l->dirs_count) {
-		CLEANUP(free_p) char *dir = l->dirs[--l->dirs_count];
-		int r = list_dir(l, dir);
+	int r = 0;
 
-		if (r == -E2BIG || (r < 0 && !*dir))
-			return r;
-		if (r < 0 && !is_absence(r))
-			l->tree.unreadable++;
+	while (r == 0 && l->dirs_count)
+		r = list_one(l, l->dirs[--l->dirs_count]);
+	return r;
+}
+
+/* Several listers, each of which finds work for all. */
+struct listing {
+	int root_fd;
+	pthread_mutex_t lock; /* the only one; not held while listing */
+	pthread_cond_t more;
+	struct lister all; /* protected by lock, as all below */
+	size_t busy;	   /* listers that may find more directories */
+	int error;
+};
+
+static void move_dirs(struct lister *from, struct lister *to, size_t count)
+{
+	while (count-- && from->dirs_count)
+		add_dir(to, from->dirs[--from->dirs_count]);
+}
+
+/* Wait for directories to list; false: there are none and will be none. */
+static bool take_dirs_locked(struct listing *s, struct lister *l)
+{
+	while (!s->all.dirs_count && s->busy)
+		(void)pthread_cond_wait(&s->more, &s->lock);
+	if (!s->all.dirs_count || s->error)
+		return false;
+	move_dirs(&s->all, l, TAKEN_MAX);
+	s->busy++;
+	return true;
+}
+
+/* Only as many as were taken: what is found below is for all to take. */
+static int list_taken(struct lister *l)
+{
+	char *taken[TAKEN_MAX];
+	size_t n = 0;
+	int r = 0;
+
+	while (l->dirs_count)
+		taken[n++] = l->dirs[--l->dirs_count];
+	while (n && r == 0)
+		r = list_one(l, taken[--n]);
+	while (n)
+		free(taken[--n]);
+	return r;
+}
+
+static void join_files(struct lister *from, struct lister *to)
+{
+	struct tree *t = &from->tree;
+
+	for (size_t k = 0; k < t->count; k++)
+		add_file(to, t->files[k].path, t->files[k].stamp);
+	for (size_t k = 0; k < t->dirs_count; k++)
+		add_seen(to, t->dirs[k].path, t->dirs[k].stamp);
+	to->tree.unreadable += t->unreadable;
+	to->tree.too_large += t->too_large;
+	t->count = t->dirs_count = 0;
+}
+
+static void list_some(size_t n, void *arg)
+{
+	struct listing *s = arg;
+	CLEANUP(lister_release)
+	struct lister l = { .root_fd = s->root_fd,
+			    .names = must_alloc(NAMES_SIZE) };
+
+	(void)n;
+	(void)pthread_mutex_lock(&s->lock);
+	while (take_dirs_locked(s, &l)) {
+		int r;
+
+		(void)pthread_mutex_unlock(&s->lock);
+		r = list_taken(&l);
+		(void)pthread_mutex_lock(&s->lock);
+		if (r < 0)
+			s->error = r;
+		move_dirs(&l, &s->all, l.dirs_count);
+		s->busy--;
+		(void)pthread_cond_broadcast(&s->more);
 	}
-	return 0;
+	join_files(&l, &s->all);
+	if (s->all.tree.count > TREE_FILES_MAX)
+		s->error = -E2BIG;
+	(void)pthread_mutex_unlock(&s->lock);
 }
 
 static int compare_files(const void *a, const void *b)
@@ -280,37 +416,184 @@ static bool is_open_dir(int root_fd, const char *dir)
 	return !*dir || (tree_is_path(dir) && is_open_way(root_fd, inside));
 }
 
-int tree_list(int root_fd, const char *dir, struct tree *ret)
+static int compare_dirs(const void *a, const void *b)
+{
+	const struct tree_dir *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+uint32_t tree_parent(const struct tree *t, const char *path)
+{
+	CLEANUP(free_p) char *dir = join("", path);
+	struct tree_dir key = { .path = dir };
+	const struct tree_dir *found;
+
+	/* One above it, if that was not seen. */
+	do {
+		char *slash = strrchr(dir, '/');
+
+		*(slash ? slash : dir) = '\0';
+		found = bsearch(&key, t->dirs, t->dirs_count, sizeof(key),
+				compare_dirs);
+	} while (!found && *dir);
+	return found ? (uint32_t)(found - t->dirs) : 0;
+}
+
+/* Whoever lists again mostly finds them in order. */
+static void sort(void *at, size_t count, size_t size,
+		 int compare(const void *, const void *))
+{
+	const char *item = at;
+
+	for (size_t k = 1; k < count; k++) {
+		if (compare(item + (k - 1) * size, item + k * size) <= 0)
+			continue;
+		qsort(at, count, size, compare);
+		return;
+	}
+}
+
+/* What was found, in order. */
+static void finish(struct lister *l, struct tree *ret)
+{
+	struct tree *t = &l->tree;
+
+	sort(t->files, t->count, sizeof(*t->files), compare_files);
+	sort(t->dirs, t->dirs_count, sizeof(*t->dirs), compare_dirs);
+	*ret = *t;
+	*t = (struct tree){ 0 };
+}
+
+int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret)
+{
+	struct listing s = { .root_fd = root_fd };
+
+	(void)pthread_mutex_init(&s.lock, NULL);
+	(void)pthread_cond_init(&s.more, NULL);
+	if (is_open_dir(root_fd, dir))
+		add_dir(&s.all, join("", dir));
+	team_finish(team_begin(threads - 1, threads, list_some, &s));
+	if (s.error == 0)
+		finish(&s.all, ret);
+	lister_release(&s.all);
+	(void)pthread_cond_destroy(&s.more);
+	(void)pthread_mutex_destroy(&s.lock);
+	return s.error;
+}
+
+/* Again */
+
+bool tree_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b)
+{
+	return a->size == b->size && a->inode == b->inode &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+void tree_look(int root_fd, struct tree_place *p, bool dir)
+{
+	const char *path = *p->path ? p->path : ".";
+	struct stat st;
+
+	p->there = fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		   (dir ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
+	if (p->there)
+		p->now = stamp_of(&st);
+}
+
+static int compare_place(const void *key, const void *element)
+{
+	return strcmp(key, ((const struct tree_place *)element)->path);
+}
+
+/* List it; directories in it that are remembered come by themselves. */
+static int list_changed(struct lister *l, struct tree_memory *m,
+			const char *path)
+{
+	size_t dirs = l->dirs_count, kept = dirs;
+	int r = list_one(l, join("", path));
+
+	for (size_t k = dirs; k < l->dirs_count; k++) {
+		struct tree_place *p =
+			bsearch(l->dirs[k], m->dirs, m->dirs_count,
+				sizeof(*m->dirs), compare_place);
+
+		if (p) {
+			p->seen = true;
+			free(l->dirs[k]);
+		} else {
+			l->dirs[kept++] = l->dirs[k];
+		}
+	}
+	l->dirs_count = kept;
+	return r;
+}
+
+/*
+ * A directory that looks the same holds the same names, and these were what
+ * they are: a file that became a directory would have changed its directory.
+ * What stands in one that is gone, or that was listed and does not have it,
+ * is gone with it. Parents come before those in them.
+ */
+static int see_dir(struct lister *l, struct tree_memory *m, size_t k)
+{
+	struct tree_place *p = &m->dirs[k];
+	bool alive = !*p->path || m->dirs[p->dir].same || p->seen;
+
+	p->same = alive && p->there && p->was.inode &&
+		  tree_same_stamp(&p->was, &p->now);
+	if (p->same)
+		add_seen(l, join("", p->path), p->now);
+	else if (alive)
+		return list_changed(l, m, p->path);
+	return 0;
+}
+
+static void see_file(struct lister *l, const struct tree_memory *m,
+		     const struct tree_place *p)
+{
+	if (!m->dirs[p->dir].same || !p->there)
+		return;
+	if (p->now.size > TREE_FILE_MAX) {
+		l->tree.too_large++;
+		return;
+	}
+	add_file(l, join("", p->path), p->now);
+}
+
+int tree_list_again(int root_fd, struct tree_memory *m, struct tree *ret)
 {
 	CLEANUP(lister_release)
 	struct lister l = { .root_fd = root_fd,
 			    .names = must_alloc(NAMES_SIZE) };
-	int r;
+	int r = 0;
 
-	if (is_open_dir(root_fd, dir))
-		add_dir(&l, join("", dir));
-	r = list_all(&l);
-	if (r < 0)
-		return r;
-	if (l.tree.count)
-		qsort(l.tree.files, l.tree.count, sizeof(*l.tree.files),
-		      compare_files);
-	*ret = l.tree;
-	l.tree = (struct tree){ 0 };
-	return 0;
+	for (size_t k = 0; k < m->dirs_count && r == 0; k++)
+		r = see_dir(&l, m, k);
+	for (size_t k = 0; k < m->files_count; k++)
+		see_file(&l, m, &m->files[k]);
+	if (r == 0)
+		r = list_all(&l);
+	if (r == 0)
+		finish(&l, ret);
+	return r;
 }
 
 void tree_release(struct tree *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		free(t->files[i].path);
+	for (size_t i = 0; i < t->dirs_count; i++)
+		free(t->dirs[i].path);
 	free(t->files);
+	free(t->dirs);
 	*t = (struct tree){ 0 };
 }
 
 /* Up to the end, which may have moved since the size was asked for. */
 static int read_all(int fd, struct buf *text)
 {
+	size_t room;
 	ssize_t n;
 
 	do {
@@ -318,12 +601,14 @@ static int read_all(int fd, struct buf *text)
 
 		if (r < 0)
 			return r == -EMSGSIZE ? -EFBIG : r;
-		n = read(fd, text->data + text->len, text->size - text->len);
+		room = text->size - text->len;
+		n = read(fd, text->data + text->len, room);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n > 0)
 			text->len += (size_t)n;
-	} while (n != 0);
+		/* A regular file gives less than it is asked for at its end. */
+	} while (n < 0 || (size_t)n == room);
 	return text->len > TREE_FILE_MAX ? -EFBIG : 0;
 }
 

@@ -34,19 +34,61 @@ struct tree_file {
 	struct tree_stamp stamp;
 };
 
+/*
+ * A directory that was looked into. Which names it holds is as its stamp says;
+ * a stamp of zeros proves nothing, for there was something about it that can
+ * change without its knowing.
+ */
+struct tree_dir {
+	char *path; /* "": the root */
+	struct tree_stamp stamp;
+};
+
 struct tree {
 	struct tree_file *files; /* by the bytes of their paths */
 	size_t count;
+	struct tree_dir *dirs; /* likewise */
+	size_t dirs_count;
 	size_t unreadable; /* directories and files left out as such */
 	size_t too_large;  /* files beyond TREE_FILE_MAX, left out */
 };
 
 /*
- * List the files below `dir` ("": all). A directory that is not there, or is
- * not looked into, has none. What cannot be read is counted. An error is the
- * root's, or -E2BIG: more than TREE_FILES_MAX files.
+ * List the files below `dir` ("": all), with so many threads. A directory that
+ * is not there, or is not looked into, has none. What cannot be read is
+ * counted. An error is the root's, or -E2BIG: more than TREE_FILES_MAX files.
  */
-int tree_list(int root_fd, const char *dir, struct tree *ret);
+int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret);
+
+/*
+ * The same as tree_list() of all, by one who remembers what was there and
+ * knows of each place whether it looks the same: only directories that do not
+ * are listed. tree_look() for all places comes first, and may be called by
+ * several threads; directories are in the order of their paths.
+ */
+struct tree_place {
+	const char *path;
+	struct tree_stamp was; /* zeros: that cannot be trusted */
+	uint32_t dir;	       /* number of the directory it is in */
+	/* Set by tree_look(): */
+	bool there; /* as a regular file, as a directory */
+	struct tree_stamp now;
+	/* tree_list_again()'s: */
+	bool same, seen;
+};
+struct tree_memory {
+	struct tree_place *dirs;
+	size_t dirs_count;
+	struct tree_place *files;
+	size_t files_count;
+};
+void tree_look(int root_fd, struct tree_place *p, bool dir);
+int tree_list_again(int root_fd, struct tree_memory *m, struct tree *ret);
+
+/* The number of the directory that `path` is in; of the root: its own. */
+uint32_t tree_parent(const struct tree *t, const char *path);
+bool tree_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b);
+
 /* Accepts a zeroed struct. */
 void tree_release(struct tree *t);
 

@@ -254,16 +254,28 @@ static unsigned outside_decoration(unsigned what)
 	}
 }
 
+/* Of what makes a method another kind of method. */
+static bool sees_decoration(const struct graph *g, atom_t outside, void *arg)
+{
+	unsigned *how = arg;
+
+	*how = outside_decoration(outside_of(g, outside)) &
+	       (DECO_PROPERTY | DECO_STATIC | DECO_CLASS);
+	return *how;
+}
+
 static unsigned decoration_of(struct graph *g, term_t id)
 {
 	struct term t = *term_of(g->terms, id);
+	unsigned how = 0;
 
 	if (t.kind == TERM_OUTSIDE)
 		return outside_decoration(outside_of(g, t.a));
+	/* class once(classmethod): still a method of the class. */
+	if (t.kind != TERM_CLASS || outside_base(g, t.a, sees_decoration, &how))
+		return how;
 	/* A class of descriptors: what one gets is what it computes. */
-	if (t.kind == TERM_CLASS && method_find(g, t.a, WORD_GET) != NONE)
-		return DECO_PROPERTY;
-	return 0;
+	return method_find(g, t.a, WORD_GET) != NONE ? DECO_PROPERTY : 0;
 }
 
 static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)

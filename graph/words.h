@@ -41,6 +41,7 @@
 	W(KEY_UNION, "union")                 \
 	W(KEY_DIFFERENCE, "difference")       \
 	W(KEY_INTERSECTION, "intersection")   \
+	W(PUT_UPDATE, "update")               \
 	W(FUNC, "func")                       \
 	W(SELF_NAME, "self")                  \
 	W(BUILTINS, "builtins")               \

@@ -1,18 +1,26 @@
 /*
- * Texts lie one after the other in chunks that never move; an open table of
- * numbers, probed linearly, leads to them.
+ * Texts lie one after the other, each with a NUL behind it, and never move; an
+ * open table of numbers, probed linearly, leads to them.
+ *
+ * There are two kinds of memory for that. A table that can be kept elsewhere
+ * has regions (region.h), where a text is known by its distance from the
+ * first. There may be thousands of small tables that nobody keeps, and a
+ * process may not have as many regions; these have chunks from malloc(), and
+ * a text is known by its address: its distance from 0.
  */
 #include "graph/base/intern.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "graph/base/memory.h"
 
-#define CHUNK (256u << 10)
+#define CHUNK (16u << 10)
 
 struct text {
-	const char *at;
+	uint64_t at; /* from `base` */
 	uint32_t len;
 	uint32_t hash;
 };
@@ -24,92 +32,159 @@ struct chunk {
 };
 
 struct intern {
-	struct chunk *chunks;
-	size_t bytes;
+	struct {
+		uint64_t bytes; /* of all texts, their NULs included */
+		uint32_t count;
+		uint32_t mask;
+	} numbers;
+	uintptr_t base;
 	struct text *texts;
-	uint32_t count, texts_size;
 	uint32_t *slots; /* number + 1, 0: free */
-	uint32_t mask;
+
+	bool whole; /* in regions, and else: */
+	struct region bytes_home, texts_home, slots_home;
+	struct chunk *chunks;
+	uint32_t texts_size;
 };
+
+static void begin(struct intern *t)
+{
+	t->numbers.mask = 1023;
+	(void)intern_add(t, "", 0);
+}
 
 struct intern *intern_new(void)
 {
 	struct intern *t = must_calloc(1, sizeof(*t));
 
-	t->mask = 1023;
-	t->slots = must_calloc(t->mask + 1, sizeof(*t->slots));
-	(void)intern_add(t, "", 0);
+	t->slots = must_calloc(1024, sizeof(*t->slots));
+	begin(t);
 	return t;
 }
 
-void intern_free(struct intern *t)
+struct intern *intern_new_whole(void)
+{
+	struct intern *t = must_calloc(1, sizeof(*t));
+
+	t->whole = true;
+	region_init(&t->bytes_home);
+	region_init(&t->texts_home);
+	region_init(&t->slots_home);
+	t->base = (uintptr_t)t->bytes_home.at;
+	t->texts = (void *)t->texts_home.at;
+	t->slots = (void *)t->slots_home.at;
+	region_need(&t->slots_home, 1024, sizeof(*t->slots));
+	begin(t);
+	return t;
+}
+
+static void free_chunks(struct intern *t)
 {
 	struct chunk *next;
 
-	if (!t)
-		return;
 	for (struct chunk *c = t->chunks; c; c = next) {
 		next = c->next;
 		free(c);
 	}
-	free(t->texts);
-	free(t->slots);
+}
+
+void intern_free(struct intern *t)
+{
+	if (!t)
+		return;
+	if (t->whole) {
+		region_release(&t->bytes_home);
+		region_release(&t->texts_home);
+		region_release(&t->slots_home);
+	} else {
+		free_chunks(t);
+		free(t->texts);
+		free(t->slots);
+	}
 	free(t);
+}
+
+static const char *text_of(const struct intern *t, const struct text *text)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): it is one, see above. */
+	return (const char *)(t->base + (uintptr_t)text->at);
 }
 
 /* Where it is, or the free slot where it would be. */
 static uint32_t *probe(const struct intern *t, const char *text, size_t len,
 		       uint32_t hash)
 {
-	for (uint32_t at = hash & t->mask;; at = (at + 1) & t->mask) {
+	uint32_t mask = t->numbers.mask;
+
+	for (uint32_t at = hash & mask;; at = (at + 1) & mask) {
 		const struct text *have;
 
 		if (!t->slots[at])
 			return &t->slots[at];
 		have = &t->texts[t->slots[at] - 1];
 		if (have->hash == hash && have->len == len &&
-		    memcmp(have->at, text, len) == 0)
+		    memcmp(text_of(t, have), text, len) == 0)
 			return &t->slots[at];
 	}
 }
 
-static void grow_slots(struct intern *t)
+/* Twice as many, all free. */
+static void clear_slots(struct intern *t)
 {
-	uint32_t mask = t->mask * 2 + 1;
-	uint32_t *slots = must_calloc((size_t)mask + 1, sizeof(*slots));
+	size_t had = (size_t)t->numbers.mask + 1;
 
-	for (uint32_t id = 0; id < t->count; id++) {
-		uint32_t at = t->texts[id].hash & mask;
-
-		while (slots[at])
-			at = (at + 1) & mask;
-		slots[at] = id + 1;
+	if (t->whole) {
+		region_need(&t->slots_home, had * 2, sizeof(*t->slots));
+		memset(t->slots, 0, had * sizeof(*t->slots));
+	} else {
+		free(t->slots);
+		t->slots = must_calloc(had * 2, sizeof(*t->slots));
 	}
-	free(t->slots);
-	t->slots = slots;
-	t->mask = mask;
+	t->numbers.mask = t->numbers.mask * 2 + 1;
 }
 
-static const char *keep(struct intern *t, const char *text, size_t len)
+static void grow_slots(struct intern *t)
+{
+	clear_slots(t);
+	for (uint32_t id = 0; id < t->numbers.count; id++) {
+		uint32_t at = t->texts[id].hash & t->numbers.mask;
+
+		while (t->slots[at])
+			at = (at + 1) & t->numbers.mask;
+		t->slots[at] = id + 1;
+	}
+}
+
+static char *take_chunk(struct intern *t, size_t len)
 {
 	struct chunk *c = t->chunks;
-	char *at;
 
-	if (!c || c->size - c->used < len + 1) {
-		size_t size = len + 1 > CHUNK ? len + 1 : CHUNK;
+	if (!c || c->size - c->used < len) {
+		size_t size = len > CHUNK ? len : CHUNK;
 
 		c = must_alloc(sizeof(*c) + size);
 		c->next = t->chunks;
 		c->used = 0;
 		c->size = size;
 		t->chunks = c;
-		t->bytes += sizeof(*c) + size;
 	}
-	at = c->bytes + c->used;
-	memcpy(at, text, len);
-	at[len] = '\0';
-	c->used += len + 1;
-	return at;
+	c->used += len;
+	return c->bytes + c->used - len;
+}
+
+static uint64_t keep(struct intern *t, const char *text, size_t len)
+{
+	uint64_t at = t->numbers.bytes;
+	char *to;
+
+	if (t->whole)
+		region_need(&t->bytes_home, at + len + 1, 1);
+	to = t->whole ? t->bytes_home.at + at : take_chunk(t, len + 1);
+	if (len)
+		memcpy(to, text, len);
+	to[len] = '\0';
+	t->numbers.bytes += len + 1;
+	return (uintptr_t)to - t->base;
 }
 
 uint32_t intern_add(struct intern *t, const char *text, size_t len)
@@ -120,14 +195,18 @@ uint32_t intern_add(struct intern *t, const char *text, size_t len)
 
 	if (*slot)
 		return *slot - 1;
-	id = t->count++;
+	id = t->numbers.count++;
 	*slot = id + 1;
-	t->texts = must_grow(t->texts, &t->texts_size, t->count,
-			     sizeof(*t->texts));
+	if (t->whole)
+		region_need(&t->texts_home, t->numbers.count,
+			    sizeof(*t->texts));
+	else
+		t->texts = must_grow(t->texts, &t->texts_size, t->numbers.count,
+				     sizeof(*t->texts));
 	t->texts[id] = (struct text){ .at = keep(t, text, len),
 				      .len = (uint32_t)len,
 				      .hash = hash };
-	if (t->count > t->mask / 2)
+	if (t->numbers.count > t->numbers.mask / 2)
 		grow_slots(t);
 	return id;
 }
@@ -143,16 +222,30 @@ const char *intern_text(const struct intern *t, uint32_t id, size_t *ret_len)
 {
 	if (ret_len)
 		*ret_len = t->texts[id].len;
-	return t->texts[id].at;
+	return text_of(t, &t->texts[id]);
 }
 
 uint32_t intern_count(const struct intern *t)
 {
-	return t->count;
+	return t->numbers.count;
 }
 
 size_t intern_bytes(const struct intern *t)
 {
-	return t->bytes + t->texts_size * sizeof(*t->texts) +
-	       ((size_t)t->mask + 1) * sizeof(*t->slots);
+	return t->numbers.bytes + t->numbers.count * sizeof(*t->texts) +
+	       ((size_t)t->numbers.mask + 1) * sizeof(*t->slots);
+}
+
+void intern_parts(struct intern *t, struct region_part *ret)
+{
+	ret[0] = (struct region_part){ .numbers = &t->numbers,
+				       .bytes = sizeof(t->numbers) };
+	ret[1] = (struct region_part){ .region = &t->bytes_home,
+				       .bytes = t->numbers.bytes };
+	ret[2] = (struct region_part){ .region = &t->texts_home,
+				       .bytes = t->numbers.count *
+						sizeof(*t->texts) };
+	ret[3] = (struct region_part){ .region = &t->slots_home,
+				       .bytes = ((size_t)t->numbers.mask + 1) *
+						sizeof(*t->slots) };
 }

@@ -8,12 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/base/region.h"
+
 #define INTERN_NONE UINT32_MAX
 
 struct intern;
 
 /* Memory that cannot be had ends the process, here and in all calls. */
 struct intern *intern_new(void);
+struct intern *intern_new_whole(void); /* which has parts, see below */
 void intern_free(struct intern *t);
 
 uint32_t intern_add(struct intern *t, const char *text, size_t len);
@@ -25,5 +28,9 @@ const char *intern_text(const struct intern *t, uint32_t id, size_t *ret_len);
 
 uint32_t intern_count(const struct intern *t);
 size_t intern_bytes(const struct intern *t);
+
+/* What a whole one consists of. */
+#define INTERN_PARTS 4
+void intern_parts(struct intern *t, struct region_part *ret);
 
 #endif

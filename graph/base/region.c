@@ -1,0 +1,126 @@
+#include "graph/base/region.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "graph/base/memory.h"
+
+/*
+ * More than memory has room for, and little of the 2^47 bytes of addresses. A
+ * process that may have few of them (RLIMIT_AS) has regions that are smaller:
+ * a graph has some thirty, and they leave the rest to others.
+ */
+#define MAX_WANTED (16ULL << 30)
+#define MAX_SHARE  64
+#define GROW_LEAST ((size_t)16 << 10)
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	size_t page = page_size();
+
+	return (bytes + page - 1) / page * page;
+}
+
+static void end_without_memory(void)
+{
+	/* Says so, and ends. */
+	(void)must_alloc(SIZE_MAX / 2);
+	abort();
+}
+
+static size_t max_size(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) < 0 ||
+	    limit.rlim_cur / MAX_SHARE >= MAX_WANTED)
+		return MAX_WANTED;
+	return whole_pages(limit.rlim_cur / MAX_SHARE);
+}
+
+void region_init(struct region *r)
+{
+	size_t max = max_size();
+	void *at = mmap(NULL, max, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		end_without_memory();
+	*r = (struct region){ .at = at, .max = max };
+}
+
+void region_release(struct region *r)
+{
+	if (r->at)
+		(void)munmap(r->at, r->max);
+	*r = (struct region){ 0 };
+}
+
+/* By half, so that growing a little at a time is cheap. */
+void region_grow(struct region *r, size_t bytes)
+{
+	size_t size = r->size + r->size / 2 + GROW_LEAST;
+
+	size = whole_pages(size < bytes ? bytes : size);
+	if (size > r->max)
+		size = r->max;
+	if (bytes > r->max || mprotect(r->at + r->size, size - r->size,
+				       PROT_READ | PROT_WRITE) < 0)
+		end_without_memory();
+	r->size = size;
+}
+
+int region_map(struct region *r, int fd, uint64_t from, size_t bytes)
+{
+	size_t size = whole_pages(bytes);
+
+	if (size > r->max)
+		return -ENOMEM;
+	if (size &&
+	    mmap(r->at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+		 fd, (off_t)from) == MAP_FAILED)
+		return -errno;
+	/* What it held beyond that is none of its business any more. */
+	if (r->size > size &&
+	    mmap(r->at + size, r->size - size, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		return -errno;
+	r->size = size;
+	return 0;
+}
+
+int region_read(struct region *r, int fd, uint64_t from, size_t bytes)
+{
+	size_t size = whole_pages(bytes), at = 0;
+
+	if (size > r->max)
+		return -ENOMEM;
+	/* All pages at once: asking for them one by one takes far longer. */
+	if (mmap(r->at, r->size > size ? r->size : size + !size,
+		 PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1,
+		 0) == MAP_FAILED)
+		return -errno;
+	if (size > r->size)
+		r->size = size;
+	while (at < bytes) {
+		ssize_t n =
+			pread(fd, r->at + at, bytes - at, (off_t)(from + at));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		at += (size_t)n;
+	}
+	return 0;
+}
