@@ -254,3 +254,8 @@ int bell_ear_wait(struct bell_ear *e, int timeout_ms, uint64_t *ret_head)
 	}
 	return rc;
 }
+
+int bell_ear_fd(const struct bell_ear *e)
+{
+	return e->conn.fd;
+}

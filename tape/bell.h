@@ -39,5 +39,8 @@ void bell_ear_free(struct bell_ear *e);
  * has never been rung.
  */
 int bell_ear_wait(struct bell_ear *e, int timeout_ms, uint64_t *ret_head);
+/* To wait for it beside others: readable when bell_ear_wait(e, 0, ...) is to
+   be called. -1: there is no bell now; that call looks for one. */
+int bell_ear_fd(const struct bell_ear *e);
 
 #endif

@@ -474,27 +474,35 @@ static size_t unescape_one(const char *s, char **out)
 	return 3;
 }
 
-/* A text in place: what it stands for is never longer than what is written. */
-static char *next_text(struct fields *f)
+int journal_unescape(char *text)
 {
-	char *field = next_field(f);
-	char *from = field, *to = field;
-	size_t took;
+	char *from = text, *to = text;
 
-	while (from && *from) {
+	while (*from) {
+		size_t took;
+
 		if (*from != '\\') {
 			*to++ = *from++;
 			continue;
 		}
 		took = unescape_one(from + 1, &to);
-		if (took == 0) {
-			f->bad = true;
-			return NULL;
-		}
+		if (took == 0)
+			return -EBADMSG;
 		from += 1 + took;
 	}
-	if (to)
-		*to = '\0';
+	*to = '\0';
+	return 0;
+}
+
+/* A text in place: what it stands for is never longer than what is written. */
+static char *next_text(struct fields *f)
+{
+	char *field = next_field(f);
+
+	if (field && journal_unescape(field) < 0) {
+		f->bad = true;
+		return NULL;
+	}
 	return field;
 }
 

@@ -34,6 +34,8 @@
  * into `size` (at least 5) bytes is cut off and marked. Returns the length.
  */
 size_t journal_escape(const char *text, char *out, size_t size);
+/* Undo it, in place. -EBADMSG: nobody escaped it so; then it is half done. */
+int journal_unescape(char *text);
 
 /*
  * A line without what is known only under the writer's lock. It takes what it

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,12 @@ bool path_lies_in(const char *path, const char *dir)
 		return true;
 	return strncmp(path, dir, len) == 0 &&
 	       (path[len] == '/' || path[len] == '\0');
+}
+
+bool path_matches(const char *glob, const char *path)
+{
+	return strcmp(glob, path) == 0 ||
+	       fnmatch(glob, path, FNM_LEADING_DIR) == 0;
 }
 
 int path_make(const char *path)

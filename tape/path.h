@@ -25,6 +25,12 @@ bool path_is_dir(const char *path);
 /* Is `path` below `dir`, or the same? Both canonical. */
 bool path_lies_in(const char *path, const char *dir);
 
+/*
+ * Does the shell pattern `glob` fit `path`, or a directory it lies in? A `*`
+ * stands for slashes, too. A path fits itself, whatever is in its name.
+ */
+bool path_matches(const char *glob, const char *path);
+
 /* Make the directory and those above it that are missing, mode 0700. */
 int path_make(const char *path);
 

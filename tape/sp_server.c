@@ -81,6 +81,29 @@ unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 	return told;
 }
 
+/* So many at a time: others want to be served, too. */
+#define FEED_MAX 256
+
+void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
+		struct client *c = &s->clients[i];
+
+		for (int n = 0; n < FEED_MAX; n++) {
+			const char *msg;
+			size_t len = 0;
+
+			if (!sp_conn_greeted(&c->conn) || c->conn.out)
+				break;
+			msg = next(ctx, &c->mark, &len);
+			if (!msg)
+				break;
+			if (sp_conn_send(&c->conn, "", 0, msg, len) < 0)
+				sp_conn_release(&c->conn);
+		}
+	}
+}
+
 unsigned sp_server_clients(const struct sp_server *s)
 {
 	unsigned n = 0;
@@ -113,7 +136,7 @@ static void server_accept(struct sp_server *s)
 			s->deaf_until = now_ns() + DEAF_NS;
 		return;
 	}
-	c->mark = 0;
+	c->mark = s->ops->mark ? s->ops->mark(s->ctx) : 0;
 	if (sp_conn_start(&c->conn, fd, s->ops->self, s->ops->peer,
 			  s->ops->keep) < 0)
 		sp_conn_release(&c->conn);

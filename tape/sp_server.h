@@ -35,6 +35,8 @@ struct sp_ops {
 	 * go. May be NULL.
 	 */
 	int (*message)(void *ctx, struct sp_conn *c);
+	/* The mark a client starts with, asked when it comes. NULL: 0. */
+	uint64_t (*mark)(void *ctx);
 };
 
 /*
@@ -54,9 +56,17 @@ void sp_server_wake(struct sp_server *s);
 unsigned sp_server_clients(const struct sp_server *s);
 
 /*
+ * For each client that has taken all it was sent, ask `next` what comes after
+ * its mark, and send it, until there is nothing more or the client is behind.
+ * `next` moves the mark and gives a message, which lives until it is called
+ * again, or NULL.
+ */
+typedef const char *sp_next(void *ctx, uint64_t *mark, size_t *ret_len);
+void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx);
+
+/*
  * Send `msg` to each client whose mark is below `mark` and that has taken all
- * it was sent before, and set its mark. A client starts at 0. Returns how many
- * it went to.
+ * it was sent before, and set its mark. Returns how many it went to.
  */
 unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 			size_t len);

@@ -30,12 +30,16 @@
 #include "graph/base/cleanup.h"
 #include "tape/path.h"
 
-#define STATE_NAME	  "statetape"
-#define STATE_IN_HOME	  ".local/state"
-#define STATE_LOCK	  "lock"
-#define STATE_REPO	  "repo" /* holds the repository's path, as it is */
-#define STATE_FS_SOCKET	  "fs.sock"
-#define STATE_BELL_SOCKET "bell.sock" /* the longest name in `run` */
+#define STATE_NAME	     "statetape"
+#define STATE_IN_HOME	     ".local/state"
+#define STATE_LOCK	     "lock"
+#define STATE_REPO	     "repo" /* holds the repository's path, as it is */
+#define STATE_FS_SOCKET	     "fs.sock"
+#define STATE_TAPE_SOCKET    "tape.sock"
+#define STATE_PUB_SOCKET     "tape.pub"
+#define STATE_BELL_SOCKET    "bell.sock"
+#define STATE_MANAGER_SOCKET "manager.sock"
+#define STATE_LONGEST	     "manager-9.sock" /* none in `run` is longer */
 
 #define ID_NAME_MAX 40
 
@@ -141,6 +145,27 @@ static int find_state_home(char **ret)
 	return rc != 0 ? rc : path_canonical(path, true, ret);
 }
 
+/*
+ * Our user id as others on this machine know it. In a user namespace we may
+ * be 0 without being root, and what bears root's number is not for us.
+ */
+static unsigned outer_uid(void)
+{
+	CLEANUP(fclose_p) FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned long uid = geteuid();
+	unsigned long range[3]; /* first inside, first outside, how many */
+	char line[128], *at;
+
+	while (map && fgets(line, sizeof(line), map)) {
+		at = line;
+		for (int n = 0; n < 3; n++)
+			range[n] = strtoul(at, &at, 10);
+		if (uid >= range[0] && uid - range[0] < range[2])
+			return (unsigned)(range[1] + (uid - range[0]));
+	}
+	return (unsigned)uid;
+}
+
 /* Two levels below a base that others have made: base/name/id. */
 struct place {
 	char *base; /* canonical */
@@ -163,7 +188,7 @@ static int place_name(struct place *p, bool shared, const char *id)
 
 	if (shared)
 		(void)snprintf(p->name, sizeof(p->name), STATE_NAME "-%u",
-			       geteuid());
+			       outer_uid());
 	else
 		(void)snprintf(p->name, sizeof(p->name), STATE_NAME);
 	rc = path_join(p->base, p->name, &dir);
@@ -187,7 +212,7 @@ static int find_dir(const char *id, struct place *ret, char **ret_why)
 
 static bool sockets_fit(const char *run)
 {
-	return strlen(run) + sizeof("/" STATE_BELL_SOCKET) <=
+	return strlen(run) + sizeof("/" STATE_LONGEST) <=
 	       sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
@@ -230,7 +255,7 @@ static int find_run(const char *id, struct place *ret, char **ret_why)
 	char user[sizeof("/run/user/4294967295")];
 	int rc;
 
-	(void)snprintf(user, sizeof(user), "/run/user/%u", geteuid());
+	(void)snprintf(user, sizeof(user), "/run/user/%u", outer_uid());
 	rc = try_run(env_path("XDG_RUNTIME_DIR"), false, id, ret);
 	if (rc == -ENOENT)
 		rc = try_run(user, false, id, ret);
@@ -351,6 +376,13 @@ static int settle(struct state *s, bool create, char **ret_why)
 		rc = path_join(run.path, STATE_FS_SOCKET, &s->fs_socket);
 	if (rc == 0)
 		rc = path_join(run.path, STATE_BELL_SOCKET, &s->bell_socket);
+	if (rc == 0)
+		rc = path_join(run.path, STATE_TAPE_SOCKET, &s->tape_socket);
+	if (rc == 0)
+		rc = path_join(run.path, STATE_PUB_SOCKET, &s->pub_socket);
+	if (rc == 0)
+		rc = path_join(run.path, STATE_MANAGER_SOCKET,
+			       &s->manager_socket);
 	if (rc != 0)
 		return rc;
 	s->dir = TAKE(dir.path);
@@ -489,6 +521,9 @@ void state_release(struct state *s)
 	free(s->run);
 	free(s->fs_socket);
 	free(s->bell_socket);
+	free(s->tape_socket);
+	free(s->pub_socket);
+	free(s->manager_socket);
 	close_p(&s->dir_fd);
 	close_p(&s->lock_fd);
 	*s = state_empty;

@@ -14,14 +14,18 @@
 #define STATE_JOURNAL "journal" /* directory of journal segments */
 
 struct state {
-	char *repo;	   /* canonical absolute path of the repository */
-	char *id;	   /* directory name, safe in a path and a URL */
-	char *dir;	   /* absolute path of the state directory */
-	char *run;	   /* absolute path of the socket directory */
-	char *fs_socket;   /* questions to the fs process (tape/wire.h) */
-	char *bell_socket; /* the journal's bell (tape/bell.h) */
-	int dir_fd;	   /* the state directory, -1 if it does not exist */
-	int lock_fd;	   /* held lock, -1: not held */
+	char *repo;	      /* canonical absolute path of the repository */
+	char *id;	      /* directory name, safe in a path and a URL */
+	char *dir;	      /* absolute path of the state directory */
+	char *run;	      /* absolute path of the socket directory */
+	char *fs_socket;      /* questions to the fs process (tape/wire.h) */
+	char *bell_socket;    /* the journal's bell (tape/bell.h) */
+	char *tape_socket;    /* questions to the tape process */
+	char *pub_socket;     /* where it publishes entries */
+	char *manager_socket; /* questions to the first manager process; that
+				 of another has -1 to -9 before its ".sock" */
+	int dir_fd;	      /* the state directory, -1 if it does not exist */
+	int lock_fd;	      /* held lock, -1: not held */
 };
 
 /*

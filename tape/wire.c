@@ -26,7 +26,7 @@
 #define WIRE_NUMBERS   8 /* at most, in front of a question */
 #define WIRE_TRACE_MAX ((size_t)WIRE_NUMBER * WIRE_NUMBERS)
 
-/* A connection is for one question, so one number is enough. */
+/* Where a connection is for one question, one number is enough. */
 static const char ask_number[WIRE_NUMBER] = { '\x80', 0, 0, 1 };
 
 #define NO_MEMORY "{\"v\":1,\"ok\":false,\"error\":\"Out of memory.\"}"
@@ -268,7 +268,8 @@ static int ms_left(int timeout_ms, int64_t end)
 }
 
 /* Until a message begins with our number. */
-static int await_answer(struct sp_conn *c, int timeout_ms, int64_t end)
+static int await_answer(struct sp_conn *c, const char *number, int timeout_ms,
+			int64_t end)
 {
 	int rc;
 
@@ -277,7 +278,7 @@ static int await_answer(struct sp_conn *c, int timeout_ms, int64_t end)
 		if (rc < 0)
 			return rc;
 		if (rc > 0 && c->kept >= WIRE_NUMBER &&
-		    memcmp(c->in, ask_number, WIRE_NUMBER) == 0)
+		    memcmp(c->in, number, WIRE_NUMBER) == 0)
 			return 0;
 		rc = sp_conn_wait(c, ms_left(timeout_ms, end));
 		if (rc < 0)
@@ -298,7 +299,7 @@ static int exchange(const char *path, const char *text, int timeout_ms,
 		return rc == -EAGAIN ? -ETIMEDOUT : rc;
 	rc = sp_conn_send(&c, ask_number, WIRE_NUMBER, text, strlen(text));
 	if (rc == 0)
-		rc = await_answer(&c, timeout_ms, end);
+		rc = await_answer(&c, ask_number, timeout_ms, end);
 	if (rc < 0)
 		return rc;
 	*ret = c;
@@ -334,5 +335,92 @@ int wire_ask(const char *path, const char *ask, const cJSON *question,
 		rc = exchange(path, text, timeout_ms, &c);
 	if (rc == 0)
 		rc = answer_read(&c, ret);
+	return rc;
+}
+
+struct wire_link {
+	char *path;
+	struct sp_conn conn; /* without a descriptor: none */
+	uint32_t number;     /* of the newest question */
+};
+
+struct wire_link *wire_link_new(const char *path)
+{
+	struct wire_link *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->conn = SP_CONN_NONE;
+	l->path = strdup(path);
+	if (!l->path) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static void link_close(struct wire_link *l)
+{
+	sp_conn_release(&l->conn);
+	l->conn = SP_CONN_NONE;
+}
+
+void wire_link_free(struct wire_link *l)
+{
+	if (!l)
+		return;
+	link_close(l);
+	free(l->path);
+	free(l);
+}
+
+static int link_connect(struct wire_link *l, int timeout_ms)
+{
+	int rc;
+
+	if (l->conn.fd >= 0)
+		return 0;
+	rc = sp_connect(l->path, timeout_ms, SP_REQ, SP_REP,
+			WIRE_NUMBER + WIRE_ANSWER_MAX, &l->conn);
+	return rc == -EAGAIN ? -ETIMEDOUT : rc;
+}
+
+static int link_exchange(struct wire_link *l, const char *text, int timeout_ms,
+			 int64_t end)
+{
+	uint32_t n = ++l->number;
+	char number[WIRE_NUMBER] = { (char)(0x80 | (n >> 24 & 0x7f)),
+				     (char)(n >> 16 & 0xff),
+				     (char)(n >> 8 & 0xff), (char)(n & 0xff) };
+	int rc = link_connect(l, ms_left(timeout_ms, end));
+
+	if (rc < 0)
+		return rc;
+	rc = sp_conn_send(&l->conn, number, WIRE_NUMBER, text, strlen(text));
+	if (rc == 0)
+		rc = await_answer(&l->conn, number, timeout_ms, end);
+	return rc;
+}
+
+int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
+		  cJSON **ret)
+{
+	int64_t end = now_ms() + timeout_ms;
+	bool kept = l->conn.fd >= 0;
+	int rc;
+
+	if (strlen(text) > WIRE_QUESTION_MAX)
+		return -EMSGSIZE;
+	rc = link_exchange(l, text, timeout_ms, end);
+	/* A server that is another one by now does not know of us. */
+	if (kept && (rc == -ECONNRESET || rc == -EPIPE)) {
+		link_close(l);
+		rc = link_exchange(l, text, timeout_ms, end);
+	}
+	if (rc == 0)
+		rc = answer_read(&l->conn, ret);
+	/* An answer that is late would be in the way of the next. */
+	if (rc < 0 && rc != -EREMOTEIO)
+		link_close(l);
 	return rc;
 }

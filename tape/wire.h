@@ -43,4 +43,15 @@ void wire_server_free(struct wire_server *s);
 int wire_ask(const char *path, const char *ask, const cJSON *question,
 	     int timeout_ms, cJSON **ret);
 
+/*
+ * The same over a connection that is kept for the next question, and made
+ * anew when the server went away since the last. One thread's at a time.
+ * `text` is the whole question. NULL from wire_link_new(): no memory.
+ */
+struct wire_link;
+struct wire_link *wire_link_new(const char *path);
+void wire_link_free(struct wire_link *l);
+int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
+		  cJSON **ret);
+
 #endif

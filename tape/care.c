@@ -1,0 +1,144 @@
+#include "tape/care.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/memory.h"
+
+struct file {
+	struct tree_stamp stamp;
+	char path[PATH_MAX]; /* "": none */
+};
+
+/* What the page holds. A half-written one harms nobody: it names no file. */
+struct note {
+	struct file now;
+	volatile sig_atomic_t crashed; /* while at work on it */
+	struct file blamed;
+	unsigned crashes; /* it caused */
+};
+
+struct care {
+	struct note *note;
+};
+
+static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+#define SIGNALS (sizeof(signals) / sizeof(*signals))
+
+static struct note *minded; /* of the one care there is */
+
+static bool is_same(const struct file *f, const char *path,
+		    const struct tree_stamp *st)
+{
+	return strcmp(f->path, path) == 0 && f->stamp.size == st->size &&
+	       f->stamp.mtime_ns == st->mtime_ns;
+}
+
+/* The handler is reset by then: the signal that comes again ends us. */
+static void on_crash(int number)
+{
+	if (minded && minded->now.path[0])
+		minded->crashed = 1;
+	(void)raise(number);
+}
+
+static void mind_crashes(void)
+{
+	/* The stack may be what ran out. */
+	static char stack[16384];
+	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction a = {
+		.sa_handler = on_crash,
+		.sa_flags = SA_ONSTACK | (int)SA_RESETHAND | SA_NODEFER,
+	};
+
+	(void)sigaltstack(&other, NULL);
+	for (size_t i = 0; i < SIGNALS; i++)
+		(void)sigaction(signals[i], &a, NULL);
+}
+
+static void unmind_crashes(void)
+{
+	const struct sigaction a = { .sa_handler = SIG_DFL };
+
+	for (size_t i = 0; i < SIGNALS; i++)
+		(void)sigaction(signals[i], &a, NULL);
+}
+
+static void blame(struct note *n)
+{
+	n->now.path[PATH_MAX - 1] = '\0';
+	n->blamed.path[PATH_MAX - 1] = '\0';
+	if (n->crashed && n->now.path[0]) {
+		if (!is_same(&n->blamed, n->now.path, &n->now.stamp))
+			n->crashes = 0;
+		n->blamed = n->now;
+		n->crashes++;
+	}
+	n->crashed = 0;
+	n->now.path[0] = '\0';
+}
+
+int care_open(int dir_fd, struct care **ret)
+{
+	CLEANUP(close_p)
+	int fd = openat(dir_fd, CARE_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct note *note;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	/* Its place on the disk, too: a store finds no error to return. */
+	r = posix_fallocate(fd, 0, sizeof(*note));
+	if (r != 0)
+		return -r;
+	note = mmap(NULL, sizeof(*note), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	if (note == MAP_FAILED)
+		return -errno;
+	blame(note);
+	*ret = must_calloc(1, sizeof(**ret));
+	(*ret)->note = note;
+	minded = note;
+	mind_crashes();
+	return 0;
+}
+
+void care_free(struct care *c)
+{
+	if (!c)
+		return;
+	unmind_crashes();
+	minded = NULL;
+	(void)munmap(c->note, sizeof(*c->note));
+	free(c);
+}
+
+void care_begin(struct care *c, const char *path, const struct tree_stamp *st)
+{
+	size_t len = strlen(path);
+
+	if (len >= PATH_MAX)
+		return;
+	c->note->now.stamp = *st;
+	memcpy(c->note->now.path, path, len + 1);
+}
+
+void care_end(struct care *c)
+{
+	c->note->now.path[0] = '\0';
+}
+
+bool care_avoids(const struct care *c, const char *path,
+		 const struct tree_stamp *st)
+{
+	return c->note->crashes >= CARE_CRASHES &&
+	       is_same(&c->note->blamed, path, st);
+}

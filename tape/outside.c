@@ -1,0 +1,145 @@
+/*
+ * A watch follows its directory when that is moved; the name it is known by
+ * here is then an old one until the directory is told of again, which gives it
+ * the same number. Events under an old name lead to paths where nothing is, or
+ * nothing new.
+ */
+#include "tape/outside.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "graph/base/array.h"
+#include "graph/base/cleanup.h"
+#include "tape/paths.h"
+#include "tape/scope.h"
+
+#define EVENTS                                                             \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \
+	 IN_CLOSE_WRITE | IN_EXCL_UNLINK | IN_ONLYDIR)
+
+#define EVENTS_SIZE (64U << 10)
+
+struct outside {
+	int fd;
+	ARRAY(char *) names; /* of directories, by the number of their watch */
+	struct outside_stats stats;
+};
+
+int outside_open(struct outside **ret)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret = must_calloc(1, sizeof(**ret));
+	(*ret)->fd = fd;
+	return 0;
+}
+
+void outside_free(struct outside *o)
+{
+	if (!o)
+		return;
+	for (uint32_t i = 0; i < o->names.count; i++)
+		free(o->names.at[i]);
+	array_release(&o->names);
+	(void)close(o->fd);
+	free(o);
+}
+
+int outside_fd(const struct outside *o)
+{
+	return o->fd;
+}
+
+void outside_watch(struct outside *o, const char *dir, int fd)
+{
+	char name[sizeof("/proc/self/fd/") + 16];
+	int wd;
+
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	wd = inotify_add_watch(o->fd, name, EVENTS);
+	if (wd < 0) {
+		o->stats.refused++;
+		return;
+	}
+	while (o->names.count <= (uint32_t)wd)
+		(void)array_add(&o->names);
+	if (!o->names.at[wd])
+		o->stats.watched++;
+	free(o->names.at[wd]);
+	o->names.at[wd] = paths_copy(dir);
+}
+
+static char *name_of(const struct outside *o, int wd)
+{
+	return wd >= 0 && (uint32_t)wd < o->names.count ? o->names.at[wd]
+							: NULL;
+}
+
+static void forget(struct outside *o, int wd)
+{
+	if (!name_of(o, wd))
+		return;
+	free(TAKE(o->names.at[wd]));
+	o->stats.watched--;
+}
+
+static void hear(struct outside *o, const struct inotify_event *e,
+		 outside_visit *visit, void *ctx)
+{
+	const char *dir = name_of(o, e->wd);
+	CLEANUP(free_p) char *path = NULL;
+	struct outside_event told = {
+		.directory = e->mask & IN_ISDIR,
+		.came = e->mask & (IN_CREATE | IN_MOVED_TO),
+		.went = e->mask & (IN_DELETE | IN_MOVED_FROM),
+		.done = e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO),
+	};
+
+	if (e->mask & IN_IGNORED) {
+		forget(o, e->wd);
+		return;
+	}
+	if (!dir || !e->len)
+		return;
+	path = paths_join(dir, e->name);
+	if (told.directory ? !scope_enters(path) : scope_of(path) == SCOPE_NONE)
+		return;
+	told.path = path;
+	visit(&told, ctx);
+}
+
+bool outside_read(struct outside *o, outside_visit *visit, void *ctx)
+{
+	alignas(struct inotify_event) char bytes[EVENTS_SIZE];
+	bool whole = true;
+	ssize_t len;
+
+	while ((len = read(o->fd, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t at = 0; at < len;) {
+			const struct inotify_event *e =
+				(const void *)(bytes + at);
+
+			if (e->mask & IN_Q_OVERFLOW)
+				whole = false;
+			else
+				hear(o, e, visit, ctx);
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	}
+	o->stats.overflows += !whole;
+	return whole;
+}
+
+void outside_stat(const struct outside *o, struct outside_stats *ret)
+{
+	*ret = o->stats;
+}

@@ -1,0 +1,713 @@
+/*
+ * A node per dirty path, under the name it has after the lines so far. What a
+ * node remembers of the past is how its content was known when its first line
+ * came: by its own name, by another (`from`, after renames), or not at all
+ * (`born`).
+ *
+ * When a node is ready:
+ *
+ *	a file that was there before	at once, when the handles that wrote
+ *	is written in place		are closed
+ *	a new file is renamed to it	at once: an atomic save
+ *	a file that is new		after the quiet time: it may be about
+ *					to be renamed over another
+ *	a name that went away		after the quiet time: it may come back
+ *					(git removes and makes anew, editors
+ *					rename and write anew)
+ *	anything else			after the quiet time
+ *
+ * A name that went away waits for the node it became, and that one for it, so
+ * that a move is told as one. Waiting is bounded by SETTLE_LONGEST_NS.
+ *
+ * The journal does not tell of every open, only of those that make or empty a
+ * file, so handles are counted as well as can be: a close that has no open is
+ * one of the others. To settle too early costs an entry more; too late, the
+ * quiet time.
+ *
+ * A rename of a directory moves the nodes below it, and nodes that come later
+ * below its new name were known under the old one. Which directories have
+ * nodes below them is counted (`dirs`), so that a rename of a file does not
+ * look at every node; and how many nodes were known under a name (`origins`),
+ * so that a question about one does not either.
+ */
+#include "tape/settle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/array.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/memory.h"
+#include "tape/journal.h"
+#include "tape/paths.h"
+
+#define WRITERS_MAX 4
+
+/* No path of a file: where one side of an exchange waits for the other. */
+#define NOWHERE "\001"
+
+struct node {
+	struct paths_node at; /* first */
+	char *from;	      /* NULL: its own name, or none if it is born */
+	char *to;	      /* of a name that went away: where to */
+	const struct journal_author *author;
+	bool wrote; /* the author is that of a text, not of a name */
+	uint64_t first, last;
+	int64_t wall_ns;
+	uint64_t first_mono, last_mono;
+	bool born;	/* not there before the first line */
+	bool gone;	/* not there after the last */
+	bool file;	/* certainly no directory */
+	bool directory; /* moved here, and perhaps a directory */
+	bool urgent;	/* nobody will do more to it, for all we know */
+	int32_t opens;	/* handles we know of */
+	uint32_t writers[WRITERS_MAX]; /* processes that wrote and may go on */
+	size_t writers_count;
+};
+
+/* A directory with dirty paths below it, or a name that nodes came from. */
+struct tally {
+	struct paths_node at; /* first */
+	size_t count;
+};
+
+struct settle {
+	settle_known *known;
+	void *ctx;
+	struct paths nodes;
+	struct paths dirs;    /* struct tally */
+	struct paths origins; /* the same, by the `from` of nodes */
+	size_t moved;	      /* nodes with `directory` set */
+	ARRAY(void *) taken;  /* struct node */
+	ARRAY(struct settled) told;
+};
+
+struct settle *settle_new(settle_known *known, void *ctx)
+{
+	struct settle *s = must_calloc(1, sizeof(*s));
+
+	s->known = known;
+	s->ctx = ctx;
+	return s;
+}
+
+static void node_free(struct node *n)
+{
+	if (!n)
+		return;
+	free(n->at.path);
+	free(n->from);
+	free(n->to);
+	free(n);
+}
+
+static void forget_taken(struct settle *s)
+{
+	for (uint32_t i = 0; i < s->taken.count; i++)
+		node_free(s->taken.at[i]);
+	s->taken.count = 0;
+	s->told.count = 0;
+}
+
+static void free_node(struct paths_node *n, void *arg)
+{
+	(void)arg;
+	node_free((struct node *)n);
+}
+
+static void free_tally(struct paths_node *n, void *arg)
+{
+	(void)arg;
+	free(n->path);
+	free(n);
+}
+
+void settle_free(struct settle *s)
+{
+	if (!s)
+		return;
+	forget_taken(s);
+	paths_each(&s->nodes, free_node, NULL);
+	paths_each(&s->dirs, free_tally, NULL);
+	paths_each(&s->origins, free_tally, NULL);
+	paths_release(&s->nodes);
+	paths_release(&s->dirs);
+	paths_release(&s->origins);
+	array_release(&s->taken);
+	array_release(&s->told);
+	free(s);
+}
+
+/* One more, or one less, of the first `len` bytes of `path`. */
+static void count(struct paths *t, const char *path, size_t len, bool more)
+{
+	struct tally *c = paths_find_part(t, path, len);
+
+	if (!c && more) {
+		char *name = strndup(path, len);
+
+		c = must_calloc(1, sizeof(*c));
+		paths_add(t, &c->at, name ? name : "");
+		free(name);
+	}
+	if (c && more) {
+		c->count++;
+	} else if (c && --c->count == 0) {
+		paths_remove(t, &c->at);
+		free(c);
+	}
+}
+
+/* Below each directory above `path`. */
+static void count_above(struct settle *s, const char *path, bool more)
+{
+	for (const char *slash = strchr(path, '/'); slash;
+	     slash = strchr(slash + 1, '/'))
+		count(&s->dirs, path, (size_t)(slash - path), more);
+}
+
+/* `from` is the node's from now on. */
+static void set_from(struct settle *s, struct node *n, char *from)
+{
+	if (n->from)
+		count(&s->origins, n->from, strlen(n->from), false);
+	free(n->from);
+	n->from = from;
+	if (from)
+		count(&s->origins, from, strlen(from), true);
+}
+
+static void set_directory(struct settle *s, struct node *n, bool directory)
+{
+	s->moved += (size_t)directory;
+	s->moved -= (size_t)n->directory;
+	n->directory = directory;
+}
+
+static void link_node(struct settle *s, struct node *n, const char *path)
+{
+	paths_add(&s->nodes, &n->at, path);
+	count_above(s, path, true);
+}
+
+/* Its path is freed; the node itself is the caller's. */
+static void unlink_node(struct settle *s, struct node *n)
+{
+	count_above(s, n->at.path, false);
+	paths_remove(&s->nodes, &n->at);
+}
+
+static void drop(struct settle *s, struct node *n)
+{
+	if (!n)
+		return;
+	set_directory(s, n, false);
+	set_from(s, n, NULL);
+	unlink_node(s, n);
+	node_free(n);
+}
+
+/* The nearest directory above that was moved here; NULL: none. */
+static const struct node *moved_above(const struct settle *s, const char *path)
+{
+	const struct node *found = NULL;
+
+	for (const char *slash = s->moved ? strchr(path, '/') : NULL; slash;
+	     slash = strchr(slash + 1, '/')) {
+		const struct node *n = paths_find_part(&s->nodes, path,
+						       (size_t)(slash - path));
+
+		if (n && n->directory && n->from)
+			found = n;
+	}
+	return found;
+}
+
+/* The name under which a path without a node was known (free it); NULL: it is
+   the same. */
+static char *former_name(const struct settle *s, const char *path)
+{
+	const struct node *n = moved_above(s, path);
+
+	return n ? paths_join(n->from, paths_below(path, n->at.path)) : NULL;
+}
+
+static struct node *node_new(struct settle *s, const char *path,
+			     const struct journal_line *l)
+{
+	struct node *n = must_calloc(1, sizeof(*n));
+
+	n->first = l->n;
+	n->first_mono = l->mono_ns;
+	set_from(s, n, former_name(s, path));
+	link_node(s, n, path);
+	return n;
+}
+
+static void stamp(struct node *n, const struct journal_line *l)
+{
+	n->last = l->n;
+	n->last_mono = l->mono_ns;
+	n->wall_ns = (int64_t)l->wall_ns;
+	n->urgent = false;
+}
+
+/* The node of `path`, with this line as its newest. */
+static struct node *touch(struct settle *s, const char *path,
+			  const struct journal_line *l)
+{
+	struct node *n = paths_find(&s->nodes, path);
+
+	if (!n)
+		n = node_new(s, path, l);
+	stamp(n, l);
+	return n;
+}
+
+static void name_author(struct node *n, const struct journal_line *l)
+{
+	if (!n->wrote)
+		n->author = l->event.author;
+}
+
+static void text_author(struct node *n, const struct journal_line *l)
+{
+	n->author = l->event.author;
+	n->wrote = true;
+	n->file = true;
+	n->gone = false;
+}
+
+static uint32_t pid_of(const struct journal_event *e)
+{
+	return e->author ? e->author->pid : e->pid;
+}
+
+static void add_writer(struct node *n, uint32_t pid)
+{
+	for (size_t i = 0; i < n->writers_count; i++)
+		if (n->writers[i] == pid)
+			return;
+	if (n->writers_count < WRITERS_MAX)
+		n->writers[n->writers_count++] = pid;
+}
+
+/* A handle's opener who never wrote lent it to those who did. */
+static void remove_writer(struct node *n, uint32_t pid)
+{
+	for (size_t i = 0; i < n->writers_count; i++) {
+		if (n->writers[i] == pid) {
+			n->writers[i] = n->writers[--n->writers_count];
+			return;
+		}
+	}
+	n->writers_count = 0;
+}
+
+static bool is_detail(const struct journal_event *e, const char *detail)
+{
+	return e->detail && strcmp(e->detail, detail) == 0;
+}
+
+static void on_write(struct settle *s, const struct journal_line *l)
+{
+	const struct journal_event *e = &l->event;
+	struct node *n;
+
+	/* Nobody will find it under that name. */
+	if (is_detail(e, "deleted"))
+		return;
+	n = touch(s, e->path, l);
+	text_author(n, l);
+	/* truncate(2) has no handle. */
+	if (e->op == JOURNAL_TRUNCATE)
+		n->opens += is_detail(e, "open");
+	else
+		add_writer(n, pid_of(e));
+}
+
+static void on_make(struct settle *s, const struct journal_line *l,
+		    const char *path)
+{
+	struct node *n = paths_find(&s->nodes, path);
+	bool born = !n && !(s->known && s->known(s->ctx, path));
+
+	n = touch(s, path, l);
+	if (born) {
+		n->born = true;
+		set_from(s, n, NULL);
+	}
+	set_directory(s, n, false);
+	text_author(n, l);
+	n->opens = l->event.op == JOURNAL_CREATE;
+	n->writers_count = 0;
+}
+
+/* A second name; the text has an author already if it was just written. */
+static void on_link(struct settle *s, const struct journal_line *l)
+{
+	const struct node *old = paths_find(&s->nodes, l->event.path);
+	const struct journal_author *author =
+		old && old->wrote ? old->author : l->event.author;
+	struct node *n;
+
+	on_make(s, l, l->event.path2);
+	n = paths_find(&s->nodes, l->event.path2);
+	n->author = author;
+}
+
+static void on_unlink(struct settle *s, const struct journal_line *l)
+{
+	struct node *n = touch(s, l->event.path, l);
+
+	/* That it came from elsewhere is told where it came from. */
+	if (n->from && paths_find(&s->nodes, n->from)) {
+		set_from(s, n, NULL);
+		n->born = !(s->known && s->known(s->ctx, n->at.path));
+	}
+	if (n->born) {
+		drop(s, n);
+		return;
+	}
+	set_directory(s, n, false);
+	n->author = l->event.author;
+	n->wrote = false;
+	n->gone = true;
+	n->opens = 0;
+	n->writers_count = 0;
+}
+
+struct collection {
+	const char *dir;
+	ARRAY(void *) nodes; /* struct node */
+};
+
+static void collect_below(struct paths_node *n, void *arg)
+{
+	struct collection *c = arg;
+
+	if (paths_below(n->path, c->dir))
+		array_push(&c->nodes, n);
+}
+
+/* The nodes below `from` are below `to` now. */
+static void move_below(struct settle *s, const char *from, const char *to)
+{
+	struct collection c = { .dir = from };
+
+	if (!paths_find(&s->dirs, from))
+		return;
+	paths_each(&s->nodes, collect_below, &c);
+	for (uint32_t i = 0; i < c.nodes.count; i++) {
+		struct node *n = c.nodes.at[i];
+		char *path = paths_join(to, paths_below(n->at.path, from));
+
+		if (!n->from && !n->born)
+			set_from(s, n, paths_copy(n->at.path));
+		unlink_node(s, n);
+		drop(s, paths_find(&s->nodes, path));
+		link_node(s, n, path);
+		free(path);
+	}
+	array_release(&c.nodes);
+}
+
+/* `src` was made since the last settling: its text is the target's now. */
+static void save_over(struct settle *s, struct node *src, struct node *dst)
+{
+	/* What was there before is what its own name led to. */
+	set_from(s, dst, dst->born ? NULL : former_name(s, dst->at.path));
+	dst->author = src->author;
+	dst->wrote = src->wrote;
+	dst->file = src->file;
+	dst->opens = src->opens;
+	dst->writers_count = src->writers_count;
+	memcpy(dst->writers, src->writers, sizeof(src->writers));
+	if (src->first < dst->first)
+		dst->first = src->first;
+	dst->urgent = dst->opens <= 0 && !dst->writers_count;
+	set_directory(s, dst, false);
+	drop(s, src);
+}
+
+/* Where the content of the node, or of the path that has none, was known. */
+static char *origin(const struct settle *s, const struct node *n,
+		    const char *path)
+{
+	char *from;
+
+	if (n)
+		return paths_copy(n->from ? n->from : n->at.path);
+	from = former_name(s, path);
+	return from ? from : paths_copy(path);
+}
+
+/* Something older than the first line moved. */
+static void move_over(struct settle *s, const struct journal_line *l,
+		      const char *path, struct node *dst)
+{
+	struct node *src = paths_find(&s->nodes, path);
+	bool file = src && src->file;
+	char *from = origin(s, src, path);
+
+	set_from(s, dst, from);
+	dst->wrote = src && src->wrote;
+	dst->file = file;
+	dst->author = dst->wrote ? src->author : l->event.author;
+	if (src && src->first < dst->first)
+		dst->first = src->first;
+	/* It moved home again. */
+	if (strcmp(from, dst->at.path) == 0)
+		set_from(s, dst, NULL);
+	set_directory(s, dst, !file);
+
+	src = touch(s, path, l);
+	set_directory(s, src, false);
+	free(src->to);
+	src->to = paths_copy(dst->at.path);
+	set_from(s, src, NULL);
+	src->author = l->event.author;
+	src->wrote = false;
+	src->file = false;
+	src->gone = true;
+	src->opens = 0;
+	src->writers_count = 0;
+}
+
+static void on_rename(struct settle *s, const struct journal_line *l,
+		      const char *path, const char *path2)
+{
+	struct node *src = paths_find(&s->nodes, path);
+	struct node *dst = paths_find(&s->nodes, path2);
+
+	if (strcmp(path, path2) == 0)
+		return;
+	if (!dst)
+		dst = node_new(s, path2, l);
+	stamp(dst, l);
+	dst->gone = false;
+	if (src && src->born && !src->gone)
+		save_over(s, src, dst);
+	else
+		move_over(s, l, path, dst);
+	move_below(s, path, path2);
+}
+
+static void on_exchange(struct settle *s, const struct journal_line *l)
+{
+	const struct journal_event *e = &l->event;
+
+	on_rename(s, l, e->path, NOWHERE);
+	on_rename(s, l, e->path2, e->path);
+	on_rename(s, l, NOWHERE, e->path2);
+	drop(s, paths_find(&s->nodes, NOWHERE));
+}
+
+static void on_close(struct settle *s, const struct journal_line *l)
+{
+	struct node *n = paths_find(&s->nodes, l->event.path);
+
+	if (!n || n->gone)
+		return;
+	stamp(n, l);
+	name_author(n, l);
+	if (n->opens > 0)
+		n->opens--;
+	if (is_detail(&l->event, "wrote"))
+		remove_writer(n, pid_of(&l->event));
+	n->urgent = !n->born && n->opens == 0 && n->writers_count == 0;
+}
+
+void settle_line(struct settle *s, const struct journal_line *line)
+{
+	const struct journal_event *e = &line->event;
+
+	if (e->res < 0)
+		return;
+	/* What is not named here changes no content and no name. */
+	/* NOLINTNEXTLINE(clang-diagnostic-switch-enum) */
+	switch ((int)e->op) {
+	case JOURNAL_WRITE:
+	case JOURNAL_MMAP:
+	case JOURNAL_TRUNCATE:
+	case JOURNAL_FALLOCATE:
+	case JOURNAL_COPY:
+		on_write(s, line);
+		break;
+	case JOURNAL_CREATE:
+	case JOURNAL_MKNOD:
+	case JOURNAL_SYMLINK:
+		on_make(s, line, e->path);
+		break;
+	case JOURNAL_LINK:
+		on_link(s, line);
+		break;
+	case JOURNAL_UNLINK:
+		on_unlink(s, line);
+		break;
+	case JOURNAL_RENAME:
+		on_rename(s, line, e->path, e->path2);
+		break;
+	case JOURNAL_EXCHANGE:
+		on_exchange(s, line);
+		break;
+	case JOURNAL_CLOSE:
+		on_close(s, line);
+		break;
+	default:
+		break;
+	}
+}
+
+/* When it is ready, as far as it alone is concerned. */
+static uint64_t due(const struct node *n)
+{
+	uint64_t quiet = n->last_mono + SETTLE_QUIET_NS;
+	uint64_t longest = n->first_mono + SETTLE_LONGEST_NS;
+
+	if (n->urgent)
+		return n->last_mono;
+	return quiet < longest ? quiet : longest;
+}
+
+static const struct node *partner(const struct settle *s, const struct node *n)
+{
+	const char *other = n->gone ? n->to : n->from;
+
+	return other ? paths_find(&s->nodes, other) : NULL;
+}
+
+static uint64_t due_with_partner(const struct settle *s, const struct node *n)
+{
+	const struct node *other = partner(s, n);
+	uint64_t own = due(n), others = other ? due(other) : 0;
+	uint64_t longest = n->first_mono + SETTLE_LONGEST_NS;
+
+	if (others <= own)
+		return own;
+	return others < longest || own >= longest ? others : longest;
+}
+
+struct take {
+	const struct settle *s;
+	uint64_t now_ns;
+	bool all;
+	ARRAY(void *) ready; /* struct node */
+};
+
+static void take_ready(struct paths_node *n, void *arg)
+{
+	struct take *t = arg;
+	struct node *node = (struct node *)n;
+
+	if (t->all || due_with_partner(t->s, node) <= t->now_ns)
+		array_push(&t->ready, node);
+}
+
+static int by_last(const void *a, const void *b)
+{
+	const struct node *x = *(struct node *const *)a;
+	const struct node *y = *(struct node *const *)b;
+
+	if (x->last != y->last)
+		return x->last < y->last ? -1 : 1;
+	return strcmp(x->at.path, y->at.path);
+}
+
+/* It leaves the table and lives until the next call. */
+static void tell(struct settle *s, struct node *n)
+{
+	struct settled *t = array_add(&s->told);
+	char *path = paths_copy(n->at.path);
+	char *from = n->from ? paths_copy(n->from) : NULL;
+
+	set_directory(s, n, (t->directory = n->directory, false));
+	set_from(s, n, NULL);
+	unlink_node(s, n);
+	n->at.path = path;
+	n->from = from;
+	array_push(&s->taken, n);
+	t->path = path;
+	t->from = n->from ? n->from : n->born ? NULL : path;
+	t->author = n->author;
+	t->first = n->first;
+	t->last = n->last;
+	t->at_ns = n->wall_ns;
+	t->gone = n->gone;
+}
+
+size_t settle_take(struct settle *s, uint64_t now_ns, bool all,
+		   const struct settled **ret)
+{
+	struct take t = { .s = s, .now_ns = now_ns, .all = all };
+
+	forget_taken(s);
+	paths_each(&s->nodes, take_ready, &t);
+	if (t.ready.count)
+		qsort(t.ready.at, t.ready.count, sizeof(*t.ready.at), by_last);
+	for (uint32_t i = 0; i < t.ready.count; i++)
+		tell(s, t.ready.at[i]);
+	array_release(&t.ready);
+	*ret = s->told.at;
+	return s->told.count;
+}
+
+struct least {
+	const struct settle *s;
+	uint64_t value; /* 0: none yet */
+};
+
+static void least_due(struct paths_node *n, void *arg)
+{
+	struct least *l = arg;
+	uint64_t at = due_with_partner(l->s, (const struct node *)n);
+
+	if (!l->value || at < l->value)
+		l->value = at ? at : 1;
+}
+
+uint64_t settle_due(const struct settle *s)
+{
+	struct least l = { .s = s };
+
+	paths_each(&s->nodes, least_due, &l);
+	return l.value;
+}
+
+static void least_first(struct paths_node *n, void *arg)
+{
+	struct least *l = arg;
+	uint64_t first = ((const struct node *)n)->first;
+
+	if (!l->value || first < l->value)
+		l->value = first;
+}
+
+uint64_t settle_oldest(const struct settle *s)
+{
+	struct least l = { .s = s };
+
+	paths_each(&s->nodes, least_first, &l);
+	return l.value;
+}
+
+size_t settle_pending(const struct settle *s)
+{
+	return s->nodes.count;
+}
+
+/* Does it lie below a directory that was moved, here or from here? */
+static bool is_moved_along(const struct settle *s, const char *path)
+{
+	for (const char *slash = strchr(path, '/'); slash;
+	     slash = strchr(slash + 1, '/'))
+		if (paths_find_part(&s->nodes, path, (size_t)(slash - path)))
+			return true;
+	return false;
+}
+
+bool settle_has(const struct settle *s, const char *path)
+{
+	return paths_find(&s->nodes, path) || paths_find(&s->origins, path) ||
+	       is_moved_along(s, path);
+}
