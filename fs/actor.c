@@ -43,12 +43,14 @@
 #include "fs/actor.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fs/limits.h"
 #include "fs/proc.h"
@@ -81,6 +83,7 @@ struct actors {
 	struct proc proc;
 	pid_t root;	     /* session root, 0: none */
 	uint64_t root_start; /* 0: not known */
+	char own[PATH_MAX];  /* this program; "": not known */
 	atomic_ullong count; /* actors, and one for whoever made us */
 	struct set set[ACTOR_SETS];
 };
@@ -94,6 +97,15 @@ static uint64_t clock_now(void)
 }
 
 /* Actors. */
+
+static bool is_root(const struct actors *as, pid_t pid,
+		    const struct proc_view *v)
+{
+	if (as->root && pid == as->root)
+		return !as->root_start || v->start == as->root_start;
+	return strcmp(v->comm, ACTOR_ROOT_NAME) == 0 && *as->own &&
+	       strcmp(v->exe, as->own) == 0;
+}
 
 static struct actor *actor_new(struct actors *as, pid_t pid,
 			       const struct proc_view *v)
@@ -117,8 +129,7 @@ static struct actor *actor_new(struct actors *as, pid_t pid,
 		.comm = memcpy(a->text, v->comm, comm),
 		.cmdline = memcpy(a->text + comm, v->cmdline, cmdline),
 		.exe = memcpy(a->text + comm + cmdline, v->exe, exe),
-		.session_root = as->root && pid == as->root &&
-				(!as->root_start || v->start == as->root_start),
+		.session_root = is_root(as, pid, v),
 	};
 	atomic_fetch_add_explicit(&as->count, 1, memory_order_relaxed);
 	return a;
@@ -524,6 +535,9 @@ int actors_new(pid_t session_root, struct actors **ret)
 	proc_init(&as->proc);
 	for (int i = 0; i < ACTOR_SETS; i++)
 		(void)pthread_mutex_init(&as->set[i].lock, NULL);
+	/* Too long to fit, it is cut, and nobody's. */
+	if (readlink("/proc/self/exe", as->own, sizeof(as->own) - 1) < 0)
+		as->own[0] = '\0';
 	as->root = session_root;
 	root = session_root ? actor_see(as, session_root, session_root, &traces)
 			    : NULL;

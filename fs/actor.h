@@ -21,7 +21,16 @@
 struct actors;
 struct actor;
 
-/* Ancestor chains end at process `session_root` (0: at init). */
+/*
+ * What 'statetape run' calls itself: a session may have several of them, and
+ * each is the root of what it runs. Who stands above it is nobody's business.
+ */
+#define ACTOR_ROOT_NAME "statetape-run"
+
+/*
+ * Ancestor chains end at process `session_root` (0: none), or at one of this
+ * program and the name above, or at init.
+ */
 int actors_new(pid_t session_root, struct actors **ret);
 /* References still held stay good until they are given back. */
 void actors_free(struct actors *as);

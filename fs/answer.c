@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/flight.h"
+#include "fs/limits.h"
 #include "fs/watch.h"
 #include "tape/journal_text.h"
 
@@ -92,6 +94,7 @@ static void put_counts(struct fs *fs, cJSON *ret)
 	cache = cJSON_AddObjectToObject(ret, "cache");
 	put(cache, "kept", atomic_load(&fs->opens_kept));
 	put(cache, "dropped", atomic_load(&fs->opens_dropped));
+	put(cache, "passed", atomic_load(&fs->opens_passed));
 }
 
 static void answer_status(const struct answerer *a, cJSON *ret)
@@ -102,6 +105,8 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put(ret, "pid", (uint64_t)getpid());
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
+	/* /proc/PID/fd/N is the directory below the mount. */
+	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
 	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
 	put_journal(a->fs, ret);
@@ -111,15 +116,40 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_ops(a->fs, ret);
 }
 
+/* 0 where it is not given. */
+static double number(const cJSON *question, const char *name)
+{
+	const cJSON *n = cJSON_GetObjectItemCaseSensitive(question, name);
+
+	return cJSON_IsNumber(n) ? n->valuedouble : 0;
+}
+
+/* -1: no time we could mean. */
+static int64_t time_of(const cJSON *question, const char *name)
+{
+	double ns = number(question, name);
+
+	return ns >= 0 && ns < 9e18 ? (int64_t)ns : -1;
+}
+
 static int answer_reads(const struct answerer *a, const cJSON *question,
 			cJSON *ret)
 {
-	const cJSON *pid = cJSON_GetObjectItemCaseSensitive(question, "pid");
-	const cJSON *tree = cJSON_GetObjectItemCaseSensitive(question, "tree");
+	double pid = number(question, "pid");
+	struct reads_question q = {
+		.pid = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0,
+		.tree = cJSON_IsTrue(
+			cJSON_GetObjectItemCaseSensitive(question, "tree")),
+		.from_ns = time_of(question, "from_ns"),
+		.to_ns = time_of(question, "to_ns"),
+	};
 
-	return reads_answer(a->fs->reads,
-			    cJSON_IsNumber(pid) ? (pid_t)pid->valuedouble : 0,
-			    cJSON_IsTrue(tree), ret);
+	if (pid < 0 || pid > INT32_MAX || q.from_ns < 0 || q.to_ns < 0) {
+		(void)cJSON_AddStringToObject(
+			ret, "error", "There is no such process or time.");
+		return -EINVAL;
+	}
+	return reads_answer(a->fs->reads, &q, ret);
 }
 
 int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
@@ -132,5 +162,11 @@ int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
 	}
 	if (strcmp(ask, "READS") == 0)
 		return answer_reads(a, question, ret);
+	/* When it says "ended", all that began before has its lines. */
+	if (strcmp(ask, "FENCE") == 0)
+		return cJSON_AddBoolToObject(ret, "ended",
+					     flight_wait(FENCE_PATIENCE_MS))
+			       ? 0
+			       : -ENOMEM;
 	return -ENOSYS;
 }

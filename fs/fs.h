@@ -37,6 +37,8 @@ struct fs {
 	bool root;	     /* we act for others, with all capabilities */
 	bool dirs_stateless; /* see ops_dir.c */
 	bool prunes;	     /* the kernel can be asked to forget inodes */
+	bool directs;	     /* readers see direct writes (ops_make.c) */
+	bool passes;	     /* large files are read without us (pass.h) */
 	bool flush;	     /* close(2) can fail below: ask it each time */
 	double hold;	     /* seconds the kernel may keep what is watched */
 
@@ -47,6 +49,7 @@ struct fs {
 	atomic_ullong ops[JOURNAL_OPS];
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
 	atomic_ullong opens_dropped; /* opens that found them outdated */
+	atomic_ullong opens_passed;  /* opens whose reads pass us by */
 };
 
 /* An open file or directory. */
@@ -54,6 +57,8 @@ struct handle {
 	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
 	int fd;
 	bool writable;
+	bool passed, counted; /* pass.h */
+	uint64_t stamp;	      /* likewise: the content when it was opened */
 	atomic_bool wrote;
 	struct inode *inode;  /* a reference */
 	struct actor *opener; /* a reference, NULL: unknown */

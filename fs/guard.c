@@ -311,6 +311,16 @@ static int start_fs(struct guard *g, char **ret_why)
 	return r;
 }
 
+static void lend_root(const struct guard *g)
+{
+	char number[16];
+
+	(void)fcntl(g->site.root_fd, F_SETFD, 0);
+	(void)snprintf(number, sizeof(number), "%d", g->site.root_fd);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	(void)setenv(GUARD_ROOT, number, 1);
+}
+
 /*
  * In the new process: all is as if the caller had started it, except that
  * paths, the current directory's too, lead through the mount.
@@ -319,6 +329,8 @@ static _Noreturn void become_command(struct guard *g)
 {
 	int error;
 
+	if (g->o->lend_root)
+		lend_root(g);
 	(void)sigaction(SIGCHLD, &g->on_child, NULL);
 	(void)sigaction(SIGPIPE, &g->on_pipe, NULL);
 	(void)pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
@@ -636,7 +648,8 @@ static int guard_live(struct guard *g)
 	if (r == 0)
 		r = start_fs(g, &text);
 	if (r == 0) {
-		(void)close(take_fd(&g->site.root_fd));
+		if (!g->o->lend_root)
+			(void)close(take_fd(&g->site.root_fd));
 		(void)unlinkat(g->site.state.dir_fd, LAST_END, 0);
 		stand_by(g);
 		if (g->fs_pid > 0)

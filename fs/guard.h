@@ -26,8 +26,12 @@ struct guard_options {
 	bool allow_other;      /* root's mounts always do */
 	bool journal;	       /* write it */
 	bool watch;	       /* follow changes made below */
+	bool lend_root;	       /* the command gets the directory below, as a
+				* descriptor named in GUARD_ROOT */
 	uint64_t journal_keep; /* bytes; 0: default */
 };
+
+#define GUARD_ROOT "STATETAPE_ROOT_FD" /* environment: its number */
 
 /* Beside the command's own codes, and 128 + N if signal N ended it. */
 enum {

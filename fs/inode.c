@@ -483,6 +483,20 @@ void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name)
 	doomed_free(t, doomed);
 }
 
+void inodes_drop_name_of(struct inodes *t, const struct inode *i,
+			 struct inode *parent, const char *name)
+{
+	struct inode *doomed = NULL;
+	const struct inode_link *link;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	if (link && link->inode == i)
+		name_remove_locked(t, parent, name, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
 void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
 		      struct inode *to, const char *to_name)
 {

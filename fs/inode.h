@@ -40,6 +40,10 @@ struct inode {
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
 
+	/* Handles by the way they read (pass.h), protected by their lock. */
+	uint32_t cached, passed;
+	int32_t backing; /* the kernel's number for the file, 0: none */
+
 	/* Protected by the table's lock. */
 	uint64_t nlookup;	  /* what the kernel will forget one day */
 	uint32_t refs;		  /* links below it, and callers' references */
@@ -88,6 +92,9 @@ struct inode *inodes_find_file(struct inodes *t, const struct stat *st);
 void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
 		     const char *name);
 void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name);
+/* Only if it is still a name of `i`. */
+void inodes_drop_name_of(struct inodes *t, const struct inode *i,
+			 struct inode *parent, const char *name);
 void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
 		      struct inode *to, const char *to_name);
 void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,

@@ -1,7 +1,8 @@
 /*
  * Handlers for the content of files. The kernel keeps pages across opens; our
  * own writes pass through them, and an open that finds the file below in
- * another state than the kernel was last told drops them.
+ * another state than the kernel was last told drops them. Large files are read
+ * past us altogether (pass.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/pass.h"
 #include "fs/record.h"
 
 /*
@@ -61,8 +63,11 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	} else {
 		fi->keep_cache = fs_pages_good(fs, i, fd);
 	}
-	if (fuse_reply_open(req, fi) < 0)
+	pass_begin(req, h, fi);
+	if (fuse_reply_open(req, fi) < 0) {
+		pass_end(req, h);
 		handle_free(fs, h);
+	}
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino,
@@ -72,6 +77,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino,
 	struct handle *h = fs_handle(fi);
 
 	(void)ino;
+	pass_end(req, h);
 	record_close(fs, req, h);
 	handle_free(fs, h);
 	(void)fuse_reply_err(req, 0);

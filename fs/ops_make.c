@@ -9,6 +9,7 @@
 
 #include "fs/cred.h"
 #include "fs/fs.h"
+#include "fs/pass.h"
 #include "fs/record.h"
 
 static void assume(fuse_req_t req)
@@ -127,7 +128,16 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
 	return fd;
 }
 
-/* Answer with entry and handle; takes `fd` over in every case. */
+/*
+ * Answer with entry and handle; takes `fd` over in every case.
+ *
+ * Who made a file and may only write it writes directly, not by way of the
+ * kernel's pages: nobody can read or map through such a handle, the next open
+ * would drop those pages anyway, and the kernel does not ask for
+ * security.capability before the first write. (Not for a file that was there:
+ * with O_TRUNC it asks each time, unless a write through the pages has told it
+ * that there is none.)
+ */
 static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
 			 struct fuse_file_info *fi)
 {
@@ -145,7 +155,10 @@ static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
 		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
 	atomic_store(&i->stamp, 0);
 	fi->fh = (uintptr_t)h;
+	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
+	pass_begin(req, h, fi);
 	if (fuse_reply_create(req, e, fi) < 0) {
+		pass_end(req, h);
 		handle_free(fs, h);
 		inodes_forget(fs->inodes, i, 1);
 	}

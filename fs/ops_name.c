@@ -143,6 +143,9 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		inodes_swap_names(fs->inodes, dir, name, to, newname);
 	else if (r == 0)
 		inodes_move_name(fs->inodes, dir, name, to, newname);
+	/* Whoever watches below may have found the old name gone already. */
+	if (r == 0 && !exchange && i)
+		inodes_add_name(fs->inodes, i, to, newname);
 	inodes_unref(fs->inodes, i);
 	(void)fuse_reply_err(req, -r);
 }

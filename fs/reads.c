@@ -26,12 +26,15 @@
 #include "fs/reads.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 #include <xxhash.h>
 
 #include "fs/limits.h"
@@ -56,9 +59,10 @@ struct read_set {
 	size_t slots;	     /* power of two */
 	size_t count;
 	struct buf paths;
-	size_t fixed;	/* bytes it takes however few its entries */
-	size_t bytes;	/* all bytes it is accounted for */
-	uint64_t heard; /* when, in struct reads' clock */
+	size_t fixed;		   /* bytes it takes however few its entries */
+	size_t bytes;		   /* all bytes it is accounted for */
+	uint64_t heard;		   /* when, in struct reads' clock */
+	int64_t first_ns, last_ns; /* and by the wall's */
 	enum queue queue;
 	TAILQ_ENTRY(read_set) in_queue;
 	LIST_ENTRY(read_set) in_bucket;
@@ -236,9 +240,20 @@ static void requeue_locked(struct shard *sh, struct read_set *s,
 	TAILQ_INSERT_TAIL(&sh->queue[queue], s, in_queue);
 }
 
+static int64_t wall_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Whoever asks for something lives. */
 static void heard_locked(struct reads *r, struct shard *sh, struct read_set *s)
 {
+	s->last_ns = wall_ns();
+	if (!s->first_ns)
+		s->first_ns = s->last_ns;
 	s->heard = atomic_load_explicit(&r->clock, memory_order_relaxed);
 	if (s->queue != LIVING || TAILQ_NEXT(s, in_queue))
 		requeue_locked(sh, s, LIVING);
@@ -420,26 +435,29 @@ static void chosen_release(struct chosen *c)
 	buf_release(&c->list);
 }
 
-static bool is_wanted(struct actor *a, pid_t pid, bool tree)
+static bool is_wanted(const struct read_set *s, const struct reads_question *q)
 {
-	const struct journal_author *p = actor_author(a);
+	const struct journal_author *p = actor_author(s->actor);
 
-	if (!pid || p->pid == (uint32_t)pid)
+	if ((q->to_ns && s->first_ns > q->to_ns) ||
+	    (q->from_ns && s->last_ns < q->from_ns))
+		return false;
+	if (!q->pid || p->pid == (uint32_t)q->pid)
 		return true;
-	while (tree && p && p->pid != (uint32_t)pid)
+	while (q->tree && p && p->pid != (uint32_t)q->pid)
 		p = p->parent;
-	return tree && p;
+	return q->tree && p;
 }
 
-static int choose_from_locked(const struct read_queue *q, pid_t pid, bool tree,
-			      struct chosen *c)
+static int choose_from_locked(const struct read_queue *from,
+			      const struct reads_question *q, struct chosen *c)
 {
 	struct read_set *s;
 
-	for (s = TAILQ_FIRST(q); s; s = TAILQ_NEXT(s, in_queue)) {
+	for (s = TAILQ_FIRST(from); s; s = TAILQ_NEXT(s, in_queue)) {
 		int err;
 
-		if (!is_wanted(s->actor, pid, tree))
+		if (!is_wanted(s, q))
 			continue;
 		err = buf_add(&c->list, &s->actor, sizeof(struct actor *));
 		if (err < 0)
@@ -449,7 +467,8 @@ static int choose_from_locked(const struct read_queue *q, pid_t pid, bool tree,
 	return 0;
 }
 
-static int choose(struct reads *r, pid_t pid, bool tree, struct chosen *c)
+static int choose(struct reads *r, const struct reads_question *question,
+		  struct chosen *c)
 {
 	int err = 0;
 
@@ -458,7 +477,7 @@ static int choose(struct reads *r, pid_t pid, bool tree, struct chosen *c)
 
 		pthread_mutex_lock(&sh->lock);
 		for (int q = 0; q < QUEUES && err == 0; q++)
-			err = choose_from_locked(&sh->queue[q], pid, tree, c);
+			err = choose_from_locked(&sh->queue[q], question, c);
 		pthread_mutex_unlock(&sh->lock);
 	}
 	return err;
@@ -527,8 +546,14 @@ static bool put_paths(cJSON *object, const struct buf *paths)
 	return true;
 }
 
-/* 0, also when it was forgotten since; then `paths` stays empty. */
-static int copy_paths(struct reads *r, const struct actor *a, struct buf *paths)
+/* What an answer says of one process. */
+struct copy {
+	struct buf paths;
+	int64_t first_ns, last_ns;
+};
+
+/* 0, also when it was forgotten since; then its paths stay empty. */
+static int copy_set(struct reads *r, const struct actor *a, struct copy *ret)
 {
 	struct place at = place_of(r, a);
 	const struct read_set *s;
@@ -536,36 +561,56 @@ static int copy_paths(struct reads *r, const struct actor *a, struct buf *paths)
 
 	pthread_mutex_lock(&at.shard->lock);
 	s = find_locked(at, a);
-	if (s)
-		err = buf_add(paths, s->paths.data, s->paths.len);
+	if (s) {
+		err = buf_add(&ret->paths, s->paths.data, s->paths.len);
+		ret->first_ns = s->first_ns;
+		ret->last_ns = s->last_ns;
+	}
 	pthread_mutex_unlock(&at.shard->lock);
 	return err;
 }
 
+static void copy_release(struct copy *c)
+{
+	buf_release(&c->paths);
+}
+
+/* As digits: a double would lose some of them. */
+static bool put_time(cJSON *object, const char *name, int64_t ns)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%" PRId64, ns);
+	return cJSON_AddRawToObject(object, name, digits);
+}
+
 static int answer_one(struct reads *r, struct actor *a, cJSON *list)
 {
-	CLEANUP(buf_release)
-	struct buf paths = BUF(READS_PER_PROCESS_BYTES_MAX);
+	CLEANUP(copy_release)
+	struct copy c = { .paths = BUF(READS_PER_PROCESS_BYTES_MAX) };
 	cJSON *object;
-	int err = copy_paths(r, a, &paths);
+	int err = copy_set(r, a, &c);
 
-	if (err < 0 || paths.len == 0)
+	if (err < 0 || c.paths.len == 0)
 		return err;
 	object = cJSON_CreateObject();
 	if (!object)
 		return -ENOMEM;
 	(void)cJSON_AddItemToArray(list, object);
-	if (!put_author(object, actor_author(a)) || !put_paths(object, &paths))
+	if (!put_author(object, actor_author(a)) ||
+	    !put_time(object, "first_ns", c.first_ns) ||
+	    !put_time(object, "last_ns", c.last_ns) ||
+	    !put_paths(object, &c.paths))
 		return -ENOMEM;
 	return 0;
 }
 
-int reads_answer(struct reads *r, pid_t pid, bool tree, cJSON *answer)
+int reads_answer(struct reads *r, const struct reads_question *q, cJSON *answer)
 {
 	CLEANUP(chosen_release)
 	struct chosen c = { .list = BUF(READS_BYTES_MAX) };
 	cJSON *list = cJSON_AddArrayToObject(answer, "processes");
-	int err = choose(r, pid, tree, &c);
+	int err = choose(r, q, &c);
 
 	if (err < 0)
 		return err;

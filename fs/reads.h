@@ -41,14 +41,24 @@ bool reads_known(struct reads *r, struct actor *a, enum reads_kind kind,
 void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 		uint64_t key, const char *path);
 
+/* Whom to tell of. Zeroed: all. */
+struct reads_question {
+	pid_t pid;	 /* 0: all */
+	bool tree;	 /* and its descendants */
+	int64_t from_ns; /* CLOCK_REALTIME, both included: processes that ... */
+	int64_t to_ns;	 /* ... read something in between; 0: no bound */
+};
+
 /*
  * Fill `answer` with "processes": one object per process {pid, start, comm,
- * cmdline, ppid, opened:[paths], listed:[paths], missed:[paths]} and
- * "forgotten": how many entries the bound cost. `pid` 0: all; with `tree`,
- * the descendants of `pid` too. Paths that are not UTF-8 are escaped as in
- * the journal (journal.h).
+ * cmdline, ppid, first_ns, last_ns, opened:[paths], listed:[paths],
+ * missed:[paths]} and "forgotten": how many entries the bound cost. A process
+ * is asked for as a whole: it read first at first_ns, last at last_ns, what
+ * it had read before and read again included. Paths that are not UTF-8 are
+ * escaped as in the journal (journal.h).
  */
-int reads_answer(struct reads *r, pid_t pid, bool tree, cJSON *answer);
+int reads_answer(struct reads *r, const struct reads_question *q,
+		 cJSON *answer);
 
 struct reads_stats {
 	uint64_t processes; /* with anything noted */

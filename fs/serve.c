@@ -19,8 +19,10 @@
 
 #include "fs/answer.h"
 #include "fs/cred.h"
+#include "fs/flight.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/pass.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
 #include "tape/wire.h"
@@ -142,7 +144,10 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2, true);
 #endif
+	pass_init(&s->fs, conn);
 	s->fs.prunes = conn->proto_major == 7 && conn->proto_minor >= 45;
+	/* Since Linux 6.6 a direct write drops the pages it makes stale. */
+	s->fs.directs = conn->proto_major == 7 && conn->proto_minor >= 39;
 	conn->max_write = FS_REQUEST_MAX;
 	conn->max_readahead = FS_REQUEST_MAX;
 	conn->max_background = FS_BACKGROUND_MAX;
@@ -226,6 +231,7 @@ static int open_session(struct server *s)
 	ops_attr_fill(&ops);
 	ops_file_fill(&ops);
 	ops_dir_fill(&ops);
+	flight_watch(&ops);
 	fuse_set_log_func(log_line);
 	s->fs.session = fuse_session_new(&args, &ops, sizeof(ops), s);
 	fuse_opt_free_args(&args);

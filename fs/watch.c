@@ -43,6 +43,7 @@ struct watch {
 	atomic_bool stop;
 	atomic_bool shed;
 	bool shed_all; /* the thread's: last time, not only the older half */
+	uint64_t relisted; /* the thread's: see take_back_listing() */
 	atomic_uint admitted;
 
 	atomic_ullong dirs, refused, overflows, invalidations, shed_names;
@@ -122,6 +123,19 @@ static void take_back_name(struct watch *w, struct inode *dir, const char *name)
 }
 
 /*
+ * Once for all events that were read together is enough: whoever lists the
+ * directory again after that sees what they tell of. (Each of our own removals
+ * has an event, and looks like one of others.)
+ */
+static void take_back_listing(struct watch *w, struct inode *dir)
+{
+	if (w->relisted == dir->id)
+		return;
+	w->relisted = dir->id;
+	take_back_inode(w, dir);
+}
+
+/*
  * A known file: does the kernel hold its present state? A stamp of 0 says
  * that our own change was the last one: the kernel has dropped the attributes
  * itself, the next open drops the pages, and only an open handle could go on
@@ -163,11 +177,11 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 	if (there && st.st_nlink > 1)
 		check_other_names(w, &st);
 	if (i)
-		inodes_drop_name(fs->inodes, dir, name);
+		inodes_drop_name_of(fs->inodes, i, dir, name);
 	if (i || name_is_probed_everywhere(name))
 		take_back_name(w, dir, name);
 	/* Made or removed by us or by others, the listing may be an old one. */
-	take_back_inode(w, dir);
+	take_back_listing(w, dir);
 	inodes_unref(fs->inodes, i);
 }
 
@@ -183,7 +197,7 @@ static void check_everything(struct watch *w)
 		return;
 	for (size_t k = 0; k < n; k++) {
 		check_name(w, names[k].parent, names[k].name);
-		take_back_inode(w, names[k].parent);
+		take_back_listing(w, names[k].parent);
 	}
 	inodes_names_free(fs->inodes, names, n);
 }
@@ -236,6 +250,7 @@ static void drain(struct watch *w)
 	while ((got = read(w->inotify_fd, buf, sizeof(buf))) > 0) {
 		const struct inotify_event *e = NULL, *next;
 
+		w->relisted = 0;
 		for (ssize_t at = 0; at < got;
 		     at += (ssize_t)(sizeof(*next) + next->len)) {
 			next = (const struct inotify_event *)(void *)(buf + at);

@@ -1,0 +1,140 @@
+/*
+ * Two counts, of which one takes those that begin and the other runs empty.
+ * To wait is to change them over and to see the old one reach zero. Who began
+ * while that happened may have counted himself in the old one: he looks again,
+ * and moves.
+ */
+#include "fs/flight.h"
+
+#include <time.h>
+
+#define STEP_NS 50000
+
+static struct {
+	struct fuse_lowlevel_ops inner; /* constant after flight_watch() */
+	atomic_uint now;		/* the lowest bit: the count in use */
+	atomic_uint under_way[2];
+	pthread_mutex_t wait; /* held by whoever changes `now` */
+} flight = { .wait = PTHREAD_MUTEX_INITIALIZER };
+
+static unsigned begin(void)
+{
+	for (;;) {
+		unsigned now = atomic_load(&flight.now) & 1;
+
+		(void)atomic_fetch_add(&flight.under_way[now], 1);
+		if ((atomic_load(&flight.now) & 1) == now)
+			return now;
+		(void)atomic_fetch_sub(&flight.under_way[now], 1);
+	}
+}
+
+static void end(unsigned count)
+{
+	(void)atomic_fetch_sub(&flight.under_way[count], 1);
+}
+
+bool flight_wait(int patience_ms)
+{
+	const struct timespec step = { .tv_nsec = STEP_NS };
+	int64_t left = (int64_t)patience_ms * 1000000 / STEP_NS;
+	unsigned old;
+	bool ended;
+
+	pthread_mutex_lock(&flight.wait);
+	/* What is left of a wait that was given up counts on in the other. */
+	for (int both = 0; both < 2; both++) {
+		old = atomic_fetch_add(&flight.now, 1) & 1;
+		for (; atomic_load(&flight.under_way[old]) && left > 0; left--)
+			(void)nanosleep(&step, NULL);
+		ended = atomic_load(&flight.under_way[old]) == 0;
+		if (!ended)
+			break;
+	}
+	pthread_mutex_unlock(&flight.wait);
+	return ended;
+}
+
+#define COUNTED(op, parameters, arguments)  \
+	static void counted_##op parameters \
+	{                                   \
+		unsigned count = begin();   \
+                                            \
+		flight.inner.op arguments;  \
+		end(count);                 \
+	}
+
+COUNTED(open, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+	(req, ino, fi))
+COUNTED(release, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+	(req, ino, fi))
+COUNTED(write,
+	(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
+	 off_t off, struct fuse_file_info *fi),
+	(req, ino, buf, size, off, fi))
+COUNTED(write_buf,
+	(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off,
+	 struct fuse_file_info *fi),
+	(req, ino, bufv, off, fi))
+COUNTED(fallocate,
+	(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+	 struct fuse_file_info *fi),
+	(req, ino, mode, offset, length, fi))
+/* NOLINTNEXTLINE(readability-function-size): libfuse's. */
+COUNTED(copy_file_range,
+	(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+	 struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
+	 struct fuse_file_info *fi_out, size_t len, int flags),
+	(req, ino_in, off_in, fi_in, ino_out, off_out, fi_out, len, flags))
+COUNTED(setattr,
+	(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+	 struct fuse_file_info *fi),
+	(req, ino, attr, to_set, fi))
+COUNTED(mknod,
+	(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	 dev_t rdev),
+	(req, parent, name, mode, rdev))
+COUNTED(mkdir,
+	(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode),
+	(req, parent, name, mode))
+COUNTED(symlink,
+	(fuse_req_t req, const char *target, fuse_ino_t parent,
+	 const char *name),
+	(req, target, parent, name))
+COUNTED(link,
+	(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name),
+	(req, ino, parent, name))
+COUNTED(create,
+	(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	 struct fuse_file_info *fi),
+	(req, parent, name, mode, fi))
+COUNTED(unlink, (fuse_req_t req, fuse_ino_t parent, const char *name),
+	(req, parent, name))
+COUNTED(rmdir, (fuse_req_t req, fuse_ino_t parent, const char *name),
+	(req, parent, name))
+COUNTED(rename,
+	(fuse_req_t req, fuse_ino_t parent, const char *name,
+	 fuse_ino_t newparent, const char *newname, unsigned flags),
+	(req, parent, name, newparent, newname, flags))
+
+#define COUNT(op) (ops->op = ops->op ? counted_##op : NULL)
+
+void flight_watch(struct fuse_lowlevel_ops *ops)
+{
+	flight.inner = *ops;
+	COUNT(open);
+	COUNT(release);
+	COUNT(write);
+	COUNT(write_buf);
+	COUNT(fallocate);
+	COUNT(copy_file_range);
+	COUNT(setattr);
+	COUNT(mknod);
+	COUNT(mkdir);
+	COUNT(symlink);
+	COUNT(link);
+	COUNT(create);
+	COUNT(unlink);
+	COUNT(rmdir);
+	COUNT(rename);
+}
