@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,12 +26,17 @@ struct bar {
 	bool shown;
 };
 
-static double seconds_now(void)
+static double seconds_by(clockid_t clock)
 {
 	struct timespec t = { 0 };
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double seconds_now(void)
+{
+	return seconds_by(CLOCK_MONOTONIC);
 }
 
 static void show_bar(size_t done, size_t total, void *arg)
@@ -67,6 +73,11 @@ static void add_count(char **text, size_t n, const char *one, const char *many)
 	*text = longer;
 }
 
+static void warn_not_kept(const char *why)
+{
+	(void)complain("warning: nothing is kept for the next time: %s", why);
+}
+
 /* One sentence for all that was not as one might think. */
 static void warn(const char *repo, const struct build_report *n)
 {
@@ -83,6 +94,9 @@ static void warn(const char *repo, const struct build_report *n)
 			       *text ? ": " : "", text);
 	else if (*text)
 		(void)complain("warning: in '%s' %s", repo, text);
+	/* Busy: another process is writing the same. */
+	if (n->cache_error && n->cache_error != -EBUSY)
+		warn_not_kept(reason(n->cache_error));
 }
 
 /* Where the cache of `repo` is; -1: it has to do without. */
@@ -97,8 +111,7 @@ static int find_cache(const struct invocation *in, const char *repo,
 	r = state_init(repo, 1, s, &why);
 	if (r == 0)
 		return s->dir_fd;
-	(void)complain("warning: nothing is kept for the next time: %s",
-		       why ? why : reason(r));
+	warn_not_kept(why ? why : reason(r));
 	return -1;
 }
 
@@ -133,10 +146,14 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 
 	if (in && in->options[OPTION_REHASH].given)
 		b.trust = BUILD_BY_HASH;
+	/* A limit on the size of files is no more than a full disk. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	c->cpu_seconds = seconds_by(CLOCK_PROCESS_CPUTIME_ID);
 	c->graph = must(graph_new());
 	r = build_all(&b, c->graph, &c->report);
 	clear_bar(&bar);
 	c->seconds = seconds_now() - bar.began;
+	c->cpu_seconds = seconds_by(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_seconds;
 	if (r == -E2BIG)
 		(void)complain("'%s' has more than %u files of Python", repo,
 			       TREE_FILES_MAX);

@@ -19,7 +19,8 @@ struct code {
 	struct graph *graph;
 	int root_fd;
 	struct build_report report;
-	double seconds; /* the build took */
+	double seconds;	    /* the build took */
+	double cpu_seconds; /* of all its threads together */
 };
 
 #define CODE_EMPTY            \

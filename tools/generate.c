@@ -32,7 +32,7 @@ static const char *const complete_names[] = {
 /* The parts of `group`, or the verbs that are part of none. */
 static void put_verb_names(FILE *out, const struct verb *group)
 {
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		if (!v->hidden && verb_is_part(v, group))
 			(void)fprintf(out, " %s", verb_word(v));
 }
@@ -174,7 +174,7 @@ static const char bash_tail[] =
 void generate_bash(FILE *out)
 {
 	(void)fputs(bash_head, out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		bash_verb(out, v);
 	(void)fputs(bash_tail, out);
 	(void)fputs("_statetape_verbs='", out);
@@ -300,7 +300,7 @@ static const char zsh_tail[] = "\t\tesac\n"
 static void zsh_describe(FILE *out, const struct verb *group,
 			 const char *indent)
 {
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
+	FOR_EACH_VERB (v) {
 		if (v->hidden || !verb_is_part(v, group))
 			continue;
 		(void)fprintf(out, "%s'%s:", indent, verb_word(v));
@@ -326,11 +326,11 @@ void generate_zsh(FILE *out)
 	(void)fputs(zsh_head, out);
 	zsh_describe(out, NULL, "\t\t");
 	(void)fputs(zsh_middle, out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		if (v->group)
 			zsh_parts(out, v);
 	(void)fputs("\t\tcase $words[1] in\n", out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		zsh_verb(out, v);
 	(void)fputs(zsh_tail, out);
 }
@@ -439,7 +439,7 @@ static const char fish_head[] =
 void generate_fish(FILE *out)
 {
 	(void)fputs(fish_head, out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		fish_verb(out, v);
 }
 
@@ -447,6 +447,7 @@ int verb_generate(const struct invocation *in)
 {
 	static void (*const print[FORMATS])(FILE * out) = {
 		[FORMAT_MAN] = generate_man,
+		[FORMAT_MAN_TAPE] = generate_man_tape,
 		[FORMAT_BASH] = generate_bash,
 		[FORMAT_ZSH] = generate_zsh,
 		[FORMAT_FISH] = generate_fish,
@@ -457,7 +458,7 @@ int verb_generate(const struct invocation *in)
 			print[i](stdout);
 			return EXIT_SUCCESS;
 		}
-	return complain_usage("generate prints man, bash, zsh or fish, "
-			      "not '%s'",
+	return complain_usage("generate prints man, man-tape, bash, zsh or "
+			      "fish, not '%s'",
 			      in->arguments[0]);
 }

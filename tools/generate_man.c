@@ -1,73 +1,11 @@
 /*
- * statetape(1) in man(7) macros, which have no date to go stale. Texts of the
- * table are plain; what roff would take for its own is escaped here.
+ * statetape(1) in man(7) macros, which have no date to go stale.
  */
 #include "tools/generate.h"
 
-#include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
-
+#include "tools/config.h"
+#include "tools/roff.h"
 #include "tools/verbs.h"
-
-/* One character. A dash that begins a word belongs to an option: a minus. */
-static void put_char(FILE *out, char before, char c)
-{
-	switch (c) {
-	case '\\':
-		(void)fputs("\\e", out);
-		break;
-	case '~':
-		(void)fputs("\\(ti", out);
-		break;
-	case '-':
-		(void)fputs(isalnum((unsigned char)before) ? "-" : "\\-", out);
-		break;
-	default:
-		(void)fputc(c, out);
-	}
-}
-
-/* Text in one line; at its beginning a dot or a quote would be a macro. */
-static void put_line(FILE *out, const char *text, const char *end)
-{
-	char before = ' ';
-
-	if (*text == '.' || *text == '\'')
-		(void)fputs("\\&", out);
-	for (; *text; before = *text++)
-		put_char(out, before, *text);
-	(void)fprintf(out, "%s\n", end);
-}
-
-/* Example input: as typed, with the quotes a shell wants. */
-static void put_example(FILE *out, const char *text)
-{
-	for (; *text; text++)
-		if (*text == '\'')
-			(void)fputs("\\(aq", out);
-		else if (*text == '-')
-			(void)fputs("\\-", out);
-		else
-			put_char(out, ' ', *text);
-	(void)fputc('\n', out);
-}
-
-/* Paragraphs; what stands between is the macro of the place. */
-static void put_text(FILE *out, const char *text, const char *between)
-{
-	const char *end;
-
-	for (; (end = strstr(text, "\n\n")); text = end + 2) {
-		char paragraph[4096];
-
-		(void)snprintf(paragraph, sizeof(paragraph), "%.*s",
-			       (int)(end - text), text);
-		put_line(out, paragraph, "");
-		(void)fprintf(out, "%s\n", between);
-	}
-	put_line(out, text, "");
-}
 
 static void put_option_name(FILE *out, const struct verb_option *o,
 			    const char *between)
@@ -109,7 +47,7 @@ static void put_examples(FILE *out, const struct verb_example *examples)
 {
 	for (const struct verb_example *e = examples; e && e->command; e++) {
 		(void)fprintf(out, ".PP\n%s:\n.RS 4\n.EX\n", e->text);
-		put_example(out, e->command);
+		roff_example(out, e->command);
 		(void)fputs(".EE\n.RE\n", out);
 	}
 }
@@ -119,12 +57,12 @@ static void put_verb(FILE *out, const struct verb *v)
 	(void)fprintf(out, ".SS %s\n", v->name);
 	put_synopsis(out, v);
 	(void)fprintf(out, ".PP\n%s.\n.PP\n", v->summary);
-	put_text(out, v->description, ".PP");
+	roff_text(out, v->description, ".PP");
 	for (const struct verb_option *o = v->options; o->name; o++) {
 		(void)fputs(".TP\n", out);
 		put_option_name(out, o, ", ");
 		(void)fputc('\n', out);
-		put_line(out, o->text, ".");
+		roff_line(out, o->text, ".");
 	}
 	put_examples(out, v->examples);
 }
@@ -135,9 +73,47 @@ static void put_notes(FILE *out, const char *title,
 	(void)fprintf(out, ".SH %s\n", title);
 	for (; notes->name; notes++) {
 		(void)fputs(".TP\n.B ", out);
-		put_line(out, notes->name, "");
-		put_line(out, notes->text, "");
+		roff_line(out, notes->name, "");
+		roff_line(out, notes->text, "");
 	}
+}
+
+/* "pinned, eager or off." */
+static void put_values(FILE *out, const char *const *values)
+{
+	const char *between = "One of";
+
+	for (; *values; values++) {
+		(void)fprintf(out, "%s \\fB%s\\fR", between, *values);
+		between = values[1] && values[2] ? "," : " or";
+	}
+	(void)fputs(".\n", out);
+}
+
+static void put_setting(FILE *out, const struct config_row *c)
+{
+	(void)fprintf(out, ".TP\n\\fB%s\\fR in \\fB[%s]\\fR, \\fB%s\\fR\n",
+		      c->key, c->table, c->variable);
+	roff_line(out, c->text, ".");
+	if (c->values)
+		put_values(out, c->values);
+	if (c->users)
+		(void)fputs("Not from a repository's file.\n", out);
+}
+
+/* What config.c understands, from its own table. */
+static void put_config(FILE *out)
+{
+	(void)fputs(".SH CONFIGURATION\n", out);
+	roff_text(out, config_description, ".PP");
+	for (int i = 0; i < CONFIGS; i++)
+		put_setting(out, &config_rows[i]);
+	(void)fputs(".PP\nFor example:\n.RS 4\n.EX\n", out);
+	roff_example(out, "[run]");
+	roff_example(out, "mode = \"eager\"     # as the paper does");
+	roff_example(out, "[upstream]");
+	roff_example(out, "anthropic = \"https://gateway.example.com\"");
+	(void)fputs(".EE\n.RE\n", out);
 }
 
 void generate_man(FILE *out)
@@ -151,16 +127,18 @@ void generate_man(FILE *out)
 		    ".YS\n.SY statetape\n\\fB\\-\\-help\\fR | "
 		    "\\fB\\-\\-version\\fR\n.YS\n.SH DESCRIPTION\n",
 		    out);
-	put_text(out, verb_program_description, ".PP");
+	roff_text(out, verb_program_description, ".PP");
 	(void)fputs(".SH VERBS\nEvery verb also has \\fB\\-h\\fR, "
 		    "\\fB\\-\\-help\\fR, which explains it.\n",
 		    out);
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		put_verb(out, v);
+	put_config(out);
 	put_notes(out, "EXIT STATUS", verb_exits);
 	put_notes(out, "ENVIRONMENT", verb_environment);
 	put_notes(out, "FILES", verb_files);
 	(void)fputs(".SH SEE ALSO\n.BR fusermount3 (1),\n"
-		    ".BR mount.fuse3 (8),\n.BR inotify (7)\n",
+		    ".BR mount.fuse3 (8),\n.BR inotify (7),\n"
+		    ".BR statetape\\-tape (5)\n",
 		    out);
 }

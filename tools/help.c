@@ -13,7 +13,7 @@
 /* The parts of `group`, or the verbs that are part of none. */
 static void print_verbs(FILE *out, const struct verb *group)
 {
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++)
+	FOR_EACH_VERB (v)
 		if (!v->hidden && verb_is_part(v, group))
 			(void)fprintf(out, "  %-*s%s\n", SUMMARY_COLUMN - 2,
 				      verb_word(v), v->summary);

@@ -19,6 +19,20 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_STATUS] = verb_status,
 	[VERB_JOURNAL] = verb_journal,
 	[VERB_READS] = verb_reads,
+	[VERB_TAPE] = verb_tape,
+	[VERB_LOG] = verb_log,
+	[VERB_SHOW] = verb_show,
+	[VERB_BLAME] = verb_blame,
+	[VERB_DIFF] = verb_diff,
+	[VERB_CAT] = verb_cat,
+	[VERB_RESTORE] = verb_restore,
+	[VERB_WATCH] = verb_watch,
+	[VERB_VERIFY] = verb_verify,
+	[VERB_EXPORT] = verb_export,
+	[VERB_MANAGER] = verb_manager,
+	[VERB_REPORT] = verb_report,
+	[VERB_CONTEXT] = verb_context,
+	[VERB_REPLAY] = verb_replay,
 	[VERB_DOCTOR] = verb_doctor,
 	[VERB_DEMO] = verb_demo,
 	[VERB_GRAPH_SYMBOLS] = verb_graph_symbols,
@@ -30,6 +44,9 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_GRAPH_STATS] = verb_graph_stats,
 	[VERB_GRAPH_DIFF] = verb_graph_diff,
 	[VERB_GRAPH_FOLLOW] = verb_graph_follow,
+	[VERB_RUN] = verb_run,
+	[VERB_SESSION] = verb_session,
+	[VERB_PART] = verb_part,
 	[VERB_HELP] = verb_help,
 	[VERB_GENERATE] = verb_generate,
 };
@@ -72,7 +89,7 @@ static int run_verb(const struct verb *v, char **argv)
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
 	}
-	return run[v - verbs](&in);
+	return run[v->id](&in);
 }
 
 /* `argv` begins with a verb, of one word or two. */

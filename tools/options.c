@@ -73,8 +73,8 @@ const char *options_similar_verb(const char *name)
 		if (strcmp(name, other[i][0]) == 0)
 			return other[i][1];
 	for (size_t i = 0; i < VERBS; i++)
-		if (!verbs[i].hidden)
-			consider(name, verbs[i].name, &best, &cost);
+		if (!verbs[i]->hidden)
+			consider(name, verbs[i]->name, &best, &cost);
 	return best;
 }
 
@@ -101,10 +101,10 @@ static int refuse_option(const struct verb *v, const char *name, char **ret_why)
 			      "%s has no option --%s; did you mean --%s?",
 			      v->name, name, similar);
 	for (size_t i = 0; i < VERBS; i++)
-		if (verb_option_find(&verbs[i], name))
+		if (verb_option_find(verbs[i], name))
 			return REFUSE(ret_why,
 				      "--%s is an option of %s, not of %s",
-				      name, verbs[i].name, v->name);
+				      name, verbs[i]->name, v->name);
 	return REFUSE(ret_why, "%s has no option --%s", v->name, name);
 }
 
@@ -125,7 +125,7 @@ static int parse_number(const char *text, uint64_t *ret, const char **ret_end)
 	return 0;
 }
 
-static int parse_size(const char *text, uint64_t *ret)
+int options_size(const char *text, uint64_t *ret)
 {
 	static const char units[] = "KMGTkmgt";
 	const char *end = NULL, *unit;
@@ -166,7 +166,7 @@ static int set_value(const struct verb_option *o, const char *as,
 				      text);
 		break;
 	case OPTION_SIZE:
-		if (parse_size(text, &value.number) < 0)
+		if (options_size(text, &value.number) < 0)
 			return REFUSE(ret_why,
 				      "%s wants a size such as 500M or 2G, "
 				      "not '%s'",

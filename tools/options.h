@@ -18,6 +18,9 @@
 int options_parse(const struct verb *v, char **argv, struct invocation *ret,
 		  char **ret_why);
 
+/* "500M", "2G", "4096": bytes. -EINVAL, -ERANGE: no such size. */
+int options_size(const char *text, uint64_t *ret);
+
 /* The verb `name` may have been meant for, NULL if it is like none. */
 const char *options_similar_verb(const char *name);
 

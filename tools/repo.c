@@ -91,6 +91,12 @@ int repo_find(const char *argument, struct state *ret)
 	return argument ? find_named(argument, ret) : find_here(ret);
 }
 
+char *manager_path(const struct state *s, unsigned n, const char *end)
+{
+	return n ? sentence("%s/manager-%u%s", s->run, n, end)
+		 : sentence("%s/manager%s", s->run, end);
+}
+
 int repo_ask(const struct state *s, const char *ask, const cJSON *question,
 	     cJSON **ret)
 {

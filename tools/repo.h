@@ -26,6 +26,13 @@
 int repo_find(const char *argument, struct state *ret);
 
 /*
+ * A path of the repository's managers, of which there may be several: the
+ * n-th's socket (".sock"), or where it listens (".json"). (Free it.)
+ */
+#define MANAGERS_MAX 10
+char *manager_path(const struct state *s, unsigned n, const char *end);
+
+/*
  * Ask the file system process of `s`. -ECONNREFUSED, of which nothing is
  * said, means that nothing is mounted; after another failure, which is
  * complained about, a different negative errno.

@@ -36,6 +36,12 @@
 #define TEXT_COLUMN    31
 #define WIDTH	       79
 
+#ifdef FUSE_CAP_PASSTHROUGH
+#define LIBFUSE_PASSES true
+#else
+#define LIBFUSE_PASSES false
+#endif
+
 enum verdict {
 	OK,	  /* nothing is lost */
 	DEGRADED, /* works, with something lost */
@@ -267,18 +273,30 @@ static void check_kernel(struct report *r, const struct machine *m)
 		     u.release);
 }
 
+/* Used for large files (fs/pass.h), which are slower without. */
 static void check_passthrough(struct report *r, const struct machine *m)
 {
+	static const char lost[] =
+		"a large file takes longer to read for the first time";
 	const char *how = is_probed(m) ? "" : " (by version)";
 	bool there = is_probed(m) ? m->fuse.flags & PROBE_FUSE_PASSTHROUGH
 				  : kernel_is(6, 9);
 
-	note(r, "FUSE passthrough", OK,
-	     there ? "is offered by the kernel%s; not needed, the page cache "
-		     "does the same work"
-		   : "is not offered by the kernel%s; not needed, the page "
-		     "cache does the same work",
-	     how);
+	if (!LIBFUSE_PASSES)
+		note(r, "FUSE passthrough", DEGRADED,
+		     "is unknown to this libfuse: %s; 3.17 has it", lost);
+	else if (!there)
+		note(r, "FUSE passthrough", DEGRADED,
+		     "is not offered by the kernel%s: %s; Linux 6.9 has it",
+		     how, lost);
+	else if (!m->root)
+		note(r, "FUSE passthrough", OK, "is for root; without it %s",
+		     lost);
+	else
+		note(r, "FUSE passthrough", OK,
+		     "is offered by the kernel%s; large files are read as "
+		     "fast as below",
+		     how);
 }
 
 static void check_uring(struct report *r, const struct machine *m)

@@ -210,20 +210,30 @@ int verb_graph_at(const struct invocation *in)
 
 /* stats */
 
-static uint64_t resident_bytes(void)
+/* Memory of this process, and how much of it are pages of files. */
+struct resident {
+	uint64_t bytes, of_files;
+};
+
+static struct resident resident(void)
 {
 	CLEANUP(fclose_p) FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct resident r = { 0 };
 	char line[128], *end = line;
 
 	if (!f || !fgets(line, sizeof(line), f))
-		return 0;
+		return r;
 	(void)strtoull(line, &end, 10);
-	return strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	r.bytes = strtoull(end, &end, 10) * page;
+	r.of_files = strtoull(end, NULL, 10) * page;
+	return r;
 }
 
 static void json_stats(const struct code *c, const struct graph_stats *n)
 {
 	const struct build_report *r = &c->report;
+	const struct resident now = resident();
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -240,10 +250,12 @@ static void json_stats(const struct code *c, const struct graph_stats *n)
 		{ "keys", n->keys },
 		{ "postings", n->postings },
 		{ "memory", n->bytes },
-		{ "resident", resident_bytes() },
+		{ "resident", now.bytes },
+		{ "resident_files", now.of_files },
 	};
 
-	(void)printf("{\"seconds\":%.6f", c->seconds);
+	(void)printf("{\"seconds\":%.6f,\"cpu_seconds\":%.6f", c->seconds,
+		     c->cpu_seconds);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		(void)putchar(',');
 		code_json_number(stdout, members[i].name, members[i].value);
@@ -270,7 +282,7 @@ static void print_stats(const struct code *c, const struct graph_stats *n)
 {
 	CLEANUP(free_p) char *bytes = size_text(c->report.bytes);
 	CLEANUP(free_p) char *memory = size_text(n->bytes);
-	CLEANUP(free_p) char *resident = size_text(resident_bytes());
+	CLEANUP(free_p) char *held = size_text(resident().bytes);
 
 	(void)printf("%-*s%9zu  %s; %zu parsed, %zu from the cache, %zu with "
 		     "syntax errors\n",
@@ -285,7 +297,7 @@ static void print_stats(const struct code *c, const struct graph_stats *n)
 	(void)printf("%-*s%9zu  %zu dependents\n", STAT_COLUMN, "keys", n->keys,
 		     n->postings);
 	(void)printf("%-*s%9s  %s resident\n", STAT_COLUMN, "memory", memory,
-		     resident);
+		     held);
 	(void)printf("%-*s%7.3f s\n", STAT_COLUMN, "built in", c->seconds);
 }
 

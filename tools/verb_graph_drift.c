@@ -106,10 +106,10 @@ static int make_after(struct drift *d, int after_fd)
 {
 	CLEANUP(tree_release) struct tree before = { 0 };
 	CLEANUP(tree_release) struct tree after = { 0 };
-	int r = tree_list(d->code.root_fd, "", &before);
+	int r = tree_list(d->code.root_fd, "", 1, &before);
 
 	if (r == 0)
-		r = tree_list(after_fd, "", &after);
+		r = tree_list(after_fd, "", 1, &after);
 	if (r < 0)
 		return r;
 	return refresh_differences(
@@ -182,26 +182,41 @@ static uint64_t now_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
+#define ABOUT_MAX 200 /* bytes of a line that was not understood */
+
 static void answer_error(const char *what, const char *about)
 {
-	CLEANUP(free_p) char *text = sentence("%s: %s", about, what);
+	CLEANUP(free_p)
+	char *text = sentence("%.*s%s: %s", ABOUT_MAX, about,
+			      strlen(about) > ABOUT_MAX ? "..." : "", what);
 
 	(void)putchar('{');
 	code_json_text(stdout, "error", text);
 	(void)puts("}");
 }
 
-/* The next of the paths in *line, cut out; NULL: there is none. */
+/* The next of the paths in *line, cut out; NULL: there is none. Directories
+   may end in a slash; all of the repository is ".". */
 static char *next_path(char **line)
 {
 	char *path;
+	size_t len;
 
-	do {
+	do
 		path = strsep(line, "\t");
-		while (path && strncmp(path, "./", 2) == 0)
-			path += 2;
-	} while (path && !*path);
+	while (path && !*path);
+	if (!path)
+		return NULL;
+	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+		path[len - 1] = '\0';
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
 	return path;
+}
+
+static bool is_all(const char *path)
+{
+	return strcmp(path, ".") == 0;
 }
 
 /* Is every path one that can be looked for? If not, that is answered. */
@@ -211,7 +226,7 @@ static bool are_paths(const char *line)
 	char *rest = copy, *path;
 
 	while ((path = next_path(&rest)))
-		if (!tree_is_path(path)) {
+		if (!is_all(path) && !tree_is_path(path)) {
 			answer_error("not a path relative to the repository",
 				     path);
 			return false;
@@ -226,7 +241,7 @@ static int refresh(struct drift *d, char *line)
 
 	while (r == 0 && (path = next_path(&line)))
 		r = build_refresh(d->code.graph, d->reader, d->code.root_fd,
-				  path, &d->text);
+				  is_all(path) ? "" : path, &d->text);
 	return r;
 }
 
@@ -279,8 +294,11 @@ int verb_graph_follow(const struct invocation *in)
 		return EXIT_FAILURE;
 	while ((len = getline(&line, &size, stdin)) >= 0) {
 		if (len && line[len - 1] == '\n')
-			line[len - 1] = '\0';
-		answer(&d, line);
+			line[--len] = '\0';
+		if (strlen(line) == (size_t)len)
+			answer(&d, line);
+		else
+			answer_error("no path has a NUL in it", line);
 		/* A reader who left, or a full disk: main() says which. */
 		if (fflush(stdout) != 0)
 			break;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "tape/wire.h"
 #include "tools/repo.h"
 #include "tools/say.h"
 #include "tools/verbs.h"
@@ -17,18 +18,23 @@
 #define ORDERLY	     "unmounted" /* how a mount's end begins if it was one */
 #define END_MAX	     8192
 #define LABEL_COLUMN 10
+#define OTHERS_MS    2000
 
 /* One repository, as far as it can be known. */
 struct standing {
 	struct state *state;
-	cJSON *answer; /* NULL: it is not mounted */
-	char *end;     /* how the last mount ended, NULL: nothing is known */
-	bool silent;   /* mounted, but it does not answer */
+	cJSON *answer;	 /* NULL: it is not mounted */
+	char *end;	 /* how the last mount ended, NULL: nothing is known */
+	bool silent;	 /* mounted, but it does not answer */
+	cJSON *tape;	 /* the tape's answer, NULL: it does not run */
+	cJSON *managers; /* what they answered, each; NULL: there is none */
 };
 
 static void standing_release(struct standing *s)
 {
 	cJSON_Delete(s->answer);
+	cJSON_Delete(s->tape);
+	cJSON_Delete(s->managers);
 	free(s->end);
 }
 
@@ -72,6 +78,31 @@ static char *read_end(const struct state *s)
 	return must(strdup(end));
 }
 
+/* That one of the others does not run is nothing to speak of. */
+static cJSON *ask_other(const char *socket)
+{
+	cJSON *answer = NULL;
+
+	if (wire_ask(socket, "STATUS", NULL, OTHERS_MS, &answer) == 0)
+		return answer;
+	cJSON_Delete(answer);
+	return NULL;
+}
+
+static void ask_managers(struct standing *s)
+{
+	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
+		CLEANUP(free_p)
+		char *path = manager_path(s->state, n, ".sock");
+		cJSON *answer = ask_other(path);
+
+		if (answer && !s->managers)
+			s->managers = must(cJSON_CreateArray());
+		if (answer)
+			(void)cJSON_AddItemToArray(s->managers, answer);
+	}
+}
+
 static void standing_init(struct standing *ret, struct state *s)
 {
 	int r;
@@ -82,6 +113,8 @@ static void standing_init(struct standing *ret, struct state *s)
 		ret->end = read_end(s);
 	else
 		ret->silent = r < 0;
+	ret->tape = ask_other(s->tape_socket);
+	ask_managers(ret);
 }
 
 static bool ended_badly(const struct standing *s)
@@ -238,6 +271,74 @@ static void print_memory(const cJSON *a)
 	(void)printf("%s, %s, %s\n", inodes, handles, actors);
 }
 
+static void print_manager(const cJSON *edge)
+{
+	CLEANUP(free_p)
+	char *requests =
+		count_text(number(edge, "requests"), "request", "requests");
+
+	if (!edge)
+		return;
+	label("manager");
+	(void)printf("port %" PRIu64 ", %s, %" PRIu64 " rewritten",
+		     number(edge, "port"), requests, number(edge, "rewritten"));
+	if (number(edge, "refused"))
+		(void)printf(", %" PRIu64 " refused and sent as they came",
+			     number(edge, "refused"));
+	if (number(edge, "unreachable"))
+		(void)printf(", %" PRIu64 " without an answer",
+			     number(edge, "unreachable"));
+	(void)putchar('\n');
+	print_counts("passed", member(edge, "passed"));
+}
+
+/* What the tape could not do comes after what it did. */
+static void print_tape_troubles(const cJSON *t, bool colours)
+{
+	CLEANUP(free_p)
+	char *skipped = count_text(number(t, "skipped"), "file", "files");
+	CLEANUP(free_p)
+	char *gaps = count_text(number(t, "gaps"), "gap", "gaps");
+	CLEANUP(free_p)
+	char *markers = count_text(number(t, "markers"), "entry", "entries");
+
+	if (number(t, "skipped"))
+		(void)printf(", %s%s skipped%s",
+			     colour_text(colours, COLOUR_YELLOW), skipped,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(t, "gaps"))
+		(void)printf(", %s%s%s", colour_text(colours, COLOUR_RED), gaps,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(t, "markers"))
+		(void)printf(", %s%s with a mark of StateTape's own%s",
+			     colour_text(colours, COLOUR_YELLOW), markers,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(member(t, "watch"), "refused"))
+		(void)printf(", %s%" PRIu64 " directories not watched%s",
+			     colour_text(colours, COLOUR_YELLOW),
+			     number(member(t, "watch"), "refused"),
+			     colour_text(colours, COLOUR_NONE));
+}
+
+static void print_tape(const cJSON *t, bool colours)
+{
+	CLEANUP(free_p)
+	char *entries = count_text(number(t, "entries"), "entry", "entries");
+	CLEANUP(free_p) char *size = size_text(number(t, "store_bytes"));
+
+	if (!t)
+		return;
+	label("tape");
+	if (!cJSON_IsTrue(member(t, "ready"))) {
+		(void)printf("starting (pid %" PRIu64 ")\n", number(t, "pid"));
+		return;
+	}
+	(void)printf("at entry %" PRIu64 ", %s kept (%s), %" PRIu64 " pending",
+		     number(t, "n"), entries, size, number(t, "pending"));
+	print_tape_troubles(t, colours);
+	(void)printf(" (pid %" PRIu64 ")\n", number(t, "pid"));
+}
+
 static void print_mounted(const cJSON *a, bool colours)
 {
 	print_head(a, colours);
@@ -250,7 +351,7 @@ static void print_mounted(const cJSON *a, bool colours)
 	print_counts("cache", member(a, "cache"));
 }
 
-static void print_standing(const struct standing *s, bool colours)
+static void print_files(const struct standing *s, bool colours)
 {
 	if (s->answer) {
 		print_mounted(s->answer, colours);
@@ -272,12 +373,31 @@ static void print_standing(const struct standing *s, bool colours)
 	(void)printf("%s\n", colour_text(colours, COLOUR_NONE));
 }
 
+static void print_standing(const struct standing *s, bool colours)
+{
+	const cJSON *manager;
+
+	print_files(s, colours);
+	print_tape(s->tape, colours);
+	cJSON_ArrayForEach (manager, s->managers)
+		print_manager(member(manager, "edge"));
+}
+
 /* For programs: the answer, or what stands in its place. */
 static void print_standing_json(const struct standing *s)
 {
-	char *whole =
-		s->answer ? must(cJSON_PrintUnformatted(s->answer)) : NULL;
+	CLEANUP(free_p)
+	char *managers =
+		s->managers ? must(cJSON_PrintUnformatted(s->managers)) : NULL;
+	CLEANUP(free_p)
+	char *tape = s->tape ? must(cJSON_PrintUnformatted(s->tape)) : NULL;
+	char *whole;
 
+	if (s->answer && managers)
+		(void)cJSON_AddRawToObject(s->answer, "managers", managers);
+	if (s->answer && tape)
+		(void)cJSON_AddRawToObject(s->answer, "tape", tape);
+	whole = s->answer ? must(cJSON_PrintUnformatted(s->answer)) : NULL;
 	if (whole) {
 		(void)puts(whole);
 		cJSON_free(whole);
@@ -291,6 +411,10 @@ static void print_standing_json(const struct standing *s)
 		(void)fputs(",\"last_end\":", stdout);
 		print_json_string(stdout, s->end);
 	}
+	if (managers)
+		(void)printf(",\"managers\":%s", managers);
+	if (tape)
+		(void)printf(",\"tape\":%s", tape);
 	(void)puts("}");
 }
 
@@ -323,7 +447,7 @@ static int show_if_worth(const char *id, bool json, size_t *shown)
 	if (state_init_id(id, &state, NULL) < 0)
 		return EXIT_SUCCESS;
 	standing_init(&s, &state);
-	if (!s.answer && is_well(&s))
+	if (!s.answer && !s.tape && !s.managers && is_well(&s))
 		return EXIT_SUCCESS;
 	if ((*shown)++ && !json)
 		(void)putchar('\n');

@@ -17,6 +17,20 @@ enum verb_id {
 	VERB_STATUS,
 	VERB_JOURNAL,
 	VERB_READS,
+	VERB_TAPE,
+	VERB_LOG,
+	VERB_SHOW,
+	VERB_BLAME,
+	VERB_DIFF,
+	VERB_CAT,
+	VERB_RESTORE,
+	VERB_WATCH,
+	VERB_VERIFY,
+	VERB_EXPORT,
+	VERB_MANAGER,
+	VERB_REPORT,
+	VERB_CONTEXT,
+	VERB_REPLAY,
 	VERB_DOCTOR,
 	VERB_DEMO,
 	VERB_GRAPH,
@@ -29,6 +43,9 @@ enum verb_id {
 	VERB_GRAPH_STATS,
 	VERB_GRAPH_DIFF,
 	VERB_GRAPH_FOLLOW,
+	VERB_RUN,
+	VERB_SESSION,
+	VERB_PART,
 	VERB_HELP,
 	VERB_GENERATE,
 	VERBS, /* how many there are */
@@ -37,27 +54,53 @@ enum verb_id {
 /* One id per meaning, not per spelling: `--keep` of two verbs is two ids. */
 enum option_id {
 	OPTION_HELP, /* every verb has it */
+	OPTION_AFTER,
 	OPTION_ALLOW_OTHER,
+	OPTION_AUTHOR,
+	OPTION_COUNT,
+	OPTION_ANTHROPIC_UPSTREAM,
+	OPTION_CHATGPT_UPSTREAM,
+	OPTION_CONVERSATION,
 	OPTION_DEPTH,
 	OPTION_DOT,
 	OPTION_EXTENDED,
 	OPTION_FOLLOW,
+	OPTION_FORCE,
 	OPTION_FOREGROUND,
+	OPTION_FORMAT,
+	OPTION_FORWARD,
+	OPTION_INSIDE,
 	OPTION_JSON,
+	OPTION_KEEP,
 	OPTION_KEEP_FILES,
 	OPTION_KEEP_SIZE,
 	OPTION_KINDS,
 	OPTION_LAZY,
 	OPTION_LINES,
+	OPTION_LISTEN_FD,
+	OPTION_LOCK_FD,
+	OPTION_MODE,
+	OPTION_MOUNT,
 	OPTION_NO_CACHE,
 	OPTION_NO_JOURNAL,
+	OPTION_NO_MOUNT,
 	OPTION_NO_WATCH,
+	OPTION_PATCH,
+	OPTION_OPENAI_UPSTREAM,
 	OPTION_PATH,
 	OPTION_PID,
+	OPTION_POLICY,
+	OPTION_PORT,
 	OPTION_PRIVATE,
 	OPTION_REHASH,
+	OPTION_REPO,
+	OPTION_ROOT_FD,
+	OPTION_RUN_FD,
 	OPTION_SINCE,
+	OPTION_SYMBOL,
 	OPTION_TREE,
+	OPTION_UNTIL,
+	OPTION_UPSTREAM,
 	OPTIONS, /* how many there are */
 };
 
@@ -97,7 +140,7 @@ struct verb_example {
 	const char *text;
 };
 
-#define VERB_ARGUMENTS_MAX 2
+#define VERB_ARGUMENTS_MAX 3
 
 /*
  * Options, examples and arguments end with an element whose name is NULL. A
@@ -105,6 +148,7 @@ struct verb_example {
  * verbs of two words ("graph symbols").
  */
 struct verb {
+	enum verb_id id;
 	const char *name;
 	const char *summary;	 /* one line, without a full stop */
 	const char *description; /* paragraphs, an empty line between two */
@@ -116,7 +160,13 @@ struct verb {
 	bool group;   /* its next word says what is to be done */
 };
 
-extern const struct verb verbs[VERBS];
+extern const struct verb *const verbs[VERBS]; /* by id */
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration has none. */
+#define FOR_EACH_VERB(v)                                    \
+	for (const struct verb *const *v##_at_ = verbs, *v; \
+	     v##_at_ < verbs + VERBS && ((v) = *v##_at_, true); v##_at_++)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* The option every verb understands besides its own. */
 extern const struct verb_option verb_help_option;
@@ -134,6 +184,7 @@ extern const struct verb_note verb_exits[];
 /* What `generate` can print. */
 enum format {
 	FORMAT_MAN,
+	FORMAT_MAN_TAPE,
 	FORMAT_BASH,
 	FORMAT_ZSH,
 	FORMAT_FISH,
@@ -180,6 +231,20 @@ int verb_umount(const struct invocation *in);
 int verb_status(const struct invocation *in);
 int verb_journal(const struct invocation *in);
 int verb_reads(const struct invocation *in);
+int verb_log(const struct invocation *in);
+int verb_show(const struct invocation *in);
+int verb_blame(const struct invocation *in);
+int verb_diff(const struct invocation *in);
+int verb_cat(const struct invocation *in);
+int verb_restore(const struct invocation *in);
+int verb_watch(const struct invocation *in);
+int verb_tape(const struct invocation *in);
+int verb_verify(const struct invocation *in);
+int verb_export(const struct invocation *in);
+int verb_manager(const struct invocation *in);
+int verb_report(const struct invocation *in);
+int verb_context(const struct invocation *in);
+int verb_replay(const struct invocation *in);
 int verb_doctor(const struct invocation *in);
 int verb_demo(const struct invocation *in);
 int verb_graph_symbols(const struct invocation *in);
@@ -191,11 +256,17 @@ int verb_graph_at(const struct invocation *in);
 int verb_graph_stats(const struct invocation *in);
 int verb_graph_diff(const struct invocation *in);
 int verb_graph_follow(const struct invocation *in);
+int verb_run(const struct invocation *in);
+int verb_part(const struct invocation *in);
+int verb_session(const struct invocation *in);
 int verb_help(const struct invocation *in);
 int verb_generate(const struct invocation *in);
 
 enum {
 	EXIT_USAGE = 2, /* beside EXIT_SUCCESS and EXIT_FAILURE */
 };
+
+/* Tells the manager of a run where its agent is: it has left that place. */
+#define MANAGER_CWD "STATETAPE_CWD"
 
 #endif

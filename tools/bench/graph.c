@@ -92,7 +92,7 @@ static int bench_tree(int fd, unsigned long threads)
 	pthread_t ids[THREADS_MAX];
 	size_t n = 0;
 
-	if (tree_list(fd, "", &pile.tree) < 0)
+	if (tree_list(fd, "", 1, &pile.tree) < 0)
 		return EXIT_FAILURE;
 	pile.order = must_calloc(pile.tree.count, sizeof(*pile.order));
 	for (size_t i = 0; i < pile.tree.count; i++)

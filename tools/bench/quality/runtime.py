@@ -119,7 +119,9 @@ def main():
     threading.setprofile(profiler.event)
     sys.setprofile(profiler.event)
     try:
-        status = pytest.main(["-p", "no:cacheprovider", *sys.argv[3:]])
+        status = pytest.main(["-p", "no:cacheprovider",
+                              "--continue-on-collection-errors",
+                              *sys.argv[3:]])
     finally:
         sys.setprofile(None)
         with open(out, "w") as f:

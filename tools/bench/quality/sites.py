@@ -114,6 +114,8 @@ class _Reader(ast.NodeVisitor):
             if not isinstance(d, ast.Call):
                 self.add_site(d, "@" + ("x.f" if isinstance(
                     d, ast.Attribute) else "f"))
+            else:
+                self.add_nameless(d.func.end_lineno)
         self.generic_visit(node)
         self.scope = outer
 
@@ -123,6 +125,12 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node):
         self.add_site(node.func, shape_of(node.func))
         self.generic_visit(node)
+
+    def add_nameless(self, line):
+        """What @f() gives is called; there is no token to ask about."""
+        self.source.sites.append(Site(
+            self.source.path, self.scope, line, -1, "", "@f()",
+            self.lines[line - 1].strip()))
 
     def add_site(self, callee, shape):
         token = callee.id if isinstance(callee, ast.Name) else \
