@@ -11,9 +11,11 @@ and must say and hold, each time, what building from nothing does.
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import st
@@ -215,7 +217,7 @@ def judge_follow(case, home, tops, diffs):
     """The change made, taken back and made again, file by file reported."""
     work = Path(home.top, "work")
     shutil.copytree(tops[0], work)
-    follower, faults = Follower(home, work), []
+    follower, faults, fresh = Follower(home, work), [], {}
     states = (case.before, case.files_after())
     for step, now in enumerate((1, 0, 1)):
         answer = follower.change(states[now], case.changed())
@@ -226,9 +228,11 @@ def judge_follow(case, home, tops, diffs):
         if not isinstance(answer.get("us"), (int, float)):
             faults.append(what + ": says no microseconds")
         for kind in ("edges", "symbols"):
-            fresh = rows(graph(home, kind, "--json", str(tops[now])))
+            if (now, kind) not in fresh:
+                fresh[now, kind] = rows(graph(home, kind, "--json",
+                                              str(tops[now])))
             faults += differ("%s: %s" % (what, kind), follower.dump(kind),
-                             fresh)
+                             fresh[now, kind])
     status = follower.close()
     return faults + (["follow: exit %d" % status] if status else [])
 
@@ -249,6 +253,14 @@ def judge(case):
     return faults
 
 
+def judge_or_fail(case):
+    try:
+        return judge(case)
+    except (AssertionError, OSError, ValueError, KeyError,
+            subprocess.SubprocessError) as e:
+        return ["%s: %s" % (type(e).__name__, e)]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("files", nargs="*", type=Path)
@@ -264,12 +276,8 @@ def main():
     if not st.STATETAPE:
         st.skip("STATETAPE does not name the binary and it is not installed")
     failed = 0
-    for case in cases:
-        try:
-            faults = judge(case)
-        except (AssertionError, OSError, ValueError, KeyError,
-                subprocess.SubprocessError) as e:
-            faults = ["%s: %s" % (type(e).__name__, e)]
+    pool = ThreadPoolExecutor(os.cpu_count())
+    for case, faults in zip(cases, pool.map(judge_or_fail, cases)):
         failed += bool(faults)
         if faults or o.v:
             print("%s %s: %s" % ("FAIL" if faults else "ok  ", case.place,

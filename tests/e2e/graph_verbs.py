@@ -205,6 +205,30 @@ def edges_of_other_kinds_say_their_kind():
             "call"}
 
 
+def imports_are_told_with_their_lines_however_many():
+    many = "".join(f"import m{i}\n" for i in range(100))
+    files = {f"m{i}.py": "" for i in range(100)}
+    files["user.py"] = "import os\n" + many + (
+        "def late():\n    from pkg import (one,\n        two)\n")
+    files["pkg/__init__.py"] = "two = 2\n"
+    files["pkg/one.py"] = ""
+    with Repo(files) as repo:
+        found = {(e["callee"], e["line"])
+                 for e in repo.lines("edges", "--kinds", "imports")
+                 if e["caller"] == "user"}
+        assert found == {(f"m{i}", i + 2) for i in range(100)} | {
+            ("pkg", 103), ("pkg.one", 103)}, found
+
+
+def a_module_ends_with_its_last_line():
+    ends = {"a.py": 1, "b.py": 1, "c.py": 2, "d.py": 2}
+    with Repo({"a.py": "", "b.py": "x = 1\n", "c.py": "x = 1\n\n",
+               "d.py": "x = 1\ny = 2"}) as repo:
+        for s in repo.lines("symbols", "--extended"):
+            if s["kind"] == "module":
+                assert s["end_line"] == ends[s["file"]], s
+
+
 def a_line_leads_to_its_symbol():
     with Repo() as repo:
         def at(place, *rest, **kw):
@@ -356,11 +380,27 @@ def follow_tells_what_each_change_did():
         assert f.dump("symbols") == []
 
 
+def follow_takes_directories_as_people_write_them():
+    with Repo() as repo, Follow(repo) as f:
+        assert f.changed() == NOTHING
+        for name in "shop", "shop/", "./shop//", ".", "./", "./.":
+            repo.write("shop/more.py", "def one():\n    pass\n")
+            assert f.changed(name)["added"], name
+            os.unlink(f"{repo.path}/shop/more.py")
+            assert f.changed(name)["X"], name
+        assert "error" in f.ask("/")
+        assert "error" in f.ask("./..")
+
+
 def follow_answers_what_it_does_not_understand():
     with Repo() as repo, Follow(repo) as f:
         assert "error" in f.ask("!nonsense")
         assert "error" in f.ask("../outside.py")
         assert "error" in f.ask("/etc/passwd")
+        assert "NUL" in f.ask("run.py\0x")["error"]
+        assert len(f.ask("x//" * 9000)["error"]) < 1000
+        assert f.changed("x/" * 9000) == NOTHING
+        assert f.changed("x/" * 9000 + "x.py") == NOTHING
         assert f.changed() == NOTHING
         assert f.changed("no/such/file.py") == NOTHING
         assert [s["name"] for s in f.dump("symbols")] == [
@@ -543,6 +583,8 @@ st.main(symbols_are_listed_by_name,
         modules_and_variables_come_when_asked_for,
         edges_are_listed_by_caller_callee_and_line,
         edges_of_other_kinds_say_their_kind,
+        imports_are_told_with_their_lines_however_many,
+        a_module_ends_with_its_last_line,
         a_line_leads_to_its_symbol,
         statistics_are_counted,
         callers_are_shown_with_their_lines,
@@ -552,6 +594,7 @@ st.main(symbols_are_listed_by_name,
         the_end_of_a_name_will_do_if_it_is_the_only_one,
         two_trees_are_compared,
         follow_tells_what_each_change_did,
+        follow_takes_directories_as_people_write_them,
         follow_answers_what_it_does_not_understand,
         a_followed_graph_is_the_one_that_would_be_built,
         the_second_time_nothing_is_parsed,

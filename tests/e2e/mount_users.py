@@ -253,6 +253,26 @@ def a_user_namespace_needs_only_the_device():
             assert '"%s"' % op in j, (op, j)
 
 
+def what_is_roots_is_not_in_the_way_of_a_user_namespace():
+    """There one is called 0 and is not root: sockets go where the user's do,
+    so that he finds the mount from outside, too."""
+    need_user_namespaces()
+    with st.Home(st.NOBODY) as home:
+        repo = home.mkdir("repo")
+        shared = home.mkdir("tmp")
+        os.chmod(shared, 0o1777)
+        os.mkdir(shared + "/statetape-0", 0o700)
+        os.chown(shared + "/statetape-0", 0, 0)
+        home.env["PATH"] = "/usr/bin:/bin"
+        home.env["TMPDIR"] = shared
+        del home.env["XDG_RUNTIME_DIR"]
+        r = in_namespace(home, "\"$0\" mount \"$1\"; echo x > \"$1/a\"; "
+                         "\"$0\" status \"$1\"; \"$0\" umount \"$1\"", repo)
+        assert r.returncode == 0 and "is mounted" in r.stdout, r
+        if not os.path.isdir("/run/user/%d" % st.NOBODY):
+            assert "statetape-%d" % st.NOBODY in os.listdir(shared)
+
+
 def a_private_mount_works_inside_a_user_namespace():
     need_user_namespaces()
     with st.Home(st.NOBODY) as home:
@@ -296,6 +316,7 @@ st.main(
     a_missing_device_is_named_with_the_fix,
     root_without_the_capability_is_told_what_a_container_needs,
     a_user_namespace_needs_only_the_device,
+    what_is_roots_is_not_in_the_way_of_a_user_namespace,
     a_private_mount_works_inside_a_user_namespace,
     a_mount_in_another_namespace_is_named_by_its_process,
 )

@@ -7,6 +7,7 @@ something stale to be held."""
 import mmap
 import os
 import stat
+import unittest
 
 import posixcase
 from posixcase import get, opened, put, result
@@ -267,6 +268,23 @@ class Below(posixcase.Case):
                 "round %d" % round)
         self.assertEqual(os.stat(self.mnt + "/f").st_ino,
                          os.stat(self.below + "/f").st_ino)
+
+
+class Own(unittest.TestCase):
+    def test_removing_much_takes_the_listing_back_a_few_times_only(self):
+        """Our own changes are reported to us like those of others."""
+        with posixcase.st.Mount() as m:
+            for n in range(600):
+                put(m.path + "/%d" % n)
+            os.listdir(m.path)
+            before = m.status()["watch"]["invalidations"]
+            for n in range(600):
+                os.unlink(m.path + "/%d" % n)
+            put(m.below + "/last")
+            posixcase.st.eventually(lambda: os.listdir(m.path) == ["last"],
+                                    "all events were looked at")
+            after = m.status()["watch"]["invalidations"]
+            self.assertLess(after - before, 200)
 
 
 class BelowElsewhere(Below):

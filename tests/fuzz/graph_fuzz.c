@@ -11,6 +11,7 @@
  *	r  the file is removed
  *	n  the file is renamed to the one that the third byte tells
  *	s  settle, and look at everything
+ *	k  likewise, and go on with the graph as it is loaded from a file
  *
  * Nothing may crash, and whenever it is looked at, the graph is the one that
  * is built from the present texts.
@@ -26,6 +27,7 @@
 #include "graph/facts.h"
 #include "graph/graph.h"
 #include "tests/prop/graph/picture.h"
+#include "tests/support/again.h"
 
 #define CUT	 0x1e
 #define TEXT_MAX (64 << 10)
@@ -188,6 +190,11 @@ static void act(struct repo *r, const uint8_t *at, size_t len)
 		break;
 	case 's':
 		look(r);
+		break;
+	case 'k':
+		look(r);
+		r->g = graph_again(r->g);
+		must(r->g != NULL);
 		break;
 	default:
 		break;

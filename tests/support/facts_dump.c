@@ -107,6 +107,11 @@ static void made(const struct dump *d, const struct facts_expr *e)
 		around(d, "narrow(", e->a, e->c ? ", not " : ", ");
 		around(d, "", e->b, ")");
 		break;
+	case EXPR_STORE:
+		around(d, "store(", e->a, e->b == FACTS_NONE ? ")" : ", ");
+		if (e->b != FACTS_NONE)
+			around(d, "", e->b, ")");
+		break;
 	default:
 		(void)fputs("?", d->out);
 		break;
@@ -123,6 +128,15 @@ static void scoped(const struct dump *d, const struct facts_expr *e)
 	else
 		(void)fprintf(d->out, "%s#%" PRIu32 "(", names[e->c], e->b);
 	around(d, "", e->a, ")");
+}
+
+/* One side of a slice. */
+static void side(const struct dump *d, uint32_t number)
+{
+	if (number == FACTS_OTHER)
+		(void)fputc('?', d->out);
+	else if (number != FACTS_NONE)
+		(void)fprintf(d->out, "%" PRIu32, number);
 }
 
 static void written(const struct dump *d, const struct facts_expr *e)
@@ -154,7 +168,11 @@ static void written(const struct dump *d, const struct facts_expr *e)
 		around(d, "", e->b, "]");
 		break;
 	case EXPR_SLICE:
+		side(d, e->a);
 		(void)fputc(':', d->out);
+		side(d, e->b);
+		if (e->c)
+			(void)fputc(':', d->out);
 		break;
 	case EXPR_CONST:
 		constant(d, e);
@@ -278,6 +296,7 @@ static void bound(const struct dump *d, const struct facts_bind *b)
 	switch (b->kind) {
 	case BIND_VALUE:
 	case BIND_NARROW:
+	case BIND_STORE:
 		around(d, "= ", b->value, "");
 		break;
 	case BIND_AUGMENT:

@@ -718,27 +718,45 @@ static const char *step_many(struct editor *e, op_list *ops)
 	return "several edits at once";
 }
 
-const char *editor_step(struct editor *e, op_list *ops)
+static const char *step_any(struct editor *e, op_list *ops)
 {
-	const char *what;
 	uint32_t kind = roll(e, 100);
 
 	if (!e->world->files.count || kind < 6)
-		what = step_source(e, ops);
-	else if (kind < 9)
-		what = step_remove(e, ops);
-	else if (kind < 14)
-		what = step_rename(e, ops);
-	else if (kind < 16)
-		what = step_swap_files(e, ops);
-	else if (kind < 22)
-		what = step_rename_word(e, ops);
-	else if (kind < 32)
-		what = step_back(e, ops);
-	else if (kind < 36)
-		what = step_many(e, ops);
-	else
-		what = step_edit(e, ops);
+		return step_source(e, ops);
+	if (kind < 9)
+		return step_remove(e, ops);
+	if (kind < 14)
+		return step_rename(e, ops);
+	if (kind < 16)
+		return step_swap_files(e, ops);
+	if (kind < 22)
+		return step_rename_word(e, ops);
+	if (kind < 32)
+		return step_back(e, ops);
+	if (kind < 36)
+		return step_many(e, ops);
+	return step_edit(e, ops);
+}
+
+/* The rules' files say something else; NULL: they do not. */
+static const char *step_rules(struct editor *e, op_list *ops)
+{
+	uint32_t had = ops->count;
+	const char *what = rules_change(e->rules);
+
+	rules_write(e->rules, e->world, ops);
+	return ops->count > had ? what : NULL;
+}
+
+const char *editor_step(struct editor *e, op_list *ops)
+{
+	const char *what = NULL;
+
+	if (e->rules && roll(e, 8))
+		what = step_rules(e, ops);
+	if (!what)
+		what = step_any(e, ops);
 	ops->at[ops->count - 1].settle = true;
 	return what;
 }

@@ -5,6 +5,7 @@
 #ifndef STATETAPE_TESTS_EDITS_H
 #define STATETAPE_TESTS_EDITS_H
 
+#include "tests/prop/graph/rules.h"
 #include "tests/prop/graph/source.h"
 #include "tests/prop/graph/world.h"
 
@@ -12,6 +13,7 @@ struct editor {
 	struct dice *dice;
 	struct world *world;
 	const struct source *source;
+	struct rules *rules; /* NULL: this repository has none */
 	/* Texts that files had before, to go back to. */
 	struct source_text past[16];
 	unsigned past_count;

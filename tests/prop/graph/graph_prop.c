@@ -3,6 +3,7 @@
  * after every step the graph that followed all edits must be the one that is
  * built from the present texts, symbol for symbol and edge for edge, and the
  * delta it told must be what comparing all of before with all of after tells.
+ * Now and then it is saved and loaded, and the edits go on with that one.
  *
  * Usage: graph_prop [SEED]. The environment may say more:
  *   GRAPH_DATA	   where the cases are (tests/data/graph)
@@ -73,7 +74,7 @@ static void tell_failure(op_list *ops, struct facts_reader *r)
 }
 
 struct tally {
-	uint64_t steps, edits, partial;
+	uint64_t steps, edits, partial, again;
 };
 
 static bool run(uint64_t seed, const struct source *source,
@@ -85,13 +86,21 @@ static bool run(uint64_t seed, const struct source *source,
 	struct dice d = { seed };
 	struct world w;
 	struct editor e = { .dice = &d, .world = &w, .source = source };
+	struct rules rules = { .dice = &d };
 	op_list ops = { .at = NULL };
 	const char *what = "begin";
 	uint32_t done = 0;
 	bool good = true;
 
 	world_init(&w, r);
-	begin(&d, source, &ops);
+	if (seed % 2) {
+		rules_init(&rules, &d);
+		e.rules = &rules;
+		rules_write(&rules, &w, &ops);
+		ops.at[ops.count - 1].settle = true;
+	} else {
+		begin(&d, source, &ops);
+	}
 	for (uint64_t step = 0;; step++) {
 		if (tell)
 			(void)printf("seed %" PRIu64 ", step %" PRIu64
@@ -105,14 +114,17 @@ static bool run(uint64_t seed, const struct source *source,
 		if (!good || step == steps)
 			break;
 		what = editor_step(&e, &ops);
+		ops.at[ops.count - 1].again = dice_below(&d, 3) == 0;
 	}
 	if (!good)
 		tell_failure(&ops, r);
 	tally->steps += steps;
 	tally->edits += w.edits;
 	tally->partial += w.partial;
+	tally->again += w.again;
 	op_list_release(&ops);
 	editor_release(&e);
+	rules_release(&rules);
 	world_release(&w);
 	return good;
 }
@@ -140,8 +152,8 @@ int main(int argc, char **argv)
 	for (uint64_t k = 0; good && k < runs; k++)
 		good = run(seed + k, &source, r, &tally);
 	(void)printf("%" PRIu64 " steps, %" PRIu64 " edits, %" PRIu64
-		     " read in part\n",
-		     tally.steps, tally.edits, tally.partial);
+		     " read in part; saved and loaded %" PRIu64 " times\n",
+		     tally.steps, tally.edits, tally.partial, tally.again);
 	source_release(&source);
 	facts_reader_free(r);
 	return good ? 0 : 1;

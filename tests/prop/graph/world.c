@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/base/memory.h"
+#include "tests/support/again.h"
 
 static char *copy(const char *text)
 {
@@ -40,9 +41,9 @@ void op_tell(const struct op *op, FILE *out)
 	static const char *const verbs[] = { "edit", "put", "remove",
 					     "rename" };
 
-	(void)fprintf(out, "== %s %s%s%s%s\n", verbs[op->verb], op->path,
+	(void)fprintf(out, "== %s %s%s%s%s%s\n", verbs[op->verb], op->path,
 		      op->to ? " " : "", op->to ? op->to : "",
-		      op->settle ? ", settle" : "");
+		      op->settle ? ", settle" : "", op->again ? ", again" : "");
 	if (op->text)
 		(void)fprintf(out, "%s", op->text);
 }
@@ -189,8 +190,31 @@ static bool judge(struct world *w, FILE *out)
 	return good;
 }
 
+/* The process ends, and another one goes on. */
+static bool go_on_again(struct world *w, FILE *out)
+{
+	struct picture is;
+	bool good;
+
+	w->g = graph_again(w->g);
+	w->again++;
+	if (!w->g) {
+		/* For whatever is still to be released. */
+		w->g = graph_new();
+		if (out)
+			(void)fprintf(out, "  it could not be loaded\n");
+		return false;
+	}
+	picture_take(w->names, w->g, &is);
+	good = picture_same(w->names, &is, &w->before, out);
+	picture_release(&is);
+	return good;
+}
+
 bool world_do(struct world *w, const struct op *op, FILE *out)
 {
 	apply(w, op);
-	return !op->settle || judge(w, out);
+	if (op->settle && !judge(w, out))
+		return false;
+	return !op->settle || !op->again || go_on_again(w, out);
 }

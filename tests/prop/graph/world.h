@@ -18,6 +18,7 @@ enum op_verb { OP_EDIT, OP_PUT, OP_REMOVE, OP_RENAME };
 struct op {
 	enum op_verb verb;
 	bool settle; /* and look at everything after it */
+	bool again;  /* and go on with the graph as it is loaded from a file */
 	char *path;
 	char *to;   /* of a renaming */
 	char *text; /* of editing and putting; ends in NUL */
@@ -43,6 +44,7 @@ struct world {
 	struct intern *names;
 	struct picture before;
 	unsigned partial, edits; /* how many edits, and those read in part */
+	unsigned again;		 /* how often it was saved and loaded */
 };
 
 void world_init(struct world *w, struct facts_reader *r);

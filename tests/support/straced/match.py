@@ -19,8 +19,10 @@ import os
 from .tree import NAMELESS
 
 # The kernel cuts a write that is larger than a request, or that does not start
-# on a page's boundary, into several; always at a boundary.
+# on a page's boundary, into several: at a boundary, or, if it passes the page
+# cache by, where the caller's memory has filled as many pages as it can take.
 PAGE = 4096
+REQUEST = 1 << 20
 OF_ITSELF = ("session", "actor", "gap")
 
 
@@ -147,8 +149,9 @@ class Matcher:
         at += 1
         if e.op not in ("write", "copy"):
             return at
-        got, end = first.len, first.off + first.len
-        while got < e.len and at < len(lines) and (e.split or end % PAGE == 0):
+        x, got, end = first, first.len, first.off + first.len
+        while got < e.len and at < len(lines) and \
+                (e.split or end % PAGE == 0 or x.len > REQUEST - PAGE):
             x = lines[at]
             if x.op != first.op or x.path not in e.paths or x.off != end \
                     or got + x.len > e.len:

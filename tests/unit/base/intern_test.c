@@ -13,6 +13,12 @@ static int make(void **state)
 	return 0;
 }
 
+static int make_whole(void **state)
+{
+	*state = intern_new_whole();
+	return 0;
+}
+
 static int release(void **state)
 {
 	intern_free(*state);
@@ -75,20 +81,19 @@ static void texts_stay_where_they_are_while_the_table_grows(void **state)
 	}
 }
 
+/* In both kinds of memory. */
+#define EACH(test)                                            \
+	cmocka_unit_test_setup_teardown(test, make, release), \
+		cmocka_unit_test_setup_teardown(test, make_whole, release)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equal_bytes_have_one_number,
-						make, release),
-		cmocka_unit_test_setup_teardown(
-			the_empty_string_is_number_nought, make, release),
-		cmocka_unit_test_setup_teardown(
-			what_was_never_added_is_not_found, make, release),
-		cmocka_unit_test_setup_teardown(bytes_may_be_anything, make,
-						release),
-		cmocka_unit_test_setup_teardown(
-			texts_stay_where_they_are_while_the_table_grows, make,
-			release),
+		EACH(equal_bytes_have_one_number),
+		EACH(the_empty_string_is_number_nought),
+		EACH(what_was_never_added_is_not_found),
+		EACH(bytes_may_be_anything),
+		EACH(texts_stay_where_they_are_while_the_table_grows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

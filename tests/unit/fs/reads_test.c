@@ -74,7 +74,11 @@ static cJSON *ask(struct fixture *f, pid_t pid, bool tree)
 {
 	cJSON *answer = cJSON_CreateObject();
 
-	assert_int_equal(reads_answer(f->reads, pid, tree, answer), 0);
+	assert_int_equal(reads_answer(f->reads,
+				      &(struct reads_question){ .pid = pid,
+								.tree = tree },
+				      answer),
+			 0);
 	return answer;
 }
 
@@ -495,7 +499,9 @@ static void *work(void *arg)
 		if (key % 500 == 0) {
 			cJSON *answer = cJSON_CreateObject();
 
-			(void)reads_answer(w->f->reads, 0, false, answer);
+			(void)reads_answer(w->f->reads,
+					   &(struct reads_question){ 0 },
+					   answer);
 			cJSON_Delete(answer);
 		}
 	}
@@ -529,6 +535,68 @@ static void workers_do_not_lose_each_others_notes(void **state)
 	}
 }
 
+static int64_t wall_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Is the fixture's own process in the answer for that window? */
+static bool is_in_window(struct fixture *f, int64_t from_ns, int64_t to_ns)
+{
+	struct reads_question q = { .from_ns = from_ns, .to_ns = to_ns };
+	cJSON *answer = cJSON_CreateObject();
+	bool there;
+
+	assert_int_equal(reads_answer(f->reads, &q, answer), 0);
+	there = process_in(answer, getpid()) != NULL;
+	cJSON_Delete(answer);
+	return there;
+}
+
+static void a_window_has_those_that_read_in_it(void **state)
+{
+	struct fixture *f = *state;
+	int64_t before = wall_ns(), between, after;
+
+	reads_note(f->reads, f->self, READS_OPENED, 1, "a.py");
+	between = wall_ns();
+	assert_true(is_in_window(f, before, between));
+	assert_true(is_in_window(f, before, 0));
+	assert_true(is_in_window(f, 0, between));
+	assert_false(is_in_window(f, between + 1, 0));
+	assert_false(is_in_window(f, 0, before - 1));
+
+	/* What is opened again is read again. */
+	assert_true(reads_known(f->reads, f->self, READS_OPENED, 1));
+	after = wall_ns();
+	assert_true(is_in_window(f, between, after));
+}
+
+static void an_answer_tells_when_a_process_read_first_and_last(void **state)
+{
+	struct fixture *f = *state;
+	double before = (double)wall_ns(), first, last;
+	cJSON *answer, *text, *process;
+	char *printed;
+
+	reads_note(f->reads, f->self, READS_OPENED, 1, "a.py");
+	reads_note(f->reads, f->self, READS_MISSED, 2, "b.py");
+	answer = ask(f, getpid(), false);
+	printed = cJSON_PrintUnformatted(answer);
+	text = cJSON_Parse(printed);
+	process = process_in(text, getpid());
+	first = cJSON_GetObjectItem(process, "first_ns")->valuedouble;
+	last = cJSON_GetObjectItem(process, "last_ns")->valuedouble;
+	assert_true(before <= first && first <= last);
+	assert_true(last <= (double)wall_ns());
+	free(printed);
+	cJSON_Delete(text);
+	cJSON_Delete(answer);
+}
+
 static void nothing_is_accepted(void **state)
 {
 	(void)state;
@@ -557,6 +625,8 @@ int main(int argc, char **argv)
 		TEST(the_bound_holds_and_what_it_costs_is_counted),
 		TEST(a_forgotten_process_gives_its_actor_back),
 		TEST(workers_do_not_lose_each_others_notes),
+		TEST(a_window_has_those_that_read_in_it),
+		TEST(an_answer_tells_when_a_process_read_first_and_last),
 		TEST(nothing_is_accepted),
 	};
 

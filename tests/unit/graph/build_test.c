@@ -1,12 +1,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -470,6 +472,43 @@ static void a_cache_that_cannot_be_written_is_said_and_no_more(void **state)
 			 -1);
 }
 
+static void a_cache_for_which_there_is_no_room_is_said_and_no_more(void **state)
+{
+	struct world *w = *state;
+	struct rlimit had, small;
+
+	put_three(w);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &had), 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	for (rlim_t room = 0; room < 64 << 10; room += 5000) {
+		small = (struct rlimit){ room, had.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+		assert_int_equal(try_build(w, BUILD_BY_STAMP, 2), 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &had), 0);
+		assert_int_equal(w->report.cache_error, -EFBIG);
+		assert_three(w, 3);
+		assert_int_equal(
+			faccessat(w->state_fd, CACHE_NAME ".new", F_OK, 0), -1);
+	}
+	(void)signal(SIGXFSZ, SIG_DFL);
+	build(w, BUILD_BY_STAMP);
+	build(w, BUILD_BY_HASH);
+	assert_three(w, 0);
+}
+
+/* Nobody is waited for who might write into it. */
+static void a_fifo_in_place_of_the_cache_is_none(void **state)
+{
+	struct world *w = *state;
+
+	put_three(w);
+	assert_int_equal(mkfifoat(w->state_fd, CACHE_NAME, 0600), 0);
+	build(w, BUILD_BY_STAMP);
+	assert_three(w, 3);
+	build(w, BUILD_BY_HASH);
+	assert_three(w, 0);
+}
+
 static void the_cache_is_one_writers_at_a_time(void **state)
 {
 	struct world *w = *state;
@@ -540,6 +579,20 @@ static void a_directory_comes_and_goes_with_all_it_holds(void **state)
 	assert_files(w->g, "a.py b.py");
 }
 
+static void all_may_be_looked_at_again(void **state)
+{
+	struct world *w = *state;
+
+	put_three(w);
+	build(w, BUILD_BY_STAMP);
+	drop(w, "a.py");
+	put(w, "b.py", "def other():\n    pass\n");
+	put(w, "new/n.py", "");
+	refresh(w, "");
+	assert_files(w->g, "b.py c/d.py new/n.py");
+	assert_true(has(w->g, "b.other"));
+}
+
 static void a_mark_takes_its_directory_away(void **state)
 {
 	struct world *w = *state;
@@ -577,9 +630,9 @@ static void what_a_build_leaves_out_is_left_out(void **state)
 static void a_path_that_leaves_the_repository_is_refused(void **state)
 {
 	struct world *w = *state;
-	static const char *const bad[] = { "",	   "/etc/x.py", "../x.py",
-					   "a/..", "./a.py",	"a//b.py",
-					   "a/",   "." };
+	static const char *const bad[] = { "/etc/x.py", "../x.py", "a/..",
+					   "./a.py",	"a//b.py", "a/",
+					   "." };
 	struct facts_reader *r = facts_reader_new();
 	struct buf text = TREE_TEXT;
 
@@ -614,9 +667,12 @@ int main(void)
 		EACH(one_build_more_writes_nothing),
 		EACH(a_damaged_cache_is_no_loss),
 		EACH(a_cache_that_cannot_be_written_is_said_and_no_more),
+		EACH(a_cache_for_which_there_is_no_room_is_said_and_no_more),
+		EACH(a_fifo_in_place_of_the_cache_is_none),
 		EACH(the_cache_is_one_writers_at_a_time),
 		EACH(files_come_change_and_go),
 		EACH(a_directory_comes_and_goes_with_all_it_holds),
+		EACH(all_may_be_looked_at_again),
 		EACH(a_mark_takes_its_directory_away),
 		EACH(what_a_build_leaves_out_is_left_out),
 		EACH(a_path_that_leaves_the_repository_is_refused),

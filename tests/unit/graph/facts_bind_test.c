@@ -70,6 +70,24 @@ static void augmented_assignments_look_first(void **state)
 		    "variable c line 0 lines 1\n");
 }
 
+/* Constants and what is made of them by arithmetic are of no use. */
+static void what_is_put_into_a_container_is_no_variable(void **state)
+{
+	assert_dump(state, DUMP_BINDS,
+		    "a['b'] = c\n"
+		    "d.e[f][1:g], h().i['j'] = k\n"
+		    "l[0] = 1\n"
+		    "l[1] = m % n\n"
+		    "o.update(p, q=r)\n"
+		    "s = t.update(u)\n",
+		    "0 module \n"
+		    "  1: a = store(a['b'], c)\n"
+		    "  1: d.e = store(d.e[f][1:?], item(k, 0))\n"
+		    "  1: o = store(o.update(p, q=r))\n"
+		    "  1: s = t.update(u)\n"
+		    "variable s line 5 lines 1\n");
+}
+
 static void del_unbinds_names_and_looks_at_the_rest(void **state)
 {
 	assert_dump(state, DUMP_BINDS | DUMP_CALLS,
@@ -380,6 +398,7 @@ int main(void)
 			unpacking_counts_items_from_the_end_behind_a_star),
 		cmocka_unit_test(annotations_are_kept_with_and_without_a_value),
 		cmocka_unit_test(augmented_assignments_look_first),
+		cmocka_unit_test(what_is_put_into_a_container_is_no_variable),
 		cmocka_unit_test(del_unbinds_names_and_looks_at_the_rest),
 		cmocka_unit_test(imports_say_module_level_and_alias),
 		cmocka_unit_test(for_binds_elements_in_the_loop),

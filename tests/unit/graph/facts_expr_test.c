@@ -22,10 +22,10 @@ static void a_call_comes_after_its_callee_and_arguments(void **state)
 		    "  #11 a.b[c](d, *e, k=f, **g)\n"
 		    "  #12 1\n"
 		    "  #13 2\n"
-		    "  #14 :\n"
+		    "  #14 1:2\n"
 		    "  #15 h in 1\n"
-		    "  #16 (:, h)\n"
-		    "  #17 a.b[c](d, *e, k=f, **g)[(:, h)]\n");
+		    "  #16 (1:2, h)\n"
+		    "  #17 a.b[c](d, *e, k=f, **g)[(1:2, h)]\n");
 }
 
 static void either_operand_is_the_value_of_or_the_right_one_of_and(void **state)

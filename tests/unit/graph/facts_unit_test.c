@@ -36,7 +36,7 @@ static void units_are_placed_in_the_unit_around(void **state)
 		    "if a:\n"
 		    "    def g(): pass\n",
 		    "0 module \n"
-		    "  bytes 0..200 body +0 line 0 lines 17 name +0 parent -0"
+		    "  bytes 0..200 body +0 line 0 lines 16 name +0 parent -0"
 		    " units 3\n"
 		    "1 class C\n"
 		    "  bytes 10..130 body +18 line 2 lines 9 name +1 parent -1"

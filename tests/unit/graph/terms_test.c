@@ -78,19 +78,51 @@ static void records_join_by_their_keys(void **state)
 	struct terms *t = *state;
 	set_t a = set_one(t, TERM_INSTANCE, 1, 0);
 	set_t b = set_one(t, TERM_INSTANCE, 2, 0);
-	uint32_t keys[] = { 7, 8 }, others[] = { 7, 9 };
-	set_t ab[] = { a, b }, ba[] = { b, a };
-	const term_t *terms;
+	uint32_t keys[] = { 8, 7 }, others[] = { 7, 9 };
+	set_t ab[] = { a, b };
 	struct term r = only(t, set_join(t, set_record(t, keys, ab, 2),
-					 set_record(t, keys, ba, 2)));
+					 set_record(t, others, ab, 2)));
+
+	assert_int_equal(term_length(t, &r), 3);
+	assert_int_equal(record_at(t, &r, 7), set_join(t, a, b));
+	assert_int_equal(record_at(t, &r, 8), a);
+	assert_int_equal(record_at(t, &r, 9), b);
+	assert_int_equal(record_at(t, &r, 10), SET_NONE);
+}
+
+static void of_equal_keys_in_a_record_the_last_counts(void **state)
+{
+	struct terms *t = *state;
+	set_t a = set_one(t, TERM_INSTANCE, 1, 0);
+	set_t b = set_one(t, TERM_INSTANCE, 2, 0);
+	uint32_t keys[] = { 7, 8, 7 };
+	set_t values[] = { a, a, b };
+	struct term r = only(t, set_record(t, keys, values, 3));
 
 	assert_int_equal(term_length(t, &r), 2);
-	assert_int_equal(term_items(t, &r)[0], set_join(t, a, b));
-	assert_int_equal(set_terms(t,
-				   set_join(t, set_record(t, keys, ab, 2),
-					    set_record(t, others, ab, 2)),
-				   &terms),
-			 2);
+	assert_int_equal(record_at(t, &r, 7), b);
+}
+
+/* In whatever order they come, and however often. */
+static void a_record_of_too_many_keys_keeps_its_values(void **state)
+{
+	struct terms *t = *state;
+	set_t a = set_one(t, TERM_INSTANCE, 1, 0), up = SET_NONE;
+	set_t b = set_one(t, TERM_INSTANCE, 2, 0), down = SET_NONE;
+	struct term r;
+
+	for (uint32_t k = 0; k <= TUPLE_MAX; k++) {
+		uint32_t other = TUPLE_MAX - k;
+
+		up = set_join(t, up, set_record(t, &k, k ? &a : &b, 1));
+		down = set_join(t, down,
+				set_record(t, &other, other ? &a : &b, 1));
+	}
+	assert_int_equal(up, down);
+	assert_int_equal(
+		set_join(t, up, set_record(t, &(uint32_t){ 3 }, &a, 1)), up);
+	r = only(t, up);
+	assert_int_equal(record_at(t, &r, 3), set_join(t, a, b));
 }
 
 static void a_nest_of_lists_ends(void **state)
@@ -134,6 +166,12 @@ int main(void)
 			tuples_join_place_by_place_if_as_long, make, release),
 		cmocka_unit_test_setup_teardown(records_join_by_their_keys,
 						make, release),
+		cmocka_unit_test_setup_teardown(
+			of_equal_keys_in_a_record_the_last_counts, make,
+			release),
+		cmocka_unit_test_setup_teardown(
+			a_record_of_too_many_keys_keeps_its_values, make,
+			release),
 		cmocka_unit_test_setup_teardown(a_nest_of_lists_ends, make,
 						release),
 		cmocka_unit_test_setup_teardown(too_many_is_any, make, release),

@@ -462,6 +462,31 @@ static void what_does_not_fit_is_cut_at_a_character(void **state)
 	assert_string_equal(out, whole);
 }
 
+static void what_was_escaped_comes_back(void **state)
+{
+	static const char *const texts[] = { "", "plain", "a\tb\nc\\d",
+					     "\xff\x01\xc3\xa9\x7f" };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++) {
+		char out[JOURNAL_ESCAPED_SIZE(16)];
+
+		(void)journal_escape(texts[k], out, sizeof(out));
+		assert_int_equal(journal_unescape(out), 0);
+		assert_string_equal(out, texts[k]);
+	}
+}
+
+static void what_nobody_escaped_so_is_refused(void **state)
+{
+	char lone[] = "a\\", nul[] = "\\x00", other[] = "\\q";
+
+	(void)state;
+	assert_int_equal(journal_unescape(lone), -EBADMSG);
+	assert_int_equal(journal_unescape(nul), -EBADMSG);
+	assert_int_equal(journal_unescape(other), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +506,8 @@ int main(void)
 		cmocka_unit_test(an_operation_of_the_future_keeps_its_number),
 		cmocka_unit_test(frames_that_are_not_ours_are_refused),
 		cmocka_unit_test(what_does_not_fit_is_cut_at_a_character),
+		cmocka_unit_test(what_was_escaped_comes_back),
+		cmocka_unit_test(what_nobody_escaped_so_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,10 +74,12 @@ fish)
 	;;
 esac
 
-verbs='demo|doctor|graph|help|journal|mount|reads|status|umount'
+# As the summary lists them.
+verbs=$("$STATETAPE" help | sed -n 's/^  \([a-z]*\) .*/\1/p' | LC_ALL=C sort |
+	paste -sd '|')
 check "journal" statetape j
 check "$verbs" statetape help ''
-check "bash|fish|man|zsh" statetape generate ''
+check "bash|fish|man|man-tape|zsh" statetape generate ''
 check "--path|--pid" statetape journal --p
 check "--lazy" statetape umount --l
 check "callees|callers" statetape graph call

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "graph/base/cleanup.h"
+#include "tools/config.h"
 #include "tools/generate.h"
 #include "tools/verbs.h"
 
@@ -56,7 +57,7 @@ static void the_man_page_has_each_verb_and_option(void **state)
 	(void)state;
 	CLEANUP(free_p) char *text = generated(generate_man);
 
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
+	FOR_EACH_VERB (v) {
 		assert_contains(text, ".SS %s\n", v->name);
 		for (const struct verb_option *o = v->options; o->name; o++) {
 			char name[64];
@@ -88,7 +89,7 @@ static void each_completion_has_each_verb_and_option(void **state)
 	CLEANUP(free_p) char *zsh = generated(generate_zsh);
 	CLEANUP(free_p) char *fish = generated(generate_fish);
 
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
+	FOR_EACH_VERB (v) {
 		assert_contains(bash, "\t'%s')\n", v->name);
 		assert_contains(zsh, "\t\t'%s')\n", v->name);
 		assert_contains(fish, "'__statetape_verb %s'", v->name);
@@ -106,10 +107,26 @@ static void each_completion_has_each_verb_and_option(void **state)
 	}
 }
 
+static void the_man_page_has_each_setting(void **state)
+{
+	(void)state;
+	CLEANUP(free_p) char *text = generated(generate_man);
+
+	for (int i = 0; i < CONFIGS; i++)
+		assert_contains(text,
+				".TP\n\\fB%s\\fR in \\fB[%s]\\fR, "
+				"\\fB%s\\fR\n",
+				config_rows[i].key, config_rows[i].table,
+				config_rows[i].variable);
+	assert_contains(text, "One of \\fBpinned\\fR, \\fBeager\\fR or "
+			      "\\fBoff\\fR.\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_man_page_has_each_verb_and_option),
+		cmocka_unit_test(the_man_page_has_each_setting),
 		cmocka_unit_test(
 			no_text_line_of_the_man_page_is_taken_for_a_macro),
 		cmocka_unit_test(each_completion_has_each_verb_and_option),

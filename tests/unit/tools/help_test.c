@@ -57,10 +57,10 @@ static void the_summary_lists_each_verb_but_the_hidden(void **state)
 		char line[128];
 		bool there;
 
-		(void)snprintf(line, sizeof(line), "%s\n", verbs[i].summary);
+		(void)snprintf(line, sizeof(line), "%s\n", verbs[i]->summary);
 		there = strstr(text, line);
-		assert_int_equal(there, !verbs[i].hidden &&
-						verb_is_part(&verbs[i], NULL));
+		assert_int_equal(there, !verbs[i]->hidden &&
+						verb_is_part(verbs[i], NULL));
 	}
 }
 
@@ -71,22 +71,22 @@ static void a_group_lists_its_parts(void **state)
 	CLEANUP(free_p) char *text = verb_text(group);
 
 	for (size_t i = 0; i < VERBS; i++)
-		if (verb_is_part(&verbs[i], group))
-			assert_non_null(strstr(text, verbs[i].summary));
+		if (verb_is_part(verbs[i], group))
+			assert_non_null(strstr(text, verbs[i]->summary));
 	assert_ptr_equal(verb_find_part(group, "edges"),
-			 &verbs[VERB_GRAPH_EDGES]);
+			 verbs[VERB_GRAPH_EDGES]);
 	assert_null(verb_find_part(group, "mount"));
-	assert_null(verb_find_part(&verbs[VERB_MOUNT], "edges"));
+	assert_null(verb_find_part(verbs[VERB_MOUNT], "edges"));
 }
 
 static void a_verb_explains_each_of_its_options(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < VERBS; i++) {
-		CLEANUP(free_p) char *text = verb_text(&verbs[i]);
+		CLEANUP(free_p) char *text = verb_text(verbs[i]);
 
 		assert_non_null(strstr(text, "--help"));
-		for (const struct verb_option *o = verbs[i].options; o->name;
+		for (const struct verb_option *o = verbs[i]->options; o->name;
 		     o++) {
 			char word[64];
 
@@ -94,7 +94,7 @@ static void a_verb_explains_each_of_its_options(void **state)
 			/* In the synopsis, and again with its meaning. */
 			assert_true(times(text, word) >= 2);
 		}
-		for (const struct verb_argument *a = verbs[i].arguments;
+		for (const struct verb_argument *a = verbs[i]->arguments;
 		     a->name; a++)
 			assert_non_null(strstr(text, a->name));
 	}
@@ -107,7 +107,7 @@ static void everything_fits_into_eighty_columns(void **state)
 
 	assert_fits(summary);
 	for (size_t i = 0; i < VERBS; i++) {
-		CLEANUP(free_p) char *text = verb_text(&verbs[i]);
+		CLEANUP(free_p) char *text = verb_text(verbs[i]);
 
 		assert_fits(text);
 	}
@@ -117,7 +117,7 @@ static void everything_fits_into_eighty_columns(void **state)
 static void the_table_is_well_formed(void **state)
 {
 	(void)state;
-	for (const struct verb *v = verbs; v < verbs + VERBS; v++) {
+	FOR_EACH_VERB (v) {
 		assert_non_null(v->name);
 		assert_non_null(v->summary);
 		assert_non_null(v->description);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The man page, as groff sees it: no warning, and every verb shown.
+# The man pages, as groff sees them: no warning, and every verb and question
+# shown.
 set -eu
 
 command -v groff >/dev/null || {
@@ -8,18 +9,25 @@ command -v groff >/dev/null || {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$STATETAPE" generate man >"$work/statetape.1"
-groff -man -Tascii -ww -P-c -P-b -P-u "$work/statetape.1" \
-	>"$work/text" 2>"$work/warnings" || {
-	# Without the macro package there is nothing to see.
-	echo "skipped: $(head -n 1 "$work/warnings")"
-	exit 77
+
+# show FORMAT: the page of that name as text.
+show() {
+	"$STATETAPE" generate "$1" >"$work/page"
+	groff -man -Tascii -ww -P-c -P-b -P-u "$work/page" \
+		>"$work/text" 2>"$work/warnings" || {
+		# Without the macro package there is nothing to see.
+		echo "skipped: $(head -n 1 "$work/warnings")"
+		exit 77
+	}
+	if [[ -s $work/warnings ]]; then
+		cat "$work/warnings"
+		exit 1
+	fi
 }
-if [[ -s $work/warnings ]]; then
-	cat "$work/warnings"
-	exit 1
-fi
-for verb in mount umount status journal reads doctor demo help generate \
+
+show man
+for verb in mount umount status journal reads log show blame diff cat \
+	restore watch verify export doctor demo help generate \
 	graph 'graph symbols' 'graph follow'; do
 	grep -q "^   $verb\$" "$work/text" || {
 		echo "FAILED: no section '$verb'"
@@ -29,3 +37,20 @@ done
 # What a reader would copy must be what can be typed.
 grep -qF "statetape journal --path '*.py' -n 20" "$work/text"
 grep -qF -- '--no-journal' "$work/text"
+
+show man-tape
+for question in SYNC STATUS SINCE LOG SHOW NOMINATE DRIFT SYMBOLS SYMBOL \
+	NEIGHBOURS SOURCE VERSIONS CONTENT BLAME READSET HOLD RETIRE VERIFY; do
+	grep -q "^   $question\$" "$work/text" || {
+		echo "FAILED: no question '$question'"
+		exit 1
+	}
+done
+for section in ENTRIES SUBSCRIBING QUESTIONS RECORDS 'THE STORE' 'HASH CHAIN' \
+	EXAMPLES; do
+	grep -q "^$section\$" "$work/text" || {
+		echo "FAILED: no section '$section'"
+		exit 1
+	}
+done
+grep -qF "CREATE TABLE entry (" "$work/text"

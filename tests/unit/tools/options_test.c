@@ -31,7 +31,7 @@ static char *refusal(enum verb_id verb, char **words)
 	struct invocation in;
 	char *why = NULL;
 
-	if (options_parse(&verbs[verb], words, &in, &why) == 0)
+	if (options_parse(verbs[verb], words, &in, &why) == 0)
 		return strdup("");
 	return why;
 }
@@ -51,7 +51,7 @@ static struct invocation parse(enum verb_id verb, char **words)
 	struct invocation in = { 0 };
 	char *why = NULL;
 
-	if (options_parse(&verbs[verb], words, &in, &why) < 0)
+	if (options_parse(verbs[verb], words, &in, &why) < 0)
 		fail_msg("refused: %s", why);
 	return in;
 }
@@ -338,7 +338,7 @@ static void whatever_is_meant_is_understood(void **state)
 		struct invocation in = { 0 };
 		char *why = NULL;
 
-		model_make(&m, &verbs[roll(VERBS)]);
+		model_make(&m, verbs[roll(VERBS)]);
 		if (options_parse(m.meant.verb, argv_of(m.words), &in, &why) <
 		    0)
 			fail_msg("round %d: %s", round, why);
@@ -357,7 +357,7 @@ static void whatever_is_typed_gets_an_answer_of_one_line(void **state)
 
 	for (int round = 0; round < 20000; round++) {
 		const char *words[6] = { NULL };
-		const struct verb *v = &verbs[roll(VERBS)];
+		const struct verb *v = verbs[roll(VERBS)];
 		struct invocation in = { 0 };
 		char *why = NULL;
 		uint32_t n = roll(6);

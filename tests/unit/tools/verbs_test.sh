@@ -136,6 +136,6 @@ expect 1 '"last_end":"' status --json "$work/repo"
 # It cleans up after itself.
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
-expect 0 'operations by [0-9]+ processes' demo
+expect 0 'model gets it put right in its place' demo
 rmdir "$work/tmp" || fail 'demo left something behind'
 exit $((failures > 0))

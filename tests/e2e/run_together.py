@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Two agents on one repository, each under a `statetape run` of its own, with
+a manager each and one tape for both: what one writes makes stale what the
+other has read, and the other's model hears of it."""
+
+import json
+import os
+
+import fakemodel
+import st
+from running import log, nothing_left, place, read, start_agent, write
+
+MARK = "[statetape]"
+CALC = "def add(a, b):\n    return a - b\n"
+SHOP = "def price(n):\n    return 3 * n\n"
+
+
+def call(name, **arguments):
+    return {"calls": [(name, arguments)]}
+
+
+def script(first, second, mine, other, old, new):
+    """Reads both files, tells the other so, waits for the other to have read
+    them, edits `mine`, tells so, waits for the other's edit, and looks on."""
+    return [
+        call("Read", file_path=mine),
+        call("Read", file_path=other),
+        call("Write", file_path=first + ".read", content="1\n"),
+        call("Wait", file_path=second + ".read"),
+        call("Edit", file_path=mine, old_string=old, new_string=new),
+        call("Write", file_path=first + ".edited", content="1\n"),
+        call("Wait", file_path=second + ".edited"),
+        call("Bash", command="true"),
+        {"text": "Done."},
+    ]
+
+
+def last_words(model):
+    return json.dumps(model.requests[-1].json["messages"])
+
+
+def what_one_writes_the_other_hears():
+    st.need_fuse()
+    with place() as (home, repo), fakemodel.Model() as a, \
+            fakemodel.Model() as b:
+        home.env["STATETAPE_DEADLINE_MS"] = "5000"
+        write(repo + "/calc.py", CALC)
+        write(repo + "/shop.py", SHOP)
+        signs = home.mkdir("signs")
+        a.script = script(signs + "/a", signs + "/b", "calc.py", "shop.py",
+                          "a - b", "a + b")
+        b.script = script(signs + "/b", signs + "/a", "shop.py", "calc.py",
+                          "3 * n", "4 * n")
+        one = start_agent(home, repo, a)
+        two = start_agent(home, repo, b)
+        for p in (one, two):
+            out, err = p.communicate(timeout=st.DEADLINE)
+            assert p.returncode == 0, out + err
+        assert read(repo + "/calc.py") == CALC.replace("a - b", "a + b")
+        assert read(repo + "/shop.py") == SHOP.replace("3 * n", "4 * n")
+        # Each model has the other's new line, and our word for it.
+        assert "4 * n" in last_words(a) and MARK in last_words(a), \
+            last_words(a)
+        assert "a + b" in last_words(b) and MARK in last_words(b), \
+            last_words(b)
+        # Before the other's edit nothing was said of its file.
+        authors = {e["path"]: e["author"]["pid"] for e in log(home, repo)
+                   if e["path"].endswith(".py")}
+        assert set(authors) == {"calc.py", "shop.py"}
+        assert len(set(authors.values())) == 2, authors
+        nothing_left(home, repo)
+
+
+def an_unchanged_repository_leaves_requests_as_they_are():
+    """Byte for byte, with two agents at once."""
+    st.need_fuse()
+    with place() as (home, repo), fakemodel.Model() as model:
+        write(repo + "/calc.py", CALC)
+        model.script = [call("Read", file_path="calc.py"),
+                        call("Bash", command="cat calc.py"),
+                        {"text": "Done."}]
+        agents = [start_agent(home, repo, model) for _ in range(2)]
+        for p in agents:
+            out, err = p.communicate(timeout=st.DEADLINE)
+            assert p.returncode == 0, out + err
+        assert len(model.requests) == 6
+        assert not [r for r in model.requests if MARK.encode() in r.text]
+        assert os.listdir(repo) and not log(home, repo)
+        nothing_left(home, repo)
+
+
+st.main(what_one_writes_the_other_hears,
+        an_unchanged_repository_leaves_requests_as_they_are)

@@ -1,0 +1,63 @@
+/*
+ * Arbitrary bytes as JSON, and as a text to be encoded. Nodes lie inside each
+ * other and inside the text; what was encoded is scanned and decoded again.
+ */
+#include "manager/json.h"
+#include "tests/fuzz/manager_fuzz.h"
+
+static void check_nodes(const struct json *j, size_t len)
+{
+	struct arena a = { 0 };
+	uint32_t i, child;
+
+	for (i = 0; i < j->count; i++) {
+		const struct json_node *n = &j->nodes[i];
+
+		must(n->start < n->end && n->end <= len);
+		must(n->next > i && n->next <= j->count);
+		for (child = json_first(j, i); child != JSON_NONE;
+		     child = json_after(j, i, child))
+			must(child < n->next && j->nodes[child].end < n->end);
+		if (n->type == JSON_STRING)
+			must(json_text(j, i, &a).len <= n->end - n->start - 2);
+		(void)json_integer(j, i, 0);
+		(void)json_get(j, i, "type");
+	}
+	arena_release(&a);
+}
+
+static void check_encoding(const char *text, size_t len)
+{
+	size_t n = json_encoded_len(text, len);
+	char *out = malloc(n + 2), *twice = malloc(6 * n + 1);
+	struct json j = { 0 };
+	struct arena a = { 0 };
+	struct text t;
+
+	must(out && twice && n <= 6 * len);
+	out[0] = '"';
+	must(json_encode(text, len, out + 1) == n);
+	out[n + 1] = '"';
+	must(json_scan(&j, out, n + 2) == 0);
+	t = json_text(&j, 0, &a);
+	must(t.len <= len);
+	/* The same, but for halves of a pair that met. */
+	must(t.len < len || memcmp(t.at, text, len) == 0);
+	must(json_encode(t.at, t.len, twice) <= n);
+	json_release(&j);
+	arena_release(&a);
+	free(out);
+	free(twice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	const char *text = len > 0 ? (const char *)data : "";
+	struct json j = { 0 };
+
+	if (json_scan(&j, text, len) == 0)
+		check_nodes(&j, len);
+	json_release(&j);
+	check_encoding(text, len);
+	return 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * A small repository in which nearly everything leads somewhere: carriers,
+ * each of which hands on an instance of some class in one of the ways the
+ * graph knows, and places that call a method of what comes out. An edit
+ * changes one carrier, and shows in edges elsewhere, or must not.
+ */
+#ifndef STATETAPE_TESTS_RULES_H
+#define STATETAPE_TESTS_RULES_H
+
+#include "tests/prop/fs/dice.h"
+#include "tests/prop/graph/world.h"
+
+#define CARRIERS 8
+#define LEAVES	 4
+
+struct carrier {
+	char *text;	 /* its definition */
+	const char *use; /* how one gets at what it carries; $n: its name */
+	unsigned way;	 /* in which it does */
+	unsigned file;
+	unsigned user; /* how it is used */
+};
+
+struct rules {
+	struct dice *dice;
+	struct carrier carriers[CARRIERS];
+	char *leaves[LEAVES];
+	unsigned imports, reexports, stars; /* how they are written */
+};
+
+void rules_init(struct rules *r, struct dice *d);
+void rules_release(struct rules *r);
+
+/* Something changes; what, in words. */
+const char *rules_change(struct rules *r);
+
+/* Operations that make the world's files say what the rules do now. */
+void rules_write(const struct rules *r, struct world *w, op_list *ops);
+
+#endif

@@ -1,0 +1,767 @@
+#include "tests/support/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "graph/base/array.h"
+#include "graph/base/buf.h"
+#include "graph/base/memory.h"
+#include "manager/json.h"
+#include "manager/linediff.h"
+#include "manager/notes.h"
+#include "manager/transcript.h"
+#include "tests/prop/fs/dice.h"
+
+#define REPO	  "/repo"
+#define LIFE_NS	  (300 * 1000000000LL)
+#define LOOK_BACK 20
+#define FILLER	  20000 /* bytes of system text, and of tools */
+
+/* A prefix the cache holds. */
+struct kept {
+	uint64_t hash;
+	uint64_t tokens;
+	int64_t used_ns;
+};
+
+/* A note seen in what was sent, and when it was first seen. */
+struct seen {
+	uint64_t hash;
+	uint32_t request;
+};
+
+/* When a file last changed: before which request. */
+struct touched {
+	char *path;
+	uint32_t request;
+	bool own;
+};
+
+struct session {
+	struct recorded *files;
+	struct brain *brain;
+	struct brain_options options;
+	char *id;
+	struct buf talk;   /* elements of "messages", commas between */
+	size_t last_block; /* where a cache mark goes, in `talk` */
+	int64_t now_ns;
+	uint32_t calls;
+	uint32_t pid;
+	bool away;
+	const char *authorization;
+	char reply[256]; /* "": none is shown */
+	char heard[256];
+	char *sent;
+	size_t sent_len;
+	ARRAY(struct kept) cache;
+	ARRAY(struct seen) notes;
+	ARRAY(struct touched) touched;
+	ARRAY(uint64_t) last; /* chain of the last request's blocks */
+	uint32_t last_marked;
+	struct session_totals totals;
+};
+
+static int ask(void *ctx, const char *name, const cJSON *question,
+	       int timeout_ms, cJSON **ret)
+{
+	struct session *s = ctx;
+
+	if (s->away)
+		return -111; /* ECONNREFUSED */
+	return recorded_ask(s->files, name, question, timeout_ms, ret);
+}
+
+static void open_brain(struct session *s)
+{
+	char *why = NULL;
+
+	if (brain_new(&s->options, &s->brain, &why) < 0) {
+		(void)fprintf(stderr, "%s\n", why ? why : "no brain");
+		abort();
+	}
+}
+
+static char *own(const char *text)
+{
+	char *copy = must_alloc(strlen(text) + 1);
+
+	memcpy(copy, text, strlen(text) + 1);
+	return copy;
+}
+
+static void hear(void *ctx, const char *sentence)
+{
+	struct session *s = ctx;
+
+	(void)snprintf(s->heard, sizeof(s->heard), "%s", sentence);
+}
+
+struct session *session_new(enum mode mode, const char *dir, const char *id)
+{
+	struct session *s = must_calloc(1, sizeof(*s));
+
+	s->files = recorded_new();
+	s->id = own(id);
+	s->options = (struct brain_options){ .repo = REPO,
+					     .dir = dir ? own(dir) : NULL,
+					     .mode = mode,
+					     .ask = ask,
+					     .ask_ctx = s };
+	s->options.say = hear;
+	s->options.say_ctx = s;
+	s->authorization = "";
+	s->talk = BUF((size_t)32 << 20);
+	s->now_ns = 1800000000000000000LL;
+	s->pid = 1000;
+	open_brain(s);
+	session_say(s, 400);
+	return s;
+}
+
+void session_policy(struct session *s, const struct policy *policy)
+{
+	s->options.policy = policy;
+	session_restart(s);
+}
+
+void session_free(struct session *s)
+{
+	brain_free(s->brain);
+	recorded_free(s->files);
+	buf_release(&s->talk);
+	for (uint32_t i = 0; i < s->touched.count; i++)
+		free(s->touched.at[i].path);
+	array_release(&s->touched);
+	array_release(&s->cache);
+	array_release(&s->notes);
+	array_release(&s->last);
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): it is ours. */
+	free((void *)(uintptr_t)s->options.dir);
+	free(s->sent);
+	free(s->id);
+	free(s);
+}
+
+void session_restart(struct session *s)
+{
+	brain_free(s->brain);
+	open_brain(s);
+}
+
+void session_tape(struct session *s, bool there)
+{
+	s->away = !there;
+}
+
+void session_login(struct session *s, const char *authorization)
+{
+	s->authorization = authorization;
+}
+
+void session_usage(struct session *s, uint32_t read, uint32_t written)
+{
+	(void)snprintf(
+		s->reply, sizeof(s->reply),
+		"event: message_start\ndata: {\"type\":\"message_start\","
+		"\"message\":{\"usage\":{\"input_tokens\":3,"
+		"\"cache_read_input_tokens\":%u,"
+		"\"cache_creation_input_tokens\":%u}}}\n\n",
+		read, written);
+}
+
+const char *session_heard(const struct session *s)
+{
+	return s->heard;
+}
+
+/* -- Files. */
+
+void session_file(struct session *s, const char *path, uint32_t lines,
+		  uint64_t seed)
+{
+	struct buf text = BUF((size_t)4 << 20);
+	struct dice d = { seed };
+	char line[128];
+
+	for (uint32_t i = 0; i < lines; i++) {
+		int len = i % 12 == 0
+				  ? snprintf(line, sizeof(line),
+					     "def function_%u(a, b):\n", i)
+				  : snprintf(line, sizeof(line),
+					     "    value_%u = a + b * %llu  # "
+					     "line of %u\n",
+					     (unsigned)dice_below(&d, 90),
+					     (unsigned long long)dice_below(
+						     &d, 100000),
+					     i);
+
+		(void)buf_add(&text, line, (size_t)len);
+	}
+	recorded_base(s->files, path, text.data, text.len);
+	buf_release(&text);
+}
+
+uint32_t session_lines(struct session *s, const char *path)
+{
+	struct lines l;
+	size_t len;
+	const char *text = recorded_text(s->files, path, &len);
+	uint32_t n;
+
+	linediff_lines(&l, text, len);
+	n = l.rows.count;
+	linediff_lines_release(&l);
+	return n;
+}
+
+static void touch(struct session *s, const char *path, bool by_itself)
+{
+	uint32_t i = 0;
+
+	while (i < s->touched.count && strcmp(s->touched.at[i].path, path) != 0)
+		i++;
+	if (i == s->touched.count)
+		array_push(&s->touched,
+			   ((struct touched){ own(path), 0, true }));
+	s->touched.at[i].request = s->totals.requests;
+	s->touched.at[i].own = by_itself;
+}
+
+static void replace_line(struct session *s, const char *path, uint32_t line,
+			 const char *text, const char *who)
+{
+	struct buf new = BUF((size_t)4 << 20);
+	struct lines l;
+	size_t len;
+	const char *old = recorded_text(s->files, path, &len);
+
+	touch(s, path, who == NULL);
+	if (!text) {
+		(void)recorded_write(s->files, path, NULL, 0, who);
+		return;
+	}
+	linediff_lines(&l, old, len);
+	for (uint32_t i = 0; i < l.rows.count; i++) {
+		if (i + 1 == line)
+			(void)buf_add(&new, text, strlen(text));
+		else
+			(void)buf_add(&new, l.rows.at[i].at, l.rows.at[i].len);
+		(void)buf_add(&new, "\n", 1);
+	}
+	linediff_lines_release(&l);
+	(void)recorded_write(s->files, path, new.data, new.len,
+			     who ? who : "claude, pid 7");
+	buf_release(&new);
+}
+
+/* -- The talk. */
+
+static void add(struct session *s, const char *text)
+{
+	(void)buf_add(&s->talk, text, strlen(text));
+}
+
+static void add_quoted(struct session *s, const char *text, size_t len)
+{
+	char *out = must_alloc(6 * len + 1);
+
+	add(s, "\"");
+	(void)buf_add(&s->talk, out, json_encode(text, len, out));
+	add(s, "\"");
+	free(out);
+}
+
+static void begin_message(struct session *s, const char *role)
+{
+	if (s->talk.len)
+		add(s, ",");
+	add(s, "{\"role\":\"");
+	add(s, role);
+	add(s, "\",\"content\":[");
+}
+
+static void add_filler(struct session *s, size_t bytes)
+{
+	char *text = must_alloc(bytes + 1);
+
+	memset(text, 'w', bytes);
+	for (size_t i = 7; i < bytes; i += 8)
+		text[i] = ' ';
+	/* Different each time, or hashes would be too easy. */
+	(void)snprintf(text, bytes + 1, "%u", s->calls++);
+	text[strlen(text)] = ' ';
+	text[bytes] = '\0';
+	add_quoted(s, text, bytes);
+	free(text);
+}
+
+void session_say(struct session *s, size_t bytes)
+{
+	if (s->talk.len) {
+		begin_message(s, "assistant");
+		add(s, "{\"type\":\"text\",\"text\":");
+		add_filler(s, 64);
+		add(s, "}]}");
+	}
+	begin_message(s, "user");
+	add(s, "{\"type\":\"text\",\"text\":");
+	add_filler(s, bytes);
+	s->last_block = s->talk.len;
+	add(s, "}]}");
+}
+
+/* The assistant thinks a little, and calls. */
+static void add_call(struct session *s, const char *tool, const char *input)
+{
+	char id[64];
+
+	begin_message(s, "assistant");
+	add(s, "{\"type\":\"text\",\"text\":");
+	add_filler(s, 200);
+	(void)snprintf(id, sizeof(id), "toolu_%06u", s->calls);
+	add(s, "},{\"type\":\"tool_use\",\"id\":\"");
+	add(s, id);
+	add(s, "\",\"name\":\"");
+	add(s, tool);
+	add(s, "\",\"input\":");
+	add(s, input);
+	add(s, "}]}");
+}
+
+static void add_result(struct session *s, const char *text, size_t len)
+{
+	char id[64];
+
+	(void)snprintf(id, sizeof(id), "toolu_%06u", s->calls++);
+	begin_message(s, "user");
+	add(s, "{\"tool_use_id\":\"");
+	add(s, id);
+	add(s, "\",\"type\":\"tool_result\",\"content\":");
+	add_quoted(s, text, len);
+	s->last_block = s->talk.len;
+	add(s, "}]}");
+}
+
+static void read_text(struct session *s, const char *path, uint32_t offset,
+		      uint32_t limit, struct buf *out)
+{
+	struct lines l;
+	size_t len;
+	const char *text = recorded_text(s->files, path, &len);
+	char number[16];
+	uint32_t last;
+
+	linediff_lines(&l, text, len);
+	last = limit && offset - 1 + limit < l.rows.count ? offset - 1 + limit
+							  : l.rows.count;
+	for (uint32_t i = offset ? offset - 1 : 0; i < last; i++) {
+		int n = snprintf(number, sizeof(number), "%s%u\t",
+				 out->len ? "\n" : "", i + 1);
+
+		(void)buf_add(out, number, (size_t)n);
+		(void)buf_add(out, l.rows.at[i].at, l.rows.at[i].len);
+	}
+	if (!limit) {
+		int n = snprintf(number, sizeof(number), "\n%u\t", last + 1);
+
+		(void)buf_add(out, number, (size_t)n);
+	}
+	linediff_lines_release(&l);
+}
+
+void session_read(struct session *s, const char *path, uint32_t offset,
+		  uint32_t limit)
+{
+	struct buf text = BUF((size_t)4 << 20);
+	char input[512];
+
+	if (limit)
+		(void)snprintf(input, sizeof(input),
+			       "{\"file_path\":\"" REPO "/%s\",\"offset\":%u,"
+			       "\"limit\":%u}",
+			       path, offset, limit);
+	else
+		(void)snprintf(input, sizeof(input),
+			       "{\"file_path\":\"" REPO "/%s\"}", path);
+	add_call(s, "Read", input);
+	read_text(s, path, offset, limit, &text);
+	add_result(s, text.data, text.len);
+	buf_release(&text);
+}
+
+void session_read_stub(struct session *s, const char *path)
+{
+	static const char stub[] =
+		"File unchanged since last read. The content from the earlier "
+		"Read tool_result in this conversation is still current \xe2"
+		"\x80\x94 refer to that instead of re-reading.";
+	char input[512];
+
+	(void)snprintf(input, sizeof(input), "{\"file_path\":\"" REPO "/%s\"}",
+		       path);
+	add_call(s, "Read", input);
+	add_result(s, stub, strlen(stub));
+}
+
+void session_edit(struct session *s, const char *path, uint32_t line,
+		  const char *text)
+{
+	char input[1024], result[512];
+
+	(void)snprintf(input, sizeof(input),
+		       "{\"replace_all\":false,\"file_path\":\"" REPO
+		       "/%s\",\"old_string\":\"what line %u had said before "
+		       "it\",\"new_string\":\"%s\"}",
+		       path, line, text);
+	add_call(s, "Edit", input);
+	replace_line(s, path, line, text, NULL);
+	(void)snprintf(result, sizeof(result),
+		       "The file " REPO
+		       "/%s has been updated successfully. (file state is "
+		       "current in your context \xe2\x80\x94 no need to Read "
+		       "it back)",
+		       path);
+	add_result(s, result, strlen(result));
+}
+
+void session_sed(struct session *s, const char *path, uint32_t line,
+		 const char *text)
+{
+	char input[1024];
+	static const char none[] = "(Bash completed with no output)";
+
+	(void)snprintf(input, sizeof(input),
+		       "{\"command\":\"sed -i '%us/.*/%s/' %s\","
+		       "\"description\":\"scripted\"}",
+		       line, text, path);
+	add_call(s, "Bash", input);
+	replace_line(s, path, line, text, "sed -i, pid 812");
+	add_result(s, none, strlen(none));
+}
+
+void session_run(struct session *s, const char *command, size_t output,
+		 const char *const *opened, size_t opened_count)
+{
+	char input[512];
+	char *text = must_alloc(output + 1);
+
+	(void)snprintf(input, sizeof(input),
+		       "{\"command\":\"%s\",\"description\":\"scripted\"}",
+		       command);
+	add_call(s, "Bash", input);
+	s->pid++;
+	s->now_ns += 2000000000LL;
+	for (size_t i = 0; i < opened_count; i++)
+		recorded_read(s->files, s->pid, s->now_ns, opened[i]);
+	s->now_ns += 1000000000LL;
+	memset(text, '.', output);
+	for (size_t i = 60; i < output; i += 61)
+		text[i] = '\n';
+	(void)snprintf(text, output + 1, "%u passed\n", s->calls);
+	text[strlen(text)] = '\n';
+	add_result(s, text, output);
+	free(text);
+}
+
+void session_outside(struct session *s, const char *path, uint32_t line,
+		     const char *text)
+{
+	replace_line(s, path, line, text, "sed -i, pid 999");
+}
+
+size_t session_mark(const struct session *s)
+{
+	return s->talk.len;
+}
+
+void session_rewind(struct session *s, size_t mark)
+{
+	s->talk.len = mark;
+}
+
+void session_compact(struct session *s)
+{
+	s->talk.len = 0;
+	session_say(s, 6000);
+}
+
+void session_wait(struct session *s, uint32_t seconds)
+{
+	s->now_ns += seconds * 1000000000LL;
+}
+
+/* -- The model's side. */
+
+static uint64_t chain(uint64_t before, uint64_t hash)
+{
+	const uint64_t both[2] = { before, hash };
+
+	return XXH3_64bits(both, sizeof(both));
+}
+
+/* What the cache holds of the blocks up to the last mark, the longest. */
+static struct kept *find_kept(const struct session *s, const uint64_t *blocks,
+			      uint32_t marked)
+{
+	struct kept *found = NULL;
+
+	for (uint32_t i = 0; i < s->cache.count; i++) {
+		struct kept *k = &s->cache.at[i];
+
+		if (s->now_ns - k->used_ns > LIFE_NS)
+			continue;
+		for (uint32_t b = marked; b-- > 0 && marked - b <= LOOK_BACK;)
+			if (blocks[b] == k->hash &&
+			    (!found || k->tokens > found->tokens))
+				found = k;
+	}
+	return found;
+}
+
+/* Price what was sent by what the cache holds, and put it there. */
+static void charge(struct session *s, const struct transcript *t)
+{
+	ARRAY(uint64_t) blocks = { 0 };
+	size_t inside =
+		t->items[t->items_count - 1].span.end - t->items[0].span.start;
+	uint64_t at = chain(t->system_hash, t->tools_hash), read = 0;
+	uint64_t base = (t->len - inside) / 4, upto = base, rest;
+	uint32_t marked = 0, same = 0;
+	struct kept *found;
+
+	for (uint32_t i = 0; i < t->items_count; i++) {
+		at = chain(at, t->items[i].hash);
+		array_push(&blocks, at);
+		if (t->items[i].marked)
+			marked = i + 1;
+	}
+	found = find_kept(s, blocks.at, marked);
+	if (found) {
+		found->used_ns = s->now_ns;
+		read = found->tokens;
+	} else if (s->last.count) {
+		/* Tools and system text have marks of their own. */
+		read = base;
+	}
+	if (marked)
+		upto = base + (t->items[marked - 1].span.end -
+			       t->items[0].span.start) /
+				      4;
+	rest = base + inside / 4 - upto;
+	s->totals.cost += 0.1 * (double)read +
+			  1.25 * (double)(upto > read ? upto - read : 0) +
+			  (double)rest;
+	while (same < s->last.count && same < blocks.count &&
+	       s->last.at[same] == blocks.at[same])
+		same++;
+	if (same < s->last_marked)
+		s->totals.rewritten++;
+	s->last_marked = marked;
+	if (marked)
+		array_push(&s->cache, ((struct kept){ blocks.at[marked - 1],
+						      upto, s->now_ns }));
+	array_release(&s->last);
+	s->last.at = blocks.at;
+	s->last.count = blocks.count;
+	s->last.size = blocks.size;
+	s->totals.context = base + inside / 4;
+}
+
+/* -- The judge. */
+
+static bool begins(struct text t, const char *word)
+{
+	return t.len >= strlen(word) && memcmp(t.at, word, strlen(word)) == 0;
+}
+
+static uint32_t first_seen(struct session *s, struct text note)
+{
+	uint64_t hash = XXH3_64bits(note.at, note.len);
+
+	for (uint32_t i = 0; i < s->notes.count; i++)
+		if (s->notes.at[i].hash == hash)
+			return s->notes.at[i].request;
+	array_push(&s->notes, ((struct seen){ hash, s->totals.requests }));
+	return s->totals.requests;
+}
+
+/* Does a text after `from` tell of `path`, newly enough? */
+static bool is_told(struct session *s, const struct transcript *t,
+		    uint32_t from, const char *path)
+{
+	uint32_t changed = 0;
+	bool told = false;
+
+	for (uint32_t i = 0; i < s->touched.count; i++)
+		if (strcmp(s->touched.at[i].path, path) == 0)
+			changed = s->touched.at[i].request;
+	for (uint32_t i = from + 1; i < t->items_count; i++) {
+		struct text x;
+
+		if (!t->items[i].pieces_count)
+			continue;
+		x = t->items[i].pieces[0].text;
+		if (!begins(x, NOTES_MARK) || t->items[i].kind == ITEM_RESULT ||
+		    !memmem(x.at, x.len, path, strlen(path)))
+			continue;
+		if (first_seen(s, x) >= changed ||
+		    memmem(x.at, x.len, "; read it again", 15) ||
+		    memmem(x.at, x.len, "before your edits", 17) ||
+		    memmem(x.at, x.len, "no longer exists", 16) ||
+		    memmem(x.at, x.len, "out of date", 11))
+			told = true;
+	}
+	return told;
+}
+
+/* Every numbered line shown is the file's line of that number. */
+static bool is_true(struct session *s, struct text shown, const char *path)
+{
+	struct lines a, b;
+	size_t len;
+	const char *text = recorded_text(s->files, path, &len);
+	bool same = text != NULL;
+
+	linediff_lines(&a, shown.at, shown.len);
+	linediff_lines(&b, text, len);
+	for (uint32_t i = 0; same && i < a.rows.count; i++) {
+		const struct line *l = &a.rows.at[i];
+		const char *tab = memchr(l->at, '\t', l->len);
+		unsigned long n = tab ? strtoul(l->at, NULL, 10) : 0;
+		size_t rest = tab ? l->len - (size_t)(tab + 1 - l->at) : 0;
+
+		if (!tab || (rest == 0 && n == b.rows.count + 1))
+			continue;
+		same = n && n <= b.rows.count && b.rows.at[n - 1].len == rest &&
+		       memcmp(b.rows.at[n - 1].at, tab + 1, rest) == 0;
+	}
+	linediff_lines_release(&a);
+	linediff_lines_release(&b);
+	return same;
+}
+
+static void judge(struct session *s, const struct transcript *t)
+{
+	static const char key[] = "\"file_path\":\"" REPO "/";
+
+	for (uint32_t i = 0; i < t->items_count; i++) {
+		const struct item *r = &t->items[i];
+		const struct item *call;
+		const char *at, *end;
+		char path[256];
+
+		if (r->kind != ITEM_RESULT || r->other == ITEM_NONE ||
+		    !r->pieces_count)
+			continue;
+		call = &t->items[r->other];
+		at = memmem(call->arguments.at, call->arguments.len, key,
+			    strlen(key));
+		if (!at || call->name.len != 4 ||
+		    memcmp(call->name.at, "Read", 4) != 0)
+			continue;
+		at += strlen(key);
+		end = strchr(at, '"');
+		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - at), at);
+		if (!is_true(s, r->pieces[0].text, path) &&
+		    !is_told(s, t, i, path))
+			s->totals.unflagged++;
+	}
+}
+
+/* -- A request. */
+
+static char *make_body(struct session *s, size_t *ret_len)
+{
+	static const char before[] =
+		"{\"model\":\"claude-opus-5-5\",\"messages\":[";
+	static const char mark[] = ",\"cache_control\":{\"type\":"
+				   "\"ephemeral\"}";
+	static const char after[] =
+		"],\"system\":[{\"type\":\"text\",\"text\":\"You are an agent. "
+		"%s\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"tools\":"
+		"[{\"name\":\"Read\",\"description\":\"%s\",\"input_schema\":"
+		"{\"type\":\"object\"}}],\"max_tokens\":32000,\"stream\":true}";
+	char *filler = must_calloc(1, FILLER + 1);
+	struct buf b = BUF((size_t)64 << 20);
+	char *tail = NULL;
+	int len;
+
+	memset(filler, 'p', FILLER);
+	len = asprintf(&tail, after, filler, filler);
+	(void)buf_add(&b, before, strlen(before));
+	(void)buf_add(&b, s->talk.data, s->last_block);
+	(void)buf_add(&b, mark, strlen(mark));
+	(void)buf_add(&b, s->talk.data + s->last_block,
+		      s->talk.len - s->last_block);
+	(void)buf_add(&b, tail, (size_t)len);
+	free(tail);
+	free(filler);
+	*ret_len = b.len;
+	return b.data;
+}
+
+void session_request(struct session *s)
+{
+	struct header headers[] = { { "X-Claude-Code-Session-Id", s->id },
+				    { "x-api-key", "k" },
+				    { "Authorization", s->authorization } };
+	struct request r = { .method = "POST",
+			     .target = "/v1/messages?beta=true",
+			     .headers = headers,
+			     .headers_count = 3,
+			     .deadline_ns = INT64_MAX };
+	struct transcript t = { 0 };
+	struct turn *turn;
+	size_t body_len, len;
+	char *body = make_body(s, &body_len);
+	const char *sent;
+
+	s->now_ns += 1500000000LL;
+	r.body = body;
+	r.len = body_len;
+	r.at_ns = s->now_ns;
+	sent = brain_think(s->brain, &r, &len, &turn);
+	free(s->sent);
+	s->sent_len = sent ? len : body_len;
+	s->sent = must_alloc(s->sent_len + 1);
+	memcpy(s->sent, sent ? sent : body, s->sent_len);
+	s->sent[s->sent_len] = '\0';
+	if (s->reply[0]) {
+		turn_status(turn, 200, "text/event-stream");
+		turn_reply(turn, s->reply, strlen(s->reply));
+	}
+	turn_end(turn, true);
+	free(body);
+	if (transcript_init(&t, DIALECT_MESSAGES, s->sent, s->sent_len) < 0)
+		abort();
+	charge(s, &t);
+	judge(s, &t);
+	transcript_release(&t);
+	s->totals.requests++;
+	s->totals.sent_hash =
+		chain(s->totals.sent_hash, XXH3_64bits(s->sent, s->sent_len));
+	s->now_ns += 6000000000LL;
+}
+
+const char *session_sent(const struct session *s, size_t *ret_len)
+{
+	*ret_len = s->sent_len;
+	return s->sent;
+}
+
+struct session_totals session_totals(const struct session *s)
+{
+	return s->totals;
+}
+
+struct recorded *session_files(struct session *s)
+{
+	return s->files;
+}
+
+struct brain *session_brain(struct session *s)
+{
+	return s->brain;
+}

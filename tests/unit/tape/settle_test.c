@@ -1,0 +1,481 @@
+#include "tape/settle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tape/journal.h"
+
+#define MS UINT64_C(1000000)
+
+/* Lines by hand: each has the next number, and the time is the test's. */
+static struct settle *settle;
+static uint64_t number;
+static uint64_t now;
+
+static struct journal_author vim = { .pid = 10, .comm = "vim" };
+static struct journal_author sed = { .pid = 20, .comm = "sed" };
+
+static const char *known; /* the one name the tape knows */
+
+static bool is_known(void *ctx, const char *path)
+{
+	(void)ctx;
+	return known && strcmp(known, path) == 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	known = NULL;
+	settle = settle_new(is_known, NULL);
+	number = 0;
+	now = 1000 * MS;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	settle_free(settle);
+	return 0;
+}
+
+static void line(struct journal_author *a, enum journal_op op, const char *path,
+		 const char *path2, const char *detail)
+{
+	struct journal_line l = {
+		.n = number + 1,
+		.mono_ns = now,
+		.wall_ns = 5001 + number,
+		.event = { .op = op,
+			   .path = path,
+			   .path2 = path2,
+			   .detail = detail,
+			   .pid = a->pid,
+			   .author = a },
+	};
+
+	number++;
+	settle_line(settle, &l);
+}
+
+static void write_to(struct journal_author *a, const char *path)
+{
+	line(a, JOURNAL_WRITE, path, NULL, NULL);
+}
+
+static void close_of(struct journal_author *a, const char *path)
+{
+	line(a, JOURNAL_CLOSE, path, NULL, "wrote");
+}
+
+static void new_file(struct journal_author *a, const char *path)
+{
+	line(a, JOURNAL_CREATE, path, NULL, NULL);
+	write_to(a, path);
+	close_of(a, path);
+}
+
+static void rename_to(struct journal_author *a, const char *from,
+		      const char *to)
+{
+	line(a, JOURNAL_RENAME, from, to, NULL);
+}
+
+static void unlink_of(struct journal_author *a, const char *path)
+{
+	line(a, JOURNAL_UNLINK, path, NULL, NULL);
+}
+
+static size_t take(bool all, const struct settled **ret)
+{
+	return settle_take(settle, now, all, ret);
+}
+
+static void assert_nothing_now(void)
+{
+	const struct settled *got;
+
+	assert_int_equal(take(false, &got), 0);
+}
+
+/* What has settled now is this path alone. */
+static const struct settled *expect_one(const char *path, const char *from)
+{
+	const struct settled *got;
+
+	assert_int_equal(take(false, &got), 1);
+	assert_string_equal(got->path, path);
+	if (from)
+		assert_string_equal(got->from, from);
+	else
+		assert_null(got->from);
+	return got;
+}
+
+static const struct settled *find(const struct settled *s, size_t n,
+				  const char *path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(s[i].path, path) == 0)
+			return &s[i];
+	fail_msg("nothing about %s", path);
+	abort(); /* not reached */
+}
+
+static void a_file_written_in_place_settles_when_it_is_closed(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	write_to(&vim, "a");
+	assert_nothing_now();
+	assert_int_equal(settle_oldest(settle), 1);
+	close_of(&vim, "a");
+	got = expect_one("a", "a");
+	assert_ptr_equal(got->author, &vim);
+	assert_int_equal(got->first, 1);
+	assert_int_equal(got->last, 2);
+	assert_int_equal(got->at_ns, 5002);
+	assert_int_equal(settle_pending(settle), 0);
+	assert_int_equal(settle_due(settle), 0);
+	assert_int_equal(settle_oldest(settle), 0);
+}
+
+static void the_last_of_several_writers_settles_it(void **state)
+{
+	(void)state;
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, "open");
+	line(&sed, JOURNAL_TRUNCATE, "a", NULL, "open");
+	write_to(&vim, "a");
+	close_of(&vim, "a");
+	assert_nothing_now();
+	write_to(&sed, "a");
+	close_of(&sed, "a");
+	assert_ptr_equal(expect_one("a", "a")->author, &sed);
+}
+
+static void a_writer_whose_open_was_not_told_counts_by_his_writes(void **state)
+{
+	(void)state;
+	write_to(&vim, "a");
+	write_to(&sed, "a");
+	close_of(&vim, "a");
+	assert_nothing_now();
+	close_of(&sed, "a");
+	(void)expect_one("a", "a");
+}
+
+static void an_open_file_settles_after_the_quiet_time(void **state)
+{
+	(void)state;
+	write_to(&vim, "a");
+	assert_int_equal(settle_due(settle), now + SETTLE_QUIET_NS);
+	now += SETTLE_QUIET_NS - 1;
+	assert_nothing_now();
+	now += 1;
+	(void)expect_one("a", "a");
+}
+
+static void a_file_written_for_ever_settles_in_the_end(void **state)
+{
+	const struct settled *got;
+	uint64_t began = now;
+
+	(void)state;
+	do {
+		write_to(&vim, "a");
+		now += 10 * MS;
+	} while (take(false, &got) == 0);
+	assert_int_equal(now, began + SETTLE_LONGEST_NS);
+}
+
+static void everything_is_there_for_who_asks(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	line(&vim, JOURNAL_CREATE, "b", NULL, NULL);
+	write_to(&vim, "a");
+	assert_int_equal(take(true, &got), 2);
+	assert_string_equal(got[0].path, "b");
+	assert_null(got[0].from);
+	assert_string_equal(got[1].path, "a");
+}
+
+static void an_atomic_save_is_a_change_of_its_target_by_the_writer(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	new_file(&sed, "tmp");
+	assert_nothing_now();
+	rename_to(&vim, "tmp", "a");
+	got = expect_one("a", "a");
+	assert_ptr_equal(got->author, &sed);
+	assert_int_equal(got->first, 1);
+	assert_int_equal(got->last, 4);
+	assert_int_equal(settle_pending(settle), 0);
+}
+
+static void a_backup_by_renaming_leaves_an_edit_and_a_new_file(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	rename_to(&vim, "a", "a~");
+	new_file(&vim, "a");
+	(void)expect_one("a", "a");
+	now += SETTLE_QUIET_NS;
+	n = take(false, &got);
+	assert_int_equal(n, 1);
+	assert_string_equal(find(got, n, "a~")->from, "a");
+}
+
+static void a_backup_that_is_removed_waits_for_its_file(void **state)
+{
+	(void)state;
+	rename_to(&vim, "a", "a~");
+	now += 40 * MS;
+	line(&vim, JOURNAL_CREATE, "a", NULL, NULL);
+	now += 20 * MS;
+	/* The backup is quiet for long enough, but its file is not. */
+	assert_nothing_now();
+	write_to(&vim, "a");
+	close_of(&vim, "a");
+	unlink_of(&vim, "a~");
+	(void)expect_one("a", "a");
+	assert_true(settle_pending(settle) == 0);
+}
+
+/* However long the rest waits: the file is where it is, and not gone. */
+static void a_backup_that_is_removed_says_nothing_of_its_file(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	rename_to(&vim, "a", "a~");
+	new_file(&vim, "a");
+	unlink_of(&vim, "a~");
+	rename_to(&vim, "a", "b");
+	n = take(true, &got);
+	assert_int_equal(n, 2);
+	assert_string_equal(find(got, n, "b")->from, "a");
+	assert_false(find(got, n, "b")->gone);
+	assert_true(find(got, n, "a")->gone);
+}
+
+static void removed_and_made_anew_is_a_change(void **state)
+{
+	(void)state;
+	unlink_of(&sed, "a");
+	assert_nothing_now();
+	new_file(&sed, "a");
+	(void)expect_one("a", "a");
+}
+
+static void a_file_that_comes_and_goes_leaves_nothing(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	new_file(&sed, "tmp");
+	unlink_of(&sed, "tmp");
+	assert_int_equal(take(true, &got), 0);
+	assert_int_equal(settle_oldest(settle), 0);
+}
+
+/* Its lines are read again, after a restart. */
+static void a_file_that_was_known_is_not_made_anew(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	known = "tmp";
+	new_file(&sed, "tmp");
+	unlink_of(&sed, "tmp");
+	assert_int_equal(take(true, &got), 1);
+	assert_string_equal(got->from, "tmp");
+	new_file(&sed, "tmp");
+	rename_to(&sed, "tmp", "a");
+	assert_int_equal(take(true, &got), 2);
+}
+
+static void a_removed_file_settles_after_the_quiet_time(void **state)
+{
+	(void)state;
+	unlink_of(&sed, "a");
+	assert_nothing_now();
+	now += SETTLE_QUIET_NS;
+	assert_ptr_equal(expect_one("a", "a")->author, &sed);
+}
+
+static void a_move_knows_the_first_name(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	rename_to(&vim, "a", "b");
+	rename_to(&vim, "b", "c");
+	n = take(true, &got);
+	assert_int_equal(n, 3);
+	assert_string_equal(find(got, n, "c")->from, "a");
+	assert_true(find(got, n, "c")->directory);
+	assert_string_equal(find(got, n, "a")->from, "a");
+}
+
+static void what_moves_home_again_is_where_it_was(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	rename_to(&vim, "a", "b");
+	rename_to(&vim, "b", "a");
+	n = take(true, &got);
+	assert_string_equal(find(got, n, "a")->from, "a");
+	assert_string_equal(find(got, n, "b")->from, "b");
+}
+
+static void an_exchange_is_two_changes(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	line(&vim, JOURNAL_EXCHANGE, "a", "b", NULL);
+	n = take(true, &got);
+	assert_int_equal(n, 2);
+	assert_string_equal(find(got, n, "a")->from, "b");
+	assert_string_equal(find(got, n, "b")->from, "a");
+}
+
+static void a_directory_moves_with_what_is_dirty_in_it(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	write_to(&sed, "d/x");
+	new_file(&sed, "d/new");
+	rename_to(&vim, "d", "e");
+	write_to(&sed, "e/y");
+	close_of(&sed, "e/y");
+	n = take(true, &got);
+	assert_string_equal(find(got, n, "e/x")->from, "d/x");
+	assert_ptr_equal(find(got, n, "e/x")->author, &sed);
+	assert_string_equal(find(got, n, "e/y")->from, "d/y");
+	assert_null(find(got, n, "e/new")->from);
+	assert_string_equal(find(got, n, "e")->from, "d");
+	assert_true(find(got, n, "e")->directory);
+}
+
+static void an_atomic_save_in_a_moved_directory_knows_the_old_name(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	rename_to(&vim, "d", "e");
+	new_file(&sed, "e/tmp");
+	rename_to(&sed, "e/tmp", "e/x");
+	n = take(true, &got);
+	assert_string_equal(find(got, n, "e/x")->from, "d/x");
+	assert_true(settle_pending(settle) == 0);
+}
+
+static void what_is_to_come_can_be_asked(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	rename_to(&vim, "d", "e");
+	write_to(&sed, "e/y");
+	assert_true(settle_has(settle, "e/y"));
+	assert_true(settle_has(settle, "d/y"));
+	/* All below a directory that moved. */
+	assert_true(settle_has(settle, "d/z"));
+	assert_true(settle_has(settle, "e/p/z"));
+	assert_false(settle_has(settle, "f/z"));
+	(void)take(true, &got);
+	assert_false(settle_has(settle, "e/y"));
+}
+
+static void a_failed_operation_changed_nothing(void **state)
+{
+	struct journal_line l = {
+		.n = 1,
+		.event = { .op = JOURNAL_UNLINK, .path = "a", .res = -2 }
+	};
+
+	(void)state;
+	settle_line(settle, &l);
+	assert_int_equal(settle_pending(settle), 0);
+}
+
+static void writes_to_a_file_without_a_name_are_nobodys(void **state)
+{
+	(void)state;
+	line(&vim, JOURNAL_WRITE, "a", NULL, "deleted");
+	assert_int_equal(settle_pending(settle), 0);
+}
+
+static void a_nameless_file_that_is_linked_is_new(void **state)
+{
+	(void)state;
+	line(&vim, JOURNAL_LINK, "#123", "a", NULL);
+	now += SETTLE_QUIET_NS;
+	(void)expect_one("a", NULL);
+}
+
+static void the_handle_of_a_shell_is_closed_for_its_children(void **state)
+{
+	(void)state;
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, "open");
+	write_to(&sed, "a");
+	close_of(&vim, "a");
+	(void)expect_one("a", "a");
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_file_written_in_place_settles_when_it_is_closed),
+		CASE(the_last_of_several_writers_settles_it),
+		CASE(a_writer_whose_open_was_not_told_counts_by_his_writes),
+		CASE(an_open_file_settles_after_the_quiet_time),
+		CASE(a_file_written_for_ever_settles_in_the_end),
+		CASE(everything_is_there_for_who_asks),
+		CASE(an_atomic_save_is_a_change_of_its_target_by_the_writer),
+		CASE(a_backup_by_renaming_leaves_an_edit_and_a_new_file),
+		CASE(a_backup_that_is_removed_waits_for_its_file),
+		CASE(a_backup_that_is_removed_says_nothing_of_its_file),
+		CASE(removed_and_made_anew_is_a_change),
+		CASE(a_file_that_comes_and_goes_leaves_nothing),
+		CASE(a_file_that_was_known_is_not_made_anew),
+		CASE(a_removed_file_settles_after_the_quiet_time),
+		CASE(a_move_knows_the_first_name),
+		CASE(what_moves_home_again_is_where_it_was),
+		CASE(an_exchange_is_two_changes),
+		CASE(a_directory_moves_with_what_is_dirty_in_it),
+		CASE(an_atomic_save_in_a_moved_directory_knows_the_old_name),
+		CASE(what_is_to_come_can_be_asked),
+		CASE(a_failed_operation_changed_nothing),
+		CASE(writes_to_a_file_without_a_name_are_nobodys),
+		CASE(a_nameless_file_that_is_linked_is_new),
+		CASE(the_handle_of_a_shell_is_closed_for_its_children),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
