@@ -21,6 +21,7 @@
 #include "fs/mount.h"
 #include "graph/base/cleanup.h"
 #include "tools/child.h"
+#include "tools/repo.h"
 #include "tools/say.h"
 #include "tools/session_i.h"
 
@@ -340,7 +341,8 @@ static int left_in(const char *line)
 	return n;
 }
 
-static bool was_last(struct session *s)
+/* How many it says are left; -1: it ended without a word. */
+static int hear_last_word(struct session *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	int left = -1;
@@ -351,9 +353,9 @@ static bool was_last(struct session *s)
 		if (line)
 			left = left_in(line);
 		if (left >= 0)
-			return left == 0;
+			return left;
 		if (!line && (poll(&p, 1, LEAVE_MS) <= 0 || receive(s, 0) <= 0))
-			return false;
+			return -1;
 	}
 }
 
@@ -367,12 +369,19 @@ static void wait_end(pid_t pid)
 		(void)poll(&p, 1, LEAVE_MS);
 }
 
-void session_leave(struct session *s)
+void session_leave(struct session *s, const struct state *state)
 {
+	int left;
+
 	if (s->fd < 0)
 		return;
 	(void)shutdown(s->fd, SHUT_WR);
-	if (was_last(s)) {
+	left = hear_last_word(s);
+	if (left < 0) {
+		session_bury(s, state);
+		return;
+	}
+	if (left == 0) {
 		wait_end(s->pid);
 		wait_end(s->guard);
 	}
@@ -380,15 +389,67 @@ void session_leave(struct session *s)
 	s->fd = -1;
 }
 
+/* Does somebody listen there, or may we not know? */
+static bool is_alive(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	CLEANUP(close_p)
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return true;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
+	       (errno != ECONNREFUSED && errno != ENOENT);
+}
+
+void session_sweep(const struct state *s)
+{
+	const char *const paths[] = { s->tape_socket, s->pub_socket,
+				      s->fs_socket, s->bell_socket };
+	struct sockaddr_un ours;
+
+	if (session_address(s, &ours) == 0 && !is_alive(ours.sun_path))
+		(void)unlink(ours.sun_path);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (!is_alive(paths[i]))
+			(void)unlink(paths[i]);
+	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
+		CLEANUP(free_p) char *where = manager_path(s, n, ".json");
+		CLEANUP(free_p) char *path = manager_path(s, n, ".sock");
+
+		if (is_alive(path))
+			continue;
+		(void)unlink(path);
+		(void)unlink(where);
+	}
+}
+
+/*
+ * The kernel closes a dead process's descriptors one by one: its end is waited
+ * for, so that nobody answers at its socket but another session. A guard that
+ * lives unmounts when its session ends, and ends too; one that is just being
+ * killed may take a while over it, longer than the session did. Then what is
+ * still mounted stays so for ever. Unless another run was quicker and has begun
+ * a session of its own: the lock keeps more of them away.
+ */
 void session_bury(struct session *s, const struct state *state)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+	CLEANUP(close_p) int starting = -1;
+	CLEANUP(close_p) int other = -1;
 
 	close_p(&s->fd);
 	s->fd = -1;
-	if (s->mount != SESSION_NONE && s->guard && kill(s->guard, 0) < 0 &&
+	wait_end(s->pid);
+	wait_end(s->guard);
+	if (lock_start(state, &starting) < 0 ||
+	    session_connect(state, &other) == 0)
+		return;
+	if (s->mount != SESSION_NONE && s->guard &&
 	    mount_find(NULL, state->id, &e) == 0)
 		(void)mount_detach(e.mountpoint, true, NULL);
+	session_sweep(state);
 }
 
 static bool same_namespace(int fd, const char *ours)

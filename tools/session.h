@@ -53,12 +53,13 @@ struct session {
  */
 int session_join(const struct state *s, enum session_mount mount,
 		 struct session *ret);
-/* The last to leave waits until all of it is gone. */
-void session_leave(struct session *s);
+/* The last to leave waits until all of it is gone. One that turns out to have
+   been killed is buried. */
+void session_leave(struct session *s, const struct state *state);
 
 /*
  * It has ended by itself, which it does when it is killed. If its guard was,
- * too, the mount is still there, and is taken away.
+ * too, the mount is still there, and is taken away; so are its sockets.
  */
 void session_bury(struct session *s, const struct state *state);
 

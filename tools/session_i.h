@@ -20,4 +20,8 @@ int session_address(const struct state *s, struct sockaddr_un *ret);
 /* -ECONNREFUSED, -ENOENT: nobody is there. */
 int session_connect(const struct state *s, int *ret_fd);
 
+/* Parts that were killed could not remove their sockets; those of parts that
+   live stay. */
+void session_sweep(const struct state *s);
+
 #endif

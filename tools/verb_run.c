@@ -98,7 +98,7 @@ static void run_release(struct run *r)
 	/* All at once; and nobody is in the mount any more, not even we. */
 	(void)!chdir("/");
 	child_dismiss(&r->manager);
-	session_leave(&r->session);
+	session_leave(&r->session, &r->state);
 	child_stop(&r->manager);
 	free_words(r->manager_argv);
 	close_p(&r->listen_fd);
@@ -646,7 +646,8 @@ static int run_in(struct run *r, const struct invocation *in)
 	start_manager(r);
 	if (join(r, in) != 0 || take_signals(r) != 0)
 		return FAILED;
-	reap(r); /* who ended before there were signals */
+	reap(r);       /* who ended before there were signals */
+	on_session(r); /* what it said in one breath with its hello */
 	wait_ready(r);
 	if (!r->ended_by)
 		start_agent(r, in->command);

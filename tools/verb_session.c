@@ -290,40 +290,6 @@ static void stand_in_for_guard(const struct serving *s)
 		(void)mount_detach(e.mountpoint, true, NULL);
 }
 
-/* Does somebody listen there, or may we not know? */
-static bool is_alive(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	CLEANUP(close_p)
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		return true;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
-	       (errno != ECONNREFUSED && errno != ENOENT);
-}
-
-/* Parts that were killed could not remove their sockets. */
-static void sweep(const struct state *s)
-{
-	const char *const paths[] = { s->tape_socket, s->pub_socket,
-				      s->fs_socket, s->bell_socket };
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-		if (!is_alive(paths[i]))
-			(void)unlink(paths[i]);
-	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
-		CLEANUP(free_p) char *where = manager_path(s, n, ".json");
-		CLEANUP(free_p) char *path = manager_path(s, n, ".sock");
-
-		if (is_alive(path))
-			continue;
-		(void)unlink(path);
-		(void)unlink(where);
-	}
-}
-
 static void leave_place(struct serving *s)
 {
 	struct sockaddr_un address;
@@ -333,7 +299,7 @@ static void leave_place(struct serving *s)
 	child_stop(&s->tape);
 	if (s->state.id) {
 		stand_in_for_guard(s);
-		sweep(&s->state);
+		session_sweep(&s->state);
 	}
 	for (size_t i = 0; i < s->runs_count; i++)
 		close_p(&s->runs[i]);

@@ -172,6 +172,24 @@ def killing_guard_and_session_leaves_nothing():
             nothing_left(home, repo)
 
 
+def a_guard_that_dies_after_its_session_leaves_nothing():
+    """It is held back, so that the run sees the session's end first."""
+    st.need_fuse()
+    with place() as (home, repo):
+        p = start(home, repo, "touch up; while ! test -e %s/stop; do sleep "
+                  "0.05; done" % repo, "--mount", "visible")
+        st.eventually(lambda: os.path.exists(repo + "/up"), "agent runs")
+        guard, session = part(repo, "guard"), part(repo, "session")
+        os.kill(guard, signal.SIGSTOP)
+        os.kill(session, signal.SIGKILL)
+        st.eventually(lambda: not st.alive(session), "session ends")
+        time.sleep(0.2)
+        os.kill(guard, signal.SIGKILL)
+        write(repo + "/stop", "")
+        assert p.wait(st.DEADLINE) == 0
+        nothing_left(home, repo)
+
+
 def a_request_waits_for_the_next_manager():
     """The socket outlives it: nobody is refused, and who was cut off in the
     middle comes again."""
@@ -281,6 +299,7 @@ st.main(a_part_that_dies_is_started_again,
         killing_the_run_itself_leaves_nothing,
         killing_the_run_while_it_starts_leaves_nothing,
         killing_guard_and_session_leaves_nothing,
+        a_guard_that_dies_after_its_session_leaves_nothing,
         a_request_waits_for_the_next_manager,
         a_manager_that_cannot_stay_is_replaced_by_one_that_forwards,
         a_part_killed_at_random_never_stops_the_agent,

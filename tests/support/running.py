@@ -124,10 +124,28 @@ def sockets(home):
     return found
 
 
+def show_left(home, repo):
+    """Who is still there, and what they said."""
+    for pid, said in processes(repo):
+        with contextlib.suppress(OSError):
+            print("left:", pid, said, read("/proc/%d/comm" % pid).strip(),
+                  read("/proc/%d/wchan" % pid),
+                  [line for line in read("/proc/%d/mountinfo" % pid)
+                   .splitlines() if repo in line])
+    for top in home.state_dirs():
+        for name in ("session.log", "log", "last-end"):
+            with contextlib.suppress(OSError):
+                print("%s: %s" % (name, read(top + "/" + name)))
+
+
 def nothing_left(home, repo, killed=False):
     """No mount, no process, no socket, no temporary file. A part that was
     killed could not remove its socket."""
-    st.eventually(lambda: not processes(repo), "all processes end")
+    try:
+        st.eventually(lambda: not processes(repo), "all processes end")
+    except AssertionError:
+        show_left(home, repo)
+        raise
     assert not st.mounted(repo)
     assert killed or not sockets(home), sockets(home)
     # Without a runtime directory that is where sockets and locks go.
