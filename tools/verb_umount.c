@@ -126,8 +126,9 @@ static int wait_for_end(struct target *t)
 			return EXIT_SUCCESS;
 		(void)nanosleep(&step, NULL);
 	}
-	return complain("'%s' is unmounted, but its process (%d) has not ended "
-			"and may have to be killed",
+	return complain("'%s' is unmounted, but its process (%d) has not "
+			"ended: another mount namespace may have a copy, or it "
+			"hangs and has to be killed",
 			t->mount.mountpoint, (int)pid);
 }
 
