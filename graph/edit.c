@@ -12,68 +12,47 @@
 #include "graph/base/memory.h"
 #include "graph/graph_i.h"
 
-/* A stretch of a file's text that belongs to one unit. */
+/* A stretch of a unit's own text, or all of a unit inside of it. */
 struct stretch {
 	uint32_t from, to;
 	uint64_t hash;
-	uint32_t owner; /* index in file->units */
+	uint32_t inner; /* index in file->units; NONE: it is our own text */
 	bool head;
 };
 
 struct stretches {
 	struct stretch *at;
 	uint32_t count, size;
+	uint32_t length; /* of the file's text as it was */
 };
 
 static void stretch(struct stretches *s, uint32_t from, uint32_t to,
-		    uint64_t hash, uint32_t owner)
+		    uint64_t hash, uint32_t inner)
 {
 	s->at = must_grow(s->at, &s->size, s->count + 1, sizeof(*s->at));
-	s->at[s->count++] = (struct stretch){ from, to, hash, owner, false };
-}
-
-/* The way through a file's units: those not closed yet, how far we are. */
-struct way {
-	uint32_t *open;
-	uint32_t depth, at;
-};
-
-/* Closes the units that end before unit k: their tails. */
-static void close_units(const struct graph *g, const struct file *f,
-			struct stretches *s, struct way *w, uint32_t k)
-{
-	while (w->depth) {
-		uint32_t o = w->open[w->depth - 1];
-		const struct unit *u = &g->units[f->units[o]];
-
-		if (k <= o + u->u->units)
-			break;
-		stretch(s, w->at, u->end, u->u->tail, o);
-		w->at = u->end;
-		w->depth--;
-	}
+	s->at[s->count++] = (struct stretch){ from, to, hash, inner, false };
 }
 
 static void stretches_of(const struct graph *g, const struct file *f,
-			 struct stretches *s)
+			 uint32_t k, struct stretches *s)
 {
-	struct way w = { .open = must_calloc(f->units_count, sizeof(*w.open)) };
+	const struct unit *u = &g->units[f->units[k]], *in;
+	uint32_t at = u->start + u->u->body, n;
 
-	for (uint32_t k = 0; k < f->units_count; k++) {
-		const struct unit *u = &g->units[f->units[k]];
-		uint32_t body = u->start + u->u->body;
-
-		close_units(g, f, s, &w, k);
-		if (k) {
-			stretch(s, w.at, u->start, u->gap, w.open[w.depth - 1]);
-			stretch(s, u->start, body, u->u->head, k);
-			s->at[s->count - 1].head = true;
-			w.at = body;
-		}
-		w.open[w.depth++] = k;
+	s->count = 0;
+	if (k) {
+		stretch(s, u->start, at, u->u->head, NONE);
+		s->at[0].head = true;
+	} else {
+		at = 0;
 	}
-	close_units(g, f, s, &w, f->units_count);
-	free(w.open);
+	for (n = k + 1; n <= k + u->u->units; n += in->u->units + 1) {
+		in = &g->units[f->units[n]];
+		stretch(s, at, in->start, in->gap, NONE);
+		stretch(s, in->start, in->end, in->whole, n);
+		at = in->end;
+	}
+	stretch(s, at, u->end, u->u->tail, NONE);
 }
 
 static bool stretch_same(const struct stretch *s, const char *text, size_t len,
@@ -87,29 +66,58 @@ static bool stretch_same(const struct stretch *s, const char *text, size_t len,
 
 enum found { FOUND_NOTHING, FOUND_UNIT, FOUND_MUCH };
 
-/* Which unit must be read anew? */
-static enum found find_edit(const struct graph *g, const struct file *f,
-			    const char *text, size_t len, uint32_t *ret)
+/*
+ * Is there a stretch outside of which all is as it was? What was put in between
+ * two of them may belong to either: to the first if `before`, else to the last
+ * of those that it may belong to.
+ */
+static enum found find_stretch(const struct stretches *s, const char *text,
+			       size_t len, bool before, uint32_t *ret)
 {
-	struct stretches s = { .count = 0 };
-	int64_t by = (int64_t)len - f->length;
-	uint32_t first = 0, last;
-	enum found found = FOUND_MUCH;
+	int64_t by = (int64_t)len - s->length;
+	uint32_t first = 0, last = s->count;
 
-	stretches_of(g, f, &s);
-	last = s.count;
-	while (first < s.count && stretch_same(&s.at[first], text, len, 0))
+	while (first < s->count && stretch_same(&s->at[first], text, len, 0))
 		first++;
-	while (last > first && stretch_same(&s.at[last - 1], text, len, by))
+	if (first == s->count && by == 0)
+		return FOUND_NOTHING;
+	while (last && stretch_same(&s->at[last - 1], text, len, by))
 		last--;
-	if (first == last && by == 0) {
-		found = FOUND_NOTHING;
-	} else if (first < s.count && last <= first + 1 && !s.at[first].head &&
-		   s.at[first].owner != 0) {
-		*ret = s.at[first].owner;
-		found = FOUND_UNIT;
+	if (last > first + 1)
+		return FOUND_MUCH;
+	if (before)
+		*ret = last ? last - 1 : 0;
+	else
+		*ret = first < s->count ? first : s->count - 1;
+	return FOUND_UNIT;
+}
+
+/*
+ * Which unit must be read anew? Looked for from the module inwards: a class
+ * that is as it was is one comparison, whatever it holds.
+ */
+static enum found find_edit(const struct graph *g, const struct file *f,
+			    const char *text, size_t len, bool before,
+			    uint32_t *ret)
+{
+	struct stretches s = { .length = f->length };
+	uint32_t k = 0, which = 0;
+	enum found found;
+
+	for (;;) {
+		stretches_of(g, f, k, &s);
+		found = find_stretch(&s, text, len, before, &which);
+		if (found != FOUND_UNIT || s.at[which].inner == NONE)
+			break;
+		k = s.at[which].inner;
 	}
+	/* Inside of what differs something does, or hashes deceive us. */
+	if (found == FOUND_NOTHING && k)
+		found = FOUND_MUCH;
+	if (found == FOUND_UNIT && (!k || s.at[which].head))
+		found = FOUND_MUCH;
 	free(s.at);
+	*ret = k;
 	return found;
 }
 
@@ -142,13 +150,12 @@ static bool may_shift(const struct graph *g, const struct file *f, uint32_t k)
 	return true;
 }
 
-/* All that lies behind the unit moves; what holds it grows. */
-static void move_rest(struct graph *g, struct file *f, uint32_t k, int64_t by,
-		      int32_t lines)
+/* All that lies behind the unit moves. */
+static void move_rest(struct graph *g, const struct file *f, uint32_t k,
+		      int64_t by, int32_t lines)
 {
-	unit_t n = f->units[k];
-	const struct unit *edited = &g->units[n];
-	uint32_t after = edited->line, end = edited->end;
+	const struct unit *edited = &g->units[f->units[k]];
+	uint32_t end = edited->end;
 
 	for (uint32_t m = k + edited->u->units + 1; m < f->units_count; m++) {
 		struct unit *u = &g->units[f->units[m]];
@@ -159,6 +166,14 @@ static void move_rest(struct graph *g, struct file *f, uint32_t k, int64_t by,
 		u->end = (uint32_t)(u->end + by);
 		u->line = (uint32_t)(u->line + (uint32_t)lines);
 	}
+}
+
+/* What holds the unit grows, and reads otherwise. */
+static void grow_around(struct graph *g, unit_t n, const char *text, int64_t by,
+			int32_t lines)
+{
+	uint32_t after = g->units[n].line;
+
 	while (g->units[n].parent != n) {
 		struct unit *u;
 
@@ -166,6 +181,9 @@ static void move_rest(struct graph *g, struct file *f, uint32_t k, int64_t by,
 		u = &g->units[n];
 		u->end = (uint32_t)(u->end + by);
 		u->lines = (uint32_t)(u->lines + (uint32_t)lines);
+		if (u->parent != n)
+			u->whole =
+				XXH3_64bits(text + u->start, u->end - u->start);
 		unit_shift(g, u, after - u->line, lines);
 	}
 }
@@ -221,6 +239,7 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	int64_t long_now = (int64_t)(was.end - was.start) + by;
 	const struct facts_unit *u;
 	struct facts *p;
+	int32_t lines;
 
 	/* Text that repeats itself may seem to lose more than is there. */
 	if (long_now < (int64_t)was.u->body || !may_shift(g, f, k))
@@ -236,32 +255,49 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 		free(p);
 		return false;
 	}
-	move_rest(g, f, k, by, (int32_t)u->lines - (int32_t)was.lines);
+	lines = (int32_t)u->lines - (int32_t)was.lines;
+	move_rest(g, f, k, by, lines);
+	grow_around(g, f->units[k], text, by, lines);
 	splice(g, file, k, p);
 	g->files[file].length = (uint32_t)len;
 	return true;
 }
 
+/* FOUND_UNIT: it is done. */
+static enum found edit_part(struct graph *g, struct facts_reader *r,
+			    uint32_t file, const char *text, size_t len)
+{
+	const struct file *f = &g->files[file];
+	uint32_t k = 0, tried;
+	enum found found;
+
+	if (!f->there || f->sheet->facts->broken || f->sheet->facts->joined)
+		return FOUND_MUCH;
+	found = find_edit(g, f, text, len, true, &k);
+	if (found == FOUND_NOTHING ||
+	    (found == FOUND_UNIT && edit_unit(g, r, file, k, text, len)))
+		return found;
+	tried = found == FOUND_UNIT ? k : NONE;
+	found = find_edit(g, f, text, len, false, &k);
+	if (found == FOUND_UNIT && k != tried &&
+	    edit_unit(g, r, file, k, text, len))
+		return found;
+	return FOUND_MUCH;
+}
+
 int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial)
 {
-	uint32_t file = file_find(g, path), k = 0;
+	uint32_t file = file_find(g, path);
 	enum found found = FOUND_MUCH;
 	struct facts *f;
 
+	if (file != NONE)
+		found = edit_part(g, r, file, text, len);
 	if (ret_partial)
-		*ret_partial = false;
-	if (file != NONE && g->files[file].there &&
-	    !g->files[file].sheet->facts->broken &&
-	    !g->files[file].sheet->facts->joined)
-		found = find_edit(g, &g->files[file], text, len, &k);
-	if (found == FOUND_NOTHING)
+		*ret_partial = found == FOUND_UNIT;
+	if (found != FOUND_MUCH)
 		return 0;
-	if (found == FOUND_UNIT && edit_unit(g, r, file, k, text, len)) {
-		if (ret_partial)
-			*ret_partial = true;
-		return 0;
-	}
 	f = facts_read(r, text, len);
 	if (!f)
 		return -ENOMEM;

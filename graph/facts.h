@@ -238,9 +238,10 @@ struct facts_unit {
 	 * without keeping the text: from the end of the unit before it in the
 	 * same parent (or the parent's body) to its start; from its start to
 	 * its body; and from the end of its last unit (or its body) to its
-	 * end. The module's body starts at byte 0.
+	 * end. The module's body starts at byte 0. `whole` is of all of it,
+	 * from start to end; of a module it is 0.
 	 */
-	uint64_t gap, head, tail;
+	uint64_t gap, head, tail, whole;
 
 	XXH128_hash_t hash; /* b(v): see spec, nested bodies left out; of a
 			       module: module_hash */

@@ -89,6 +89,7 @@ static void hash_unit(struct facts_reader *r, uint32_t i)
 		at = inside = in->end;
 	}
 	u->tail = hash_piece(r, inside, s->end);
+	u->whole = u->kind == UNIT_MODULE ? 0 : hash_piece(r, s->start, s->end);
 	if (!u->units) {
 		u->hash = XXH3_128bits(r->text + at, s->end - at);
 		return;

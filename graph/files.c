@@ -477,6 +477,7 @@ static void unit_place_alone(struct unit *u)
 {
 	u->end = u->start + u->u->end - u->u->start;
 	u->lines = u->u->lines;
+	u->whole = u->u->whole;
 }
 
 /* Places of units read with others are relative to their parents'. */
@@ -491,6 +492,7 @@ static void unit_place(struct graph *g, unit_t n)
 	u->line = u->u->line + (top ? 0 : p->line);
 	u->lines = u->u->lines;
 	u->gap = u->u->gap;
+	u->whole = u->u->whole;
 }
 
 /* must_grow(), for units' numbers on the heap. */

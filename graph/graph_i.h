@@ -65,6 +65,7 @@ struct unit {
 	uint32_t start, end;  /* bytes of the file */
 	uint32_t line, lines; /* from 0 */
 	uint64_t gap;	      /* as in its facts when read with its file */
+	uint64_t whole;	      /* hash of all of its text, as it is now */
 	struct shift *shifts; /* units inside that were read anew */
 	uint32_t shifts_count;
 	bool dotted;  /* binds "a.b" somewhere */

@@ -165,7 +165,7 @@ static const char *differ_places(const struct pair *p, bool root)
 		return "size";
 	if (!root && (x->start != y->start || x->line != y->line))
 		return "place";
-	if (x->head != y->head || x->tail != y->tail ||
+	if (x->head != y->head || x->tail != y->tail || x->whole != y->whole ||
 	    (!root && x->gap != y->gap))
 		return "pieces";
 	return same_hash(x->hash, y->hash) ? NULL : "hash";

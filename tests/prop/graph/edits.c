@@ -342,6 +342,33 @@ static bool edit_body(struct editor *e, struct lines *l)
 	return true;
 }
 
+/* Behind the last line of a definition, where it meets what follows. */
+static bool edit_end(struct editor *e, struct lines *l)
+{
+	static const char *const more[] = {
+		" or f()", "; g()", "  # end", " \\", "()", " if h() else 1"
+	};
+	uint32_t at = find_line(e, l, "def ", "class "), end;
+	char *line;
+
+	if (at == NONE)
+		return false;
+	for (end = block_end(l, at); is_blank(l->at.at[end - 1]);)
+		end--;
+	line = l->at.at[end - 1];
+	if (roll(e, 2)) {
+		size_t len = strcspn(line, "\n");
+
+		put_line(l, end - 1,
+			 replaced(line, line + len, 0, more[roll(e, 6)]));
+	} else {
+		unsigned indent = (unsigned)indent_of(line) / 4;
+
+		lines_insert(l, end, made_statement(e->dice, indent));
+	}
+	return true;
+}
+
 static bool edit_break(struct editor *e, struct lines *l)
 {
 	static const char *const bad[] = { "def\n",    "((\n",
@@ -519,6 +546,8 @@ static const struct {
 	{ "edit a body", edit_body },
 	{ "edit a body", edit_body },
 	{ "edit a body", edit_body },
+	{ "go on where a definition ends", edit_end },
+	{ "go on where a definition ends", edit_end },
 	{ "write a function anew", edit_function },
 	{ "write a function anew", edit_function },
 	{ "write a function anew", edit_function },

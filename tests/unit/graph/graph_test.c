@@ -175,6 +175,39 @@ static void lines_behind_an_edit_move_with_it(void **state)
 			 graph_find(w->g, "core.Store.save"));
 }
 
+/* What a class reads as a whole is known anew after each edit inside. */
+static void edits_one_after_the_other_are_each_read_alone(void **state)
+{
+	static const struct {
+		const char *load, *save;
+	} bodies[] = {
+		{ "2", "self.load()" },
+		{ "2", "self.load() or 33" },
+		{ "2", "3" },
+		{ "self.save()", "3" },
+	};
+	struct world *w = *state;
+	char text[256];
+
+	for (unsigned n = 0; n < sizeof(bodies) / sizeof(bodies[0]); n++) {
+		(void)snprintf(text, sizeof(text),
+			       "class Store:\n"
+			       "    def load(self):\n"
+			       "        return %s\n"
+			       "    def save(self):\n"
+			       "        return %s\n"
+			       "def open_store():\n"
+			       "    return Store()\n",
+			       bodies[n].load, bodies[n].save);
+		edit(w, "core.py", text);
+		assert_true(w->partial);
+		assert_int_equal(w->delta.symbols_count, 1);
+		edit(w, "core.py", text);
+		assert_false(w->partial);
+		assert_int_equal(w->delta.symbols_count, 0);
+	}
+}
+
 static void a_file_that_goes_takes_its_edges_along(void **state)
 {
 	struct world *w = *state;
@@ -232,6 +265,7 @@ int main(void)
 		CASE(a_changed_constant_is_read_alone_and_resolves_nothing),
 		CASE(another_result_moves_callers_whose_text_is_the_same),
 		CASE(lines_behind_an_edit_move_with_it),
+		CASE(edits_one_after_the_other_are_each_read_alone),
 		CASE(a_file_that_goes_takes_its_edges_along),
 		CASE(a_renamed_file_is_another_module),
 		CASE(the_same_text_again_is_no_change),
