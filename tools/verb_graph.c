@@ -180,6 +180,11 @@ static int print_at(const struct invocation *in, const struct code *c,
 
 	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
 		return complain("'%s' is no file of the graph", path);
+	/* Behind the end only the module is found, which is all there is. */
+	if (s.kind == SYMBOL_MODULE && strcmp(s.file, path) == 0 &&
+	    line > s.end_line)
+		return complain("'%s' has %u line%s", path, s.end_line,
+				s.end_line == 1 ? "" : "s");
 	if (!in->options[OPTION_JSON].given) {
 		print_symbol(&s, strlen(s.name), colour_wanted(stdout));
 		return EXIT_SUCCESS;

@@ -246,6 +246,11 @@ def a_line_leads_to_its_symbol():
         assert at(repo.path + "/shop/cart.py:9", repo.path,
                   cwd="/") == "shop.cart.Cart.total"
         refused(repo, 1, "is no file of the graph", "at", "nope.py:1")
+        refused(repo, 1, "'run.py' has 3 lines", "at", "run.py:4")
+        repo.write("twice.py", "def f(): pass\n\n\ndef f(): pass\n# end\n\n")
+        assert at("twice.py:4") == "twice.f"
+        assert at("twice.py:6") == "twice"
+        refused(repo, 1, "'twice.py' has 6 lines", "at", "twice.py:7")
 
 
 def statistics_are_counted():
