@@ -203,14 +203,14 @@ def load(store):
     return known
 
 
-def judge(root, sources, progress=lambda text: None):
+def judge(root, sources, judged, progress=lambda text: None):
     """{file: {(line, column): [(file or "", line, column)]}} for the sites of
-    all sources."""
+    those that are judged, some or all of the sources."""
     folder = cache_dir() / f"answers-{version()}"
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / f"{root.name}-{digest(root, sources)}.jsonl"
     known, server, begin = load(store), None, time.monotonic()
-    todo = [p for p in sorted(sources) if p not in known]
+    todo = [p for p in sorted(judged) if p not in known]
     try:
         with store.open("a") as out:
             for n, path in enumerate(todo):
@@ -231,4 +231,4 @@ def judge(root, sources, progress=lambda text: None):
         if server:
             server.close()
     return {path: {(l, c): [tuple(w) for w in where]
-                   for l, c, where in known[path]} for path in sources}
+                   for l, c, where in known[path]} for path in judged}
