@@ -466,7 +466,8 @@ static void apply_others(struct tape *t, const struct change *c,
 
 		other.path = o.paths.at[i];
 		other.from = NULL;
-		apply_change(t, &other);
+		other.only = NULL;
+		(void)apply_change(t, &other);
 		free(o.paths.at[i]);
 	}
 	array_release(&o.paths);
@@ -516,9 +517,43 @@ static struct known *former(const struct tape *t, const struct change *c)
 	return is_there(c->from, &now) ? NULL : k;
 }
 
-void apply_change(struct tape *t, const struct change *c)
+/* Before it was read and after. */
+static bool is_only(const struct tape *t, const struct change *c,
+		    const struct look *read)
+{
+	struct look after;
+
+	if (!c->only)
+		return true;
+	look_only(t->c->root_fd, c->path, &after);
+	return look_same_stamp(&after.stamp, c->only) &&
+	       (scope_of(c->path) == SCOPE_NONE ||
+		look_same_stamp(&read->stamp, c->only));
+}
+
+static void apply_seen(struct tape *t, const struct change *c,
+		       const struct look *now)
 {
 	struct known *k = known_find(t, c->path), *f;
+
+	if (k) {
+		if (is_there(c->path, now))
+			apply_edit(t, c, k, now);
+		else
+			apply_delete(t, c, k);
+		return;
+	}
+	f = former(t, c);
+	if (!is_there(c->path, now)) {
+		if (f)
+			apply_delete(t, c, f);
+	} else {
+		enter(t, c, f ? ENTRY_RENAME : ENTRY_CREATE, f, now);
+	}
+}
+
+bool apply_change(struct tape *t, const struct change *c)
+{
 	struct look now = { .kind = LOOK_ABSENT };
 
 	/* A pack of git's may be gigabytes, and nobody asks for it. */
@@ -526,22 +561,12 @@ void apply_change(struct tape *t, const struct change *c)
 		look_at(t->c->root_fd, c->path, &t->text, &now);
 	if (now.kind == LOOK_UNREADABLE) {
 		t->unreadable++;
-		return;
+		return true;
 	}
-	if (k) {
-		if (is_there(c->path, &now))
-			apply_edit(t, c, k, &now);
-		else
-			apply_delete(t, c, k);
-		return;
-	}
-	f = former(t, c);
-	if (!is_there(c->path, &now)) {
-		if (f)
-			apply_delete(t, c, f);
-	} else {
-		enter(t, c, f ? ENTRY_RENAME : ENTRY_CREATE, f, &now);
-	}
+	if (!is_only(t, c, &now))
+		return false;
+	apply_seen(t, c, &now);
+	return true;
 }
 
 void apply_base(struct tape *t, struct known *k, const struct look *now)

@@ -242,7 +242,7 @@ static void apply_moved(struct tape *t, const struct settled *s)
 		/* What has lines of its own is told by these. */
 		if (!settle_has(t->settle, path) &&
 		    !settle_has(t->settle, from))
-			apply_change(t, &c);
+			(void)apply_change(t, &c);
 		free(b.paths.at[i]);
 	}
 	array_release(&b.paths);
@@ -283,7 +283,7 @@ static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 			struct change c = change_of(&s[i]);
 
 			if ((int)turn_of(&s[i]) == turn)
-				apply_change(t, &c);
+				(void)apply_change(t, &c);
 		}
 	}
 	for (size_t i = 0; i < n; i++)

@@ -85,6 +85,8 @@ struct change {
 	const struct journal_author *author;
 	uint64_t first, last; /* journal lines, 0: none */
 	int64_t at_ns;
+	/* Only if it had this stamp all along; NULL: whatever is there. */
+	const struct tree_stamp *only;
 };
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): by meaning. */
@@ -153,8 +155,8 @@ uint64_t mono_ns(void);
 int64_t wall_ns(void);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* daemon_apply.c: from changes to entries. */
-void apply_change(struct tape *t, const struct change *c);
+/* daemon_apply.c: from changes to entries. False: it is not as `only` says. */
+bool apply_change(struct tape *t, const struct change *c);
 /* The journal lost the lines first..last. */
 void apply_gap(struct tape *t, uint64_t first, uint64_t last);
 /* Ends the transaction, if there is one, and publishes. */

@@ -360,7 +360,8 @@ static bool is_as_known(struct tape *t, const char *path)
  * A write through the mount changes the file a moment before its line is in
  * the journal. So whoever finds a difference has the file system end what it
  * has under way, and reads on: what no line tells of then came from outside,
- * if it is still what was found.
+ * if it is still what was found, also when it was read for the entry: by then
+ * the next write may be under way.
  *
  * Where there is no file system to ask, a difference that was there before
  * will do.
@@ -407,14 +408,15 @@ static bool is_steady(const struct tape *t, struct suspect *s)
 	return steady;
 }
 
-static void enter(struct tape *t, const struct due *d, const struct suspect *s)
+static bool enter(struct tape *t, const struct due *d, const struct suspect *s)
 {
 	struct change c = { .path = s->at.path,
 			    .from = moved_from(t, d, s->at.path),
 			    .origin = s->origin,
-			    .at_ns = wall_ns() };
+			    .at_ns = wall_ns(),
+			    .only = &s->stamp };
 
-	apply_change(t, &c);
+	return apply_change(t, &c);
 }
 
 /* Those that need an entry are left, and whether they were seen before. */
@@ -449,11 +451,10 @@ static void enter_unexplained(struct tape *t, const struct due *d)
 
 			if (s->done || is != (known == 1))
 				continue;
-			if (is_explained(t, s))
-				s->done = true;
-			else if (is_sure(told, s) && is_steady(t, s))
-				s->done = (enter(t, d, s), true);
-			else
+			s->done = is_explained(t, s) ||
+				  (is_sure(told, s) && is_steady(t, s) &&
+				   enter(t, d, s));
+			if (!s->done)
 				s->due_ns = mono_ns() + GRACE_NS;
 		}
 	}

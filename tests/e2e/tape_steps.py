@@ -4,8 +4,10 @@ those of a run that nobody disturbed. $STATETAPE_KILLS says how often the tape
 is killed at random (10), $STATETAPE_STEPS at how many of the system calls of
 one save a process is killed (6)."""
 
+import contextlib
 import os
 import random
+import select
 import signal
 import subprocess
 import threading
@@ -145,12 +147,11 @@ def the_tape_is_killed_at_random():
     same(entries, undisturbed(rounds))
 
 
-def killed_at(pid, call, work):
-    """Do the work while process `pid` is killed at that system call of its,
-    if it comes so far."""
-    p = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null",
-                          "-e", "inject=all:signal=KILL:when=%d" % call,
-                          "-p", str(pid)], stderr=subprocess.PIPE)
+@contextlib.contextmanager
+def traced(pid, *args):
+    """Process `pid` under strace, which writes to the pipe that is given."""
+    p = subprocess.Popen(["strace", "-f", "-qq", *args, "-p", str(pid)],
+                         stderr=subprocess.PIPE)
 
     def attached():
         if gone(pid):
@@ -160,14 +161,22 @@ def killed_at(pid, call, work):
         with open("/proc/%d/status" % pid) as f:
             return any(line.startswith("TracerPid:") and line.split()[1] != "0"
                        for line in f)
-    st.eventually(attached, "a tracer")
     try:
-        return work()
+        st.eventually(attached, "a tracer")
+        yield p.stderr
     finally:
         # Asked to end it would wait for those it has killed.
         p.kill()
         p.wait(st.DEADLINE)
         p.stderr.close()
+
+
+def killed_at(pid, call, work):
+    """Do the work while process `pid` is killed at that system call of its,
+    if it comes so far."""
+    with traced(pid, "-o", "/dev/null",
+                "-e", "inject=all:signal=KILL:when=%d" % call):
+        return work()
 
 
 def gone(pid):
@@ -256,6 +265,28 @@ def the_file_system_is_killed_at_a_system_call():
             print({x: by.count(x) for x in set(by)})
 
 
+def a_write_while_somebody_else_s_is_looked_at_keeps_its_author():
+    """The tape is about to read what was changed outside when the file is
+    written through the mount, too: that is not laid to somebody outside."""
+    st.need("strace")
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        put(m.path + "/a.py", "x = 0\n")
+        t.settle_in()
+        t.sync()
+        with traced(t.proc.pid, "-e", "trace=openat2",
+                    "-e", "inject=openat2:delay_enter=100000") as calls_made:
+            put(m.below + "/a.py", "x = 1\n")
+            seen = b""
+            while b'"a.py", {flags=O_RDONLY|O_NONBLOCK' not in seen:
+                assert select.select([calls_made], [], [], st.DEADLINE)[0]
+                seen += os.read(calls_made.fileno(), 65536)
+            put(m.path + "/a.py", "x = 22\n")
+        t.sync()
+        st.eventually(lambda: t.ask("STATUS")["pending"] == 0, "all settled")
+        last = t.since(0)[-1]
+        assert (last["bytes"], last["author"]["origin"]) == (7, "mount"), last
+
+
 def is_told(t, repo):
     state, _ = taped.replay(t.since(0))
     n = t.ask("STATUS")["n"]
@@ -266,4 +297,5 @@ def is_told(t, repo):
 
 
 st.main(the_tape_is_killed_at_random, the_tape_is_killed_at_a_system_call,
-        the_file_system_is_killed_at_a_system_call)
+        the_file_system_is_killed_at_a_system_call,
+        a_write_while_somebody_else_s_is_looked_at_keeps_its_author)
