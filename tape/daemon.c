@@ -196,6 +196,7 @@ static int answer_ask(void *ctx, const char *ask, const cJSON *question,
 		      cJSON *answer)
 {
 	struct tape *t = ctx;
+	uint64_t asked = mono_ns();
 	int r;
 
 	if (!atomic_load(&t->ready))
@@ -203,6 +204,7 @@ static int answer_ask(void *ctx, const char *ask, const cJSON *question,
 	(void)atomic_fetch_add(&t->wanted, 1);
 	(void)pthread_mutex_lock(&t->lock);
 	(void)atomic_fetch_sub(&t->wanted, 1);
+	t->asked_ns = asked;
 	r = answers_ask(t->answers, ask, question, answer);
 	/* The loop may have to end, or to go on with a sweep. */
 	if (t->error || sweep_busy(t->sweep) || t->suspects.count)
@@ -508,6 +510,7 @@ static void finish(struct tape *t)
 	struct answers_head head;
 
 	(void)pthread_mutex_lock(&t->lock);
+	t->asked_ns = mono_ns();
 	(void)follow_sync(t, &head);
 	apply_begin(t);
 	apply_commit(t);

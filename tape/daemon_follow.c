@@ -308,12 +308,15 @@ void follow_apply(struct tape *t, bool all)
 		renew_reader(t);
 }
 
+/*
+ * What came after the question is not its concern, however long it waited for
+ * its turn: in a storm that is as much again as was there when it came.
+ */
 int follow_sync(void *ctx, struct answers_head *ret)
 {
 	struct tape *t = ctx;
-	uint64_t now = mono_ns();
 
-	while (follow_read(t, now))
+	while (follow_read(t, t->asked_ns))
 		if (settle_pending(t->settle) > DIRTY_MAX)
 			follow_apply(t, true);
 	follow_apply(t, true);

@@ -101,6 +101,8 @@ struct tape {
 	atomic_ullong head; /* newest entry, for who has not the lock */
 	int wake_fd;	    /* ends the loop's sleep */
 
+	uint64_t asked_ns; /* when the question being answered came */
+
 	struct store *store;
 	struct answers *answers;
 	struct graph *graph;
