@@ -619,7 +619,8 @@ void apply_commit(struct tape *t)
 	/* What is not on the tape is not told. */
 	for (uint32_t i = 0; i < t->batch.count && !t->error; i++) {
 		answers_entry(t->answers, t->batch.at[i]);
-		publish(t, t->batch.at[i]);
+		if (publish_is_heard(t->publish))
+			publish(t, t->batch.at[i]);
 	}
 	publish_flush(t->publish);
 	atomic_store(&t->head, store_head(t->store));

@@ -37,6 +37,7 @@ struct inbox {
 struct publish {
 	struct sp_server *server;
 	atomic_uint subscribers;
+	atomic_bool heard; /* somebody is there, or about to be */
 
 	pthread_mutex_t lock; /* no other is taken while it is held */
 	struct inbox inbox;   /* protected by lock */
@@ -105,12 +106,17 @@ static int64_t publish_turn(void *ctx, struct sp_server *s, bool last)
 	empty_inbox(p);
 	sp_server_feed(s, publish_next, p);
 	atomic_store(&p->subscribers, sp_server_clients(s));
+	atomic_store(&p->heard, sp_server_is_visited(s));
 	return -1;
 }
 
+/* Before he is greeted, and so before he may count on anything. */
 static uint64_t publish_mark(void *ctx)
 {
-	return ((const struct publish *)ctx)->end;
+	struct publish *p = ctx;
+
+	atomic_store(&p->heard, true);
+	return p->end;
 }
 
 static const struct sp_ops publish_ops = {
@@ -161,6 +167,11 @@ void publish_entry(struct publish *p, uint64_t n, const char *json)
 	array_push(&p->inbox.messages, m);
 	(void)pthread_mutex_unlock(&p->lock);
 	p->waiting = true;
+}
+
+bool publish_is_heard(const struct publish *p)
+{
+	return atomic_load(&p->heard);
 }
 
 void publish_flush(struct publish *p)

@@ -8,6 +8,7 @@
 #ifndef STATETAPE_TAPE_PUBLISH_H
 #define STATETAPE_TAPE_PUBLISH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PUBLISH_TOPIC "tape."
@@ -29,6 +30,8 @@ void publish_free(struct publish *p);
 void publish_entry(struct publish *p, uint64_t n, const char *json);
 void publish_flush(struct publish *p);
 
+/* False: whoever comes is not yet greeted, and need not be told. */
+bool publish_is_heard(const struct publish *p);
 unsigned publish_subscribers(const struct publish *p);
 
 #endif

@@ -114,6 +114,14 @@ unsigned sp_server_clients(const struct sp_server *s)
 	return n;
 }
 
+bool sp_server_is_visited(const struct sp_server *s)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->clients[i].conn.fd >= 0)
+			return true;
+	return false;
+}
+
 static struct client *server_free_place(struct sp_server *s)
 {
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)

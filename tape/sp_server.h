@@ -54,6 +54,8 @@ void sp_server_wake(struct sp_server *s);
 
 /* How many have greeted us and are still there. */
 unsigned sp_server_clients(const struct sp_server *s);
+/* Is anybody there, greeted or not? For the thread alone, like the above. */
+bool sp_server_is_visited(const struct sp_server *s);
 
 /*
  * For each client that has taken all it was sent, ask `next` what comes after

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,15 +100,24 @@ static int make_file(const char *path)
 	return chmod(path, 0600) < 0 ? -errno : 0;
 }
 
+/* Nobody asks SQLite what memory it has; counting takes a lock each time. */
+static void configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static int connect_to(struct store *s, const char *path)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int flags = s->writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-	int code = sqlite3_open_v2(path, &s->db,
-				   flags | SQLITE_OPEN_NOMUTEX |
-					   SQLITE_OPEN_PRIVATECACHE |
-					   SQLITE_OPEN_EXRESCODE,
-				   NULL);
+	int code;
 
+	(void)pthread_once(&once, configure);
+	code = sqlite3_open_v2(path, &s->db,
+			       flags | SQLITE_OPEN_NOMUTEX |
+				       SQLITE_OPEN_PRIVATECACHE |
+				       SQLITE_OPEN_EXRESCODE,
+			       NULL);
 	if (!s->db)
 		return -ENOMEM;
 	if (code != SQLITE_OK)

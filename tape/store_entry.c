@@ -42,7 +42,8 @@ static int number_symbols(struct store *s, const struct entry *e,
 		const struct entry_symbol *from = &e->symbols[i];
 		struct packed_symbol *to = array_add(&ids->symbols);
 
-		rc = store_symbol_put(s, from->name, &id);
+		rc = store_symbol_put(s, from->name, from->set == ENTRY_ADDED,
+				      &id);
 		to->id = (uint64_t)id;
 		to->kind = from->kind;
 		to->set = from->set;

@@ -132,7 +132,8 @@ int store_path_used(struct store *s, int64_t id, bool *ret);
 /* What it held before the oldest entry; NULL: it was not there. */
 int store_path_set_base(struct store *s, int64_t id, const XXH128_hash_t *base);
 int store_symbol_find(struct store *s, const char *name, int64_t *ret);
-int store_symbol_put(struct store *s, const char *name, int64_t *ret);
+int store_symbol_put(struct store *s, const char *name, bool likely_new,
+		     int64_t *ret);
 int store_symbol_get(struct store *s, int64_t id, struct arena *a,
 		     const char **ret);
 /* Scope and name as they are kept, put together again. */

@@ -113,21 +113,33 @@ int store_symbol_find(struct store *s, const char *name, int64_t *ret)
 	return one_number(s, q, ret);
 }
 
-int store_symbol_put(struct store *s, const char *name, int64_t *ret)
+/* 1: it is there already. */
+static int symbol_add(struct store *s, const char *name, int64_t *ret)
 {
-	sqlite3_stmt *q;
-	int rc = store_symbol_find(s, name, ret);
+	int rc = 0;
+	sqlite3_stmt *q = store_sql(s, SQL_SYMBOL_ADD, &rc);
 
-	if (rc != -ENOENT)
-		return rc;
-	q = store_sql(s, SQL_SYMBOL_ADD, &rc);
 	if (!q)
 		return rc;
 	bind_symbol(q, name);
 	rc = store_run(s, q);
-	if (rc == 0)
-		*ret = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	if (rc < 0)
+		return rc;
+	if (sqlite3_changes(s->db) == 0)
+		return 1;
+	*ret = sqlite3_last_insert_rowid(s->db);
+	return 0;
+}
+
+int store_symbol_put(struct store *s, const char *name, bool likely_new,
+		     int64_t *ret)
+{
+	int rc = likely_new ? symbol_add(s, name, ret)
+			    : store_symbol_find(s, name, ret);
+
+	if (rc == -ENOENT)
+		return symbol_add(s, name, ret);
+	return rc > 0 ? store_symbol_find(s, name, ret) : rc;
 }
 
 const char *store_symbol_join(struct arena *a, const char *scope,

@@ -23,7 +23,8 @@ static const char *const sqls[SQLS] = {
 			  " OR EXISTS (SELECT 1 FROM entry WHERE path2 = ?1)",
 	[SQL_SYMBOL_FIND] = "SELECT id FROM symbol"
 			    " WHERE name = ?1 AND scope = ?2",
-	[SQL_SYMBOL_ADD] = "INSERT INTO symbol (name, scope) VALUES (?1, ?2)",
+	[SQL_SYMBOL_ADD] = "INSERT OR IGNORE INTO symbol (name, scope)"
+			   " VALUES (?1, ?2)",
 	[SQL_SYMBOL_GET] = "SELECT scope, name FROM symbol WHERE id = ?1",
 	[SQL_PROGRAM_FIND] = "SELECT id FROM program"
 			     " WHERE comm = ?1 AND exe = ?2",
