@@ -153,7 +153,7 @@ static int take_text(const cJSON *answer, struct asks_text *ret)
 }
 
 int asks_source(struct asks *a, const char *path, uint64_t n,
-		struct asks_text *ret)
+		struct asks_text *ret, char **ret_path)
 {
 	CLEANUP(json_p) cJSON *q = must_json(cJSON_CreateObject());
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -163,7 +163,11 @@ int asks_source(struct asks *a, const char *path, uint64_t n,
 	if (n != ASKS_NOW)
 		(void)cJSON_AddNumberToObject(q, "n", (double)n);
 	rc = asks_any(a, "SOURCE", q, PATIENCE_MS, &answer);
-	return rc < 0 ? rc : take_text(answer, ret);
+	if (rc < 0)
+		return rc;
+	if (string_of(answer, "path"))
+		*ret_path = copy(string_of(answer, "path"));
+	return take_text(answer, ret);
 }
 
 int asks_content(struct asks *a, const char *hash, struct asks_text *ret)
@@ -256,13 +260,84 @@ static int string_order(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/*
+ * Python opens no source that it has compiled: it looks how old it is, which
+ * the kernel answers by itself, and opens pkg/__pycache__/mod.cpython-311.pyc.
+ * The source of that, or NULL.
+ */
+static char *source_of(const char *path)
+{
+	const char *name = strrchr(path, '/'), *dot;
+	static const char cache[] = "__pycache__";
+	size_t len = strlen(path), dir;
+	char *source = NULL;
+
+	name = name ? name + 1 : path;
+	dot = strchr(name, '.');
+	if (len < 4 || strcmp(path + len - 4, ".pyc") != 0 || !dot)
+		return NULL;
+	dir = (size_t)(name - path);
+	if (dir >= sizeof(cache) &&
+	    strncmp(name - sizeof(cache), cache, sizeof(cache) - 1) == 0 &&
+	    (dir == sizeof(cache) || name[-(int)sizeof(cache) - 1] == '/'))
+		dir -= sizeof(cache);
+	if (asprintf(&source, "%.*s%.*s.py", (int)dir, path, (int)(dot - name),
+		     name) < 0)
+		abort();
+	return source;
+}
+
 static void add_paths(const cJSON *paths, struct asks_paths *ret)
 {
 	const cJSON *path;
 
-	cJSON_ArrayForEach (path, paths)
-		if (cJSON_IsString(path))
-			array_push(ret, copy(path->valuestring));
+	cJSON_ArrayForEach (path, paths) {
+		char *source;
+
+		if (!cJSON_IsString(path))
+			continue;
+		source = source_of(path->valuestring);
+		array_push(ret, source ? source : copy(path->valuestring));
+	}
+}
+
+static bool is_one_of(const char *names, const char *name, size_t len)
+{
+	const char *at = names;
+
+	while ((at = memmem(at, strlen(at), name, len)) != NULL) {
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* Does it keep what it found out, and look again only at what is newer? */
+static bool is_by_age(const char *comm, const struct asks_paths *opened)
+{
+	static const char tools[] =
+		" make gmake ninja samu cmake ctest meson scons bazel buck2 "
+		"cargo go gradle mvn java tsc node npm pnpm yarn bun deno "
+		"mypy dmypy pyright ruff pre-commit ccache rake just ";
+	static const char caches[] =
+		" .mypy_cache .ruff_cache .eslintcache .cache .parcel-cache "
+		".turbo .gradle .tsbuildinfo .pytype .pyre .dmypy.json ";
+
+	if (comm && is_one_of(tools, comm, strlen(comm)))
+		return true;
+	for (uint32_t i = 0; i < opened->count; i++) {
+		const char *at = opened->at[i];
+
+		while (*at) {
+			size_t len = strcspn(at, "/");
+
+			if (is_one_of(caches, at, len))
+				return true;
+			at += len + (at[len] == '/');
+		}
+	}
+	return false;
 }
 
 /* Sorted, each once. */
@@ -309,11 +384,15 @@ int asks_readset(struct asks *a, int64_t from_ns, int64_t to_ns,
 		p->first_ns = (int64_t)number_of(at, "first_ns");
 		add_paths(member(at, "opened"), &p->opened);
 		add_paths(member(at, "missed"), &p->missed);
+		add_paths(member(at, "listed"), &p->listed);
 		array_append(&ret->opened, p->opened.at, p->opened.count);
 		array_append(&ret->missed, p->missed.at, p->missed.count);
+		array_append(&ret->listed, p->listed.at, p->listed.count);
+		ret->by_age |= is_by_age(string_of(at, "comm"), &p->opened);
 	}
 	once_each(&ret->opened);
 	once_each(&ret->missed);
+	once_each(&ret->listed);
 	return 0;
 }
 
@@ -322,9 +401,11 @@ void asks_readset_release(struct asks_readset *r)
 	for (uint32_t i = 0; i < r->processes.count; i++) {
 		release_paths(&r->processes.at[i].opened);
 		release_paths(&r->processes.at[i].missed);
+		release_paths(&r->processes.at[i].listed);
 	}
 	array_release(&r->opened);
 	array_release(&r->missed);
+	array_release(&r->listed);
 	array_release(&r->processes);
 }
 

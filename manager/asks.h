@@ -48,9 +48,9 @@ struct asks_text {
 	char *at; /* a NUL behind it */
 	size_t len;
 };
-/* All of a file as of entry `n`. */
+/* All of a file as of entry `n`. *ret_path (free it): where links led to. */
 int asks_source(struct asks *a, const char *path, uint64_t n,
-		struct asks_text *ret);
+		struct asks_text *ret, char **ret_path);
 int asks_content(struct asks *a, const char *hash, struct asks_text *ret);
 
 struct asks_version {
@@ -74,7 +74,8 @@ struct asks_symbols {
 int asks_symbols(struct asks *a, const char *path, struct asks_symbols *ret);
 void asks_symbols_release(struct asks_symbols *s);
 
-/* What was opened, and looked for in vain, by processes born in a window. */
+/* What was opened, listed, and looked for in vain, by processes born in a
+ * window. What a process read compiled it counts as having opened. */
 struct asks_paths {
 	char **at;
 	uint32_t count, size; /* as an ARRAY has them */
@@ -82,12 +83,15 @@ struct asks_paths {
 struct asks_process {
 	uint32_t pid;
 	int64_t first_ns; /* when it began to read; 0: unknown */
-	struct asks_paths opened, missed;
+	struct asks_paths opened, missed, listed;
 };
 struct asks_readset {
 	ARRAY(struct asks_process) processes;
-	struct asks_paths opened, missed; /* of all; sorted, each once; the
-					     texts are the processes' */
+	/* Of all; sorted, each once; the texts are the processes'. */
+	struct asks_paths opened, missed, listed;
+	/* One of them goes by the age of files, or by what it kept of them
+	   the last time: what it did not open may count, too. */
+	bool by_age;
 };
 int asks_readset(struct asks *a, int64_t from_ns, int64_t to_ns,
 		 struct asks_readset *ret);

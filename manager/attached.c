@@ -80,5 +80,9 @@ void attached_find(struct transcript *t)
 		item->name = (struct text){ "Read", 4 };
 		item->attached = body;
 		item->id = name(t, i);
+		/* A block of its own: another can stand behind it. */
+		if (t->dialect == DIALECT_MESSAGES &&
+		    t->body[item->span.start] == '{')
+			item->place = i;
 	}
 }

@@ -372,6 +372,8 @@ static bool ask_tape(struct thought *th)
 		th->outcome = "the tape is not ready";
 		return false;
 	}
+	if (n < c->last_n)
+		conversation_begin_anew(c);
 	th->e = (struct evidence){ .asks = &th->asks,
 				   .c = c,
 				   .roots = { .repo = th->b->repo,
@@ -383,9 +385,6 @@ static bool ask_tape(struct thought *th)
 				   .to_ns = th->r->at_ns,
 				   .crowded = is_crowded(th->b, c),
 				   .n = n };
-	/* A store begun anew counts from the start: nothing known holds. */
-	if (n < th->e.lower)
-		th->e.lower = 0;
 	for (uint32_t i = 0; i < th->p.r->count; i++)
 		fresh |= th->p.held[i]->fresh;
 	evidence_init(&th->e);

@@ -130,6 +130,7 @@ static void held_release(struct held *h)
 	array_release(&h->referents);
 	array_release(&h->opened);
 	array_release(&h->missed);
+	array_release(&h->listed);
 	array_release(&h->drifted);
 	free(h->key);
 	free(h->why);
@@ -461,6 +462,27 @@ static void hear_all(struct conversation *c)
 		for (uint32_t k = 0; k < pins.at[i]->about.count; k++)
 			hear(c, &pins.at[i]->about.at[k]);
 	array_release(&pins);
+}
+
+void conversation_begin_anew(struct conversation *c)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+
+	c->nominated = false;
+	c->last_n = 0;
+	HASH_ITER (hh, c->held, h, next_held) {
+		h->seen = h->born = false;
+		h->fresh = h->item != ITEM_NONE;
+		h->birth = h->entry = h->placed_entry = h->told_entry = 0;
+		h->action = ACTION_KEEP;
+		h->changed = true;
+	}
+	HASH_ITER (hh, c->pins, p, next_pin) {
+		for (uint32_t i = 0; i < p->about.count; i++)
+			p->about.at[i].since = p->about.at[i].entry = 0;
+		p->changed = true;
+	}
 }
 
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */

@@ -81,8 +81,10 @@ struct held {
 	bool born; /* `birth` was found, and not only bounded */
 	uint64_t birth;
 	ARRAY(struct referent) referents;
+	bool strange;  /* no version known reads as it does: it was observed
+			  before anybody watched, or between two versions */
 	bool observed; /* a run: what it opened and missed is known */
-	ARRAY(uint32_t) opened, missed;
+	ARRAY(uint32_t) opened, missed, listed;
 	uint32_t head, tail; /* bytes around the lines, of a shell's output
 				that turned out to be a file's */
 	bool file;	     /* it did */
@@ -237,6 +239,12 @@ uint32_t conversation_marked(const struct transcript *t);
 struct held **conversation_match(struct conversation *c,
 				 const struct transcript *t,
 				 const struct records *r);
+
+/*
+ * The tape was begun anew and counts from the start: no entry known means
+ * anything any more. What was sent goes on; births are looked for again.
+ */
+void conversation_begin_anew(struct conversation *c);
 
 /* As of which entry does the model know what `h` shows? */
 uint64_t held_shown(const struct held *h);

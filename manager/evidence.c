@@ -13,9 +13,8 @@
 /* A run that opened more is taken to have opened everything. */
 #define OPENED_MAX 2000
 /* Files a shell's output may turn out to be, and what may stand around it. */
-#define FILES_TRIED    8
-#define AROUND_MAX     600
-#define SHELL_TEXT_MIN 64
+#define FILES_TRIED 8
+#define AROUND_MAX  600
 
 void evidence_init(struct evidence *e)
 {
@@ -115,6 +114,7 @@ bool evidence_path(const struct roots *roots, const char *dir, const char *path,
 const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 				      uint64_t n)
 {
+	CLEANUP(free_p) char *real = NULL;
 	struct evidence_file *f;
 
 	for (uint32_t i = 0; i < e->files.count; i++) {
@@ -126,9 +126,21 @@ const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 	f->path = path;
 	f->n = n;
 	f->result = asks_source(e->asks, conversation_name(e->c, path), n,
-				&f->text);
+				&f->text, &real);
+	f->real = real ? intern_add(e->c->names, real, strlen(real)) : path;
 	array_push(&e->files, f); /* NOLINT(bugprone-sizeof-*) */
 	return f->result < 0 ? NULL : &f->text;
+}
+
+/* The file's own path, where `path` leads to it by links. */
+static uint32_t real_path(struct evidence *e, uint32_t path)
+{
+	(void)evidence_text(e, path, ASKS_NOW);
+	for (uint32_t i = 0; i < e->files.count; i++)
+		if (e->files.at[i]->path == path &&
+		    e->files.at[i]->n == ASKS_NOW)
+			return e->files.at[i]->real;
+	return path;
 }
 
 static bool entry_touches(const struct asks_entry *e, const char *path)
@@ -302,7 +314,11 @@ static int read_birth(struct evidence *e, struct held *h,
 		return 0;
 	}
 	rc = match_version(e, h, r);
-	return rc == -ENOENT ? 0 : rc;
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	h->strange = !h->born && (e->first || newest_entry(e, path)) &&
+		     !(now && evidence_shows(r, now->at, now->len));
+	return 0;
 }
 
 /* The edit's own entry: the `before`th of its path since the last time. */
@@ -340,6 +356,8 @@ static int edit_birth(struct evidence *e, struct held *h,
 	own = edit_entry(e, path, before);
 	if (own)
 		h->birth = own;
+	/* What it shows may have been there between two of several edits. */
+	h->strange = h->strange && e->first;
 	return 0;
 }
 
@@ -370,6 +388,27 @@ static bool has_path(const struct asks_paths *p, const struct asks_entry *a)
 	return false;
 }
 
+/* Does `path` lie in `directory`, and not deeper? */
+static bool lies_in(const char *directory, const char *path)
+{
+	size_t len = strcmp(directory, ".") == 0 ? 0 : strlen(directory);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!path || !slash || len == 0)
+		return path && !slash && len == 0;
+	return (size_t)(slash - path) == len &&
+	       memcmp(path, directory, len) == 0;
+}
+
+static bool has_directory(const struct asks_paths *p,
+			  const struct asks_entry *a)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (lies_in(p->at[i], a->path) || lies_in(p->at[i], a->path2))
+			return true;
+	return false;
+}
+
 /* May a process have seen the file as it was before the entry? */
 static bool seen_before(const struct evidence *e, const struct asks_entry *a)
 {
@@ -377,7 +416,8 @@ static bool seen_before(const struct evidence *e, const struct asks_entry *a)
 		const struct asks_process *p = &e->reads.processes.at[i];
 
 		if (p->pid != a->pid && p->first_ns <= a->at_ns &&
-		    (has_path(&p->opened, a) || has_path(&p->missed, a)))
+		    (has_path(&p->opened, a) || has_path(&p->missed, a) ||
+		     has_directory(&p->listed, a)))
 			return true;
 	}
 	return false;
@@ -425,6 +465,7 @@ static void take_paths(struct conversation *c, const struct asks_paths *from,
 {
 	ARRAY(uint32_t) ids = { 0 };
 
+	free(*at);
 	for (uint32_t i = 0; i < from->count; i++)
 		array_push(&ids, intern_add(c->names, from->at[i],
 					    strlen(from->at[i])));
@@ -433,7 +474,16 @@ static void take_paths(struct conversation *c, const struct asks_paths *from,
 	*size = ids.size;
 }
 
-/* A shell's output that is a file's text, but for a few words around it. */
+/* Is it all that the command said? */
+static bool is_all(const struct record *r, const char *at, size_t len)
+{
+	return at == r->output.at && len == r->output.len;
+}
+
+/*
+ * A shell's output that is a file's text. There may be a few words around it,
+ * if they cannot be those of another file.
+ */
 static void find_file(struct evidence *e, struct held *h,
 		      const struct record *r)
 {
@@ -453,7 +503,7 @@ static void find_file(struct evidence *e, struct held *h,
 		    r->text.len - len > AROUND_MAX)
 			continue;
 		at = memmem(r->text.at, r->text.len, now->at, len);
-		if (!at)
+		if (!at || (h->opened.count > 1 && !is_all(r, at, len)))
 			continue;
 		best = len;
 		h->file = true;
@@ -463,6 +513,25 @@ static void find_file(struct evidence *e, struct held *h,
 		array_push(&h->referents,
 			   ((struct referent){ h->opened.at[i], 0, 0 }));
 	}
+}
+
+/* What it rests on; of too much, and of what is not all of it, nothing. */
+static void take_reads(struct evidence *e, struct held *h)
+{
+	const struct asks_readset *r = &e->reads;
+
+	h->opened.count = h->missed.count = h->listed.count = 0;
+	h->observed = r->opened.count <= OPENED_MAX &&
+		      r->missed.count <= OPENED_MAX &&
+		      r->listed.count <= OPENED_MAX && !r->by_age;
+	if (!h->observed)
+		return;
+	take_paths(e->c, &r->opened, &h->opened.at, &h->opened.count,
+		   &h->opened.size);
+	take_paths(e->c, &r->missed, &h->missed.at, &h->missed.count,
+		   &h->missed.size);
+	take_paths(e->c, &r->listed, &h->listed.at, &h->listed.count,
+		   &h->listed.size);
 }
 
 static int run_birth(struct evidence *e, struct held *h, const struct record *r)
@@ -481,20 +550,11 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 		return 0;
 	}
 	h->birth = behind_entries(e, h);
-	h->observed = e->reads.opened.count <= OPENED_MAX &&
-		      e->reads.missed.count <= OPENED_MAX;
-	if (h->observed) {
-		take_paths(e->c, &e->reads.opened, &h->opened.at,
-			   &h->opened.count, &h->opened.size);
-		take_paths(e->c, &e->reads.missed, &h->missed.at,
-			   &h->missed.count, &h->missed.size);
-	}
+	take_reads(e, h);
 	if (h->kind == RECORD_SHELL) {
-		h->tracked = h->observed && h->opened.count &&
-			     r->text.len >= SHELL_TEXT_MIN;
-		find_file(e, h, r);
-		if (h->file)
-			h->tracked = true;
+		h->tracked = e->reads.opened.count && r->output.len;
+		if (h->tracked)
+			find_file(e, h, r);
 	}
 	return 0;
 }
@@ -565,6 +625,7 @@ static void add_referent(struct evidence *e, struct held *h,
 	if (f->path[0] != '/' && !(r->dir && r->dir[0] == '/') &&
 	    !may_show(e, r, ref.path))
 		look_elsewhere(e, r, f->path, &ref);
+	ref.path = real_path(e, ref.path);
 	array_push(&h->referents, ref);
 }
 
@@ -602,7 +663,8 @@ void evidence_meet(struct held *h, const struct record *r)
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r)
 {
 	h->birth = e->lower;
-	if (r->failed && r->kind != RECORD_RUN) {
+	h->strange = false;
+	if (r->failed && r->kind != RECORD_RUN && r->kind != RECORD_SHELL) {
 		h->tracked = false;
 		return 0;
 	}

@@ -26,6 +26,7 @@ struct evidence_file {
 	uint64_t n; /* ASKS_NOW, or as of an entry */
 	int result; /* 0, or why there is none */
 	struct asks_text text;
+	uint32_t real; /* the path without links in it */
 };
 
 /* What a file was, asked for once per turn. */

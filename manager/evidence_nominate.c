@@ -100,6 +100,8 @@ static size_t add_record(cJSON *list, const struct evidence *e,
 				   h->opened.count);
 		bytes += add_names(r, "missed", e->c, h->missed.at,
 				   h->missed.count);
+		bytes += add_names(r, "listed", e->c, h->listed.at,
+				   h->listed.count);
 	}
 	(void)cJSON_AddItemToArray(list, r);
 	return bytes;
@@ -244,6 +246,27 @@ static size_t add_held(cJSON *list, const struct evidence *e,
 	return bytes;
 }
 
+/*
+ * The tape knows nothing against it, yet it reads as no version of its file
+ * does: to rely on it would be to rely on what nobody can vouch for.
+ */
+static void nominate_strange(const struct evidence *e, struct held *h)
+{
+	static const char why[] = "it was seen before anybody watched the "
+				  "file, which reads otherwise now";
+
+	if (!h->strange || h->action != ACTION_KEEP || h->item == ITEM_NONE ||
+	    h->placed != PLACED_NOT)
+		return;
+	h->action = ACTION_DROP;
+	h->entry = e->n > h->birth ? e->n : h->birth + 1;
+	free(h->why);
+	h->why = must_alloc(sizeof(why));
+	memcpy(h->why, why, sizeof(why));
+	free(h->words);
+	h->words = NULL;
+}
+
 int evidence_nominate(struct evidence *e, struct held *const *held,
 		      size_t count)
 {
@@ -272,5 +295,7 @@ int evidence_nominate(struct evidence *e, struct held *const *held,
 		if (bytes)
 			rc = ask(e, q, held, count);
 	}
+	for (i = 0; i < count && rc == 0; i++)
+		nominate_strange(e, held[i]);
 	return rc;
 }

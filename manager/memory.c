@@ -330,6 +330,8 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "observed", h->observed);
 	add_names(j, "opened", c, h->opened.at, h->opened.count);
 	add_names(j, "missed", c, h->missed.at, h->missed.count);
+	add_names(j, "listed", c, h->listed.at, h->listed.count);
+	add_number(j, "strange", h->strange);
 	add_number(j, "file", h->file);
 	add_number(j, "head", h->head);
 	add_number(j, "tail", h->tail);
@@ -378,6 +380,8 @@ static void read_lists(struct conversation *c, struct held *h, const cJSON *j)
 		array_push(&h->opened, name_of(c, at));
 	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "missed"))
 		array_push(&h->missed, name_of(c, at));
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "listed"))
+		array_push(&h->listed, name_of(c, at));
 }
 
 /* One of `count` values; the first, if it is none of them. */
@@ -406,6 +410,7 @@ static void read_record(struct conversation *c, struct held *h,
 	h->born = get(j, "born");
 	h->birth = get(j, "birth");
 	h->observed = get(j, "observed");
+	h->strange = get(j, "strange");
 	h->file = get(j, "file");
 	h->head = (uint32_t)get(j, "head");
 	h->tail = (uint32_t)get(j, "tail");

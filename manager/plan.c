@@ -570,6 +570,10 @@ static const struct held *newest_result(const struct plan *p)
 	for (uint32_t i = p->r->count; i-- > 0;)
 		if (!p->r->at[i].attached)
 			return p->held[i];
+	/* Where nothing was called yet there may be files all the same. */
+	for (uint32_t i = p->r->count; i-- > 0;)
+		if (p->t->items[p->r->at[i].item].place != ITEM_NONE)
+			return p->held[i];
 	return NULL;
 }
 

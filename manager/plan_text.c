@@ -372,7 +372,9 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 	enum told_how how = TOLD_AGAIN;
 
 	if (is_gone(p, h)) {
+		/* Until it is there again. */
 		(void)note_gone(out, path, why_of(h));
+		how = TOLD_CHANGES;
 	} else if (!evidence_text(p->e, h->referents.at[0].path, ASKS_NOW)) {
 		(void)note_outdated(out, path, why_of(h));
 	} else if (only_links(h)) {

@@ -14,7 +14,8 @@ enum tool_class {
 	TOOL_SHELL,
 	TOOL_SCRIPT, /* its input may be a program that calls tools */
 	TOOL_SEARCH,
-	TOOL_OTHER,
+	TOOL_NOTHING, /* says nothing of the repository */
+	TOOL_OTHER,   /* nobody knows */
 };
 
 enum tool_class tool_class(struct text name);

@@ -38,6 +38,18 @@ static const struct {
 	  "searchfilecontent filesearch codebasesearch find searchfiles "
 	  "listfiles findfiles rg searchtext listcodedefinitionnames "
 	  "searchcodebase " },
+	{ TOOL_NOTHING,
+	  " todowrite todoread task taskcreate taskupdate tasklist taskget "
+	  "taskoutput taskstop agent dispatchagent spawnagent waitagent "
+	  "closeagent sendmessage newtask delegate webfetch websearch fetch "
+	  "googlewebsearch fetchurl httprequest browseraction computer "
+	  "screenshot viewimage updateplan plan exitplanmode enterplanmode "
+	  "exitspecmode question askuser askuserquestion requestuserinput "
+	  "askfollowupquestion attemptcompletion switchmode toolsearch skill "
+	  "slashcommand killshell killbash sleep wait think savememory memory "
+	  "reportintent structuredoutput invalid listmcpresources "
+	  "listmcpresourcestool readmcpresource readmcpresourcetool "
+	  "sequentialthinking " },
 };
 
 static bool is_one_of(const char *names, const char *name, size_t len)

@@ -7,6 +7,7 @@
 #include "manager/shell.h"
 
 #define CLIENT_LINES_MAX 2000 /* a read without a limit is cut there */
+#define SAYS_LITTLE	 64   /* an answer as short as this shows no file */
 
 static bool holds(struct text t, size_t within, const char *what)
 {
@@ -253,6 +254,24 @@ static void add_files(struct record *r, const struct shell_meaning *m,
 		r->path = files[0].path;
 }
 
+/* What a command said, without the newlines around it. */
+static struct text output_of(struct text text, const struct peeled *p)
+{
+	struct text t = { text.at + p->start, p->end - p->start };
+
+	if (p->end <= p->start ||
+	    begins(t, "(Bash completed with no output)") ||
+	    begins(t, "(no output)"))
+		return (struct text){ "", 0 };
+	while (t.len && t.at[t.len - 1] == '\n')
+		t.len--;
+	while (t.len && t.at[0] == '\n') {
+		t.at++;
+		t.len--;
+	}
+	return t;
+}
+
 static void shell_record(struct record *r, const struct tool_call *c,
 			 bool script, struct arena *a)
 {
@@ -262,6 +281,7 @@ static void shell_record(struct record *r, const struct tool_call *c,
 	r->kind = RECORD_SHELL;
 	r->dir = c->dir;
 	peel(r->text, &p);
+	r->output = output_of(r->text, &p);
 	r->failed = r->failed || p.failed;
 	/* A program that computes its commands is known by its own words. */
 	if (c->command.len == 0) {
@@ -280,10 +300,30 @@ static void shell_record(struct record *r, const struct tool_call *c,
 	add_files(r, &m, a);
 	if (r->kind != RECORD_READ)
 		return;
-	r->failed = r->failed ||
-		    is_complaint((struct text){ r->text.at + p.start,
-						r->text.len - p.start });
+	/* One that failed, and says something else, has shown it before. */
+	m.exact = m.exact && !r->failed;
+	r->failed = is_complaint(
+		(struct text){ r->text.at + p.start, r->text.len - p.start });
 	print_record(r, &m, &p, a);
+}
+
+/*
+ * A tool that nobody here knows. What names a file and says more than a few
+ * words shows it; of others the tape is asked what their processes opened.
+ */
+static void other_record(struct record *r, const struct tool_call *c,
+			 struct arena *a)
+{
+	struct tool_call whole = *c;
+
+	if (!c->paths_count) {
+		r->kind = RECORD_SHELL;
+		r->output = r->text;
+	} else if (r->text.len >= SAYS_LITTLE) {
+		r->kind = RECORD_READ;
+		whole.start = whole.end = 0;
+		add_paths(r, &whole, false, a);
+	}
 }
 
 static void make(struct record *r, const struct item *call, struct arena *a)
@@ -307,6 +347,9 @@ static void make(struct record *r, const struct item *call, struct arena *a)
 		r->kind = RECORD_SEARCH;
 		break;
 	case TOOL_OTHER:
+		other_record(r, &c, a);
+		break;
+	case TOOL_NOTHING:
 		break;
 	}
 }
@@ -335,7 +378,7 @@ void records_init(struct records *ret, const struct transcript *t)
 		r->failed = item->error;
 		r->shape.number = r->shape.separator = "";
 		r->shape.head = r->shape.tail = (struct text){ "", 0 };
-		r->content = (struct text){ "", 0 };
+		r->content = r->output = (struct text){ "", 0 };
 		r->attached = item->kind != ITEM_RESULT;
 		r->text = r->attached ? item->attached
 				      : transcript_text(item, &ret->arena);

@@ -70,6 +70,8 @@ struct record {
 	bool attached;	  /* no result: a text of the user's, which stays as it
 			     is */
 	struct text text; /* all of the result's text */
+	/* Shell, run: what of it the command said; empty: nothing. */
+	struct text output;
 	struct shape shape;  /* reads and edits with lines in them */
 	struct text content; /* the file's lines alone, each ended by a newline
 				(the last one too, whatever the file has), of

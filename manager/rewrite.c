@@ -296,7 +296,8 @@ static int check_request(const struct transcript *t, const struct rewriting *r)
 	for (i = 0; i < r->notes_count; i++) {
 		const struct note *n = &r->notes[i];
 
-		if (!is_result(t, n->item) || n->len == 0)
+		if (n->item >= t->items_count ||
+		    t->items[n->item].place == ITEM_NONE || n->len == 0)
 			return -EINVAL;
 		/* Places rise with the items, so this finds any two alike. */
 		if (i > 0 &&

@@ -399,6 +399,18 @@ static enum verb strip(struct sense *s, struct shell_command *c)
 	}
 }
 
+/* echo "$(cat file)" shows the file. */
+static bool has_expansion(const struct shell_command *c)
+{
+	uint32_t i;
+
+	for (i = 1; i < c->words_count; i++) {
+		if (c->words[i].dynamic)
+			return true;
+	}
+	return false;
+}
+
 static void do_simple(struct sense *s, struct part *p,
 		      const struct shell_command *c, enum verb v)
 {
@@ -428,7 +440,7 @@ static void do_simple(struct sense *s, struct part *p,
 		do_patch(s, p, c);
 		break;
 	case VERB_OTHER:
-		p->act = SHELL_OTHER;
+		p->act = has_expansion(c) ? SHELL_UNKNOWN : SHELL_OTHER;
 		break;
 	case VERB_READER:
 		do_reader(s, p, c);
@@ -462,6 +474,13 @@ static void do_simple(struct sense *s, struct part *p,
 	}
 }
 
+static bool reads_file(const struct shell_command *c)
+{
+	const struct shell_redirect *in = find_redirect(c, REDIRECT_IN);
+
+	return in && strncmp(in->word.text, "/dev/", 5) != 0;
+}
+
 /* One command of a pipeline: `p` is what the ones before it show. */
 static void do_command(struct sense *s, struct part *p,
 		       const struct shell_command *command)
@@ -476,6 +495,10 @@ static void do_command(struct sense *s, struct part *p,
 		do_print(s, p, &c, (enum shell_printer)(v - VERB_PRINT));
 	else
 		do_simple(s, p, &c, v);
+	/* while read line; do echo "$line"; done < file */
+	if ((p->act == SHELL_SILENT || p->act == SHELL_OTHER) &&
+	    reads_file(command))
+		p->act = SHELL_UNKNOWN;
 	/* A run is a run, whatever its output is put through. */
 	if (c.piped && before == SHELL_RUN)
 		p->act = SHELL_RUN;

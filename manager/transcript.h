@@ -76,7 +76,8 @@ struct item {
 	/*
 	 * Results: the last of those it belongs with, behind which a note
 	 * stands: in Messages the results of its message, elsewhere the run
-	 * of results it is in.
+	 * of results it is in. Attached files: themselves, if a note can stand
+	 * behind them. Else NONE.
 	 */
 	uint32_t place;
 	/*

@@ -310,6 +310,7 @@ int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
 		return r;
 	c = cut_lines(v.text, v.len, small_number(q, "start", 0),
 		      small_number(q, "end", 0));
+	json_put_bytes(ret, "path", path);
 	json_put_number(ret, "n", v.n);
 	json_put_hash(ret, "hash", v.hash);
 	json_put_content(ret, "text", c.at, c.len);

@@ -266,6 +266,7 @@ static const struct protocol_member source_asked[] = {
 };
 
 static const struct protocol_member source_told[] = {
+	BYTES("path", "The file's own, where links led to it."),
 	TOLD_AS_OF,
 	TOLD_HASH,
 	CONTENT,
