@@ -21,11 +21,14 @@ struct reading {
 	struct json j;
 	ARRAY(struct draft) drafts;
 	ARRAY(struct piece) pieces;
+	ARRAY(struct element) elements;
 	uint32_t message; /* the element being read */
 	bool answered;	  /* the assistant has said something */
 	bool asked;	  /* the user has */
 };
 
+/* The next element of the list is `node`. */
+void reading_element(struct reading *r, uint32_t node);
 /* Add an item that stands on `node`. */
 struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node);
 /* A string that belongs to the last item's text. */

@@ -168,6 +168,7 @@ int dialect_messages(struct reading *r)
 	read_clears(r);
 	for (i = json_first(j, list); i != JSON_NONE;
 	     i = json_after(j, list, i)) {
+		reading_element(r, i);
 		e = read_message(r, i);
 		if (e < 0)
 			return e;

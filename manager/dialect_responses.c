@@ -164,6 +164,7 @@ int dialect_responses(struct reading *r)
 		return -EBADMSG;
 	for (i = json_first(j, input); i != JSON_NONE;
 	     i = json_after(j, input, i)) {
+		reading_element(r, i);
 		e = read_item(r, i);
 		if (e < 0)
 			return e;

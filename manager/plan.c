@@ -20,6 +20,7 @@
 void plan_release(struct plan *p)
 {
 	array_release(&p->own);
+	free(p->later);
 	buf_release(&p->retrieved);
 }
 
@@ -129,11 +130,33 @@ static bool covers(const struct referent *a, const struct referent *b)
 	       (!b->end || (a->end && b->end >= a->end));
 }
 
+/* To look through all records for each would take as long as all the rest. */
+static void find_later(struct plan *p)
+{
+	uint32_t names = intern_count(p->c->names);
+	uint32_t *last = must_alloc((names + 1) * sizeof(*last));
+
+	free(p->later);
+	p->later = must_alloc((p->r->count + 1) * sizeof(*p->later));
+	memset(last, 0xff, (names + 1) * sizeof(*last));
+	for (uint32_t i = p->r->count; i-- > 0;) {
+		const struct held *h = p->held[i];
+
+		p->later[i] = ITEM_NONE;
+		if (h->referents.count != 1)
+			continue;
+		p->later[i] = last[h->referents.at[0].path];
+		last[h->referents.at[0].path] = i;
+	}
+	free(last);
+}
+
 bool plan_superseded(const struct plan *p, const struct held *h)
 {
 	if (h->referents.count != 1)
 		return false;
-	for (uint32_t i = h->record + 1; i < p->r->count; i++) {
+	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
+	     i = p->later[i]) {
 		const struct held *o = p->held[i];
 
 		/* As it was read, or as it was put there just now. */
@@ -142,8 +165,7 @@ bool plan_superseded(const struct plan *p, const struct held *h)
 				o->placed_entry == p->e->n);
 
 		if ((o->kind == RECORD_READ || o->file) && o->tracked &&
-		    o->referents.count == 1 && current &&
-		    o->placed <= PLACED_WHOLE &&
+		    current && o->placed <= PLACED_WHOLE &&
 		    covers(&h->referents.at[0], &o->referents.at[0]))
 			return true;
 	}
@@ -672,6 +694,7 @@ void plan_make(struct plan *p)
 
 	p->from = ITEM_NONE;
 	find_own_edits(p);
+	find_later(p);
 	ask_policy(p);
 	if (p->mode != MODE_OFF && !p->notes_only)
 		fill_new_stubs(p);

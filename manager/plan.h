@@ -47,6 +47,8 @@ struct plan {
 
 	/* plan.c's and plan_text.c's. */
 	ARRAY(struct own_edits) own;
+	uint32_t *later; /* per record, the next that shows the same file alone;
+			    ITEM_NONE: none */
 	struct buf retrieved; /* what the policy wants to be shown besides */
 };
 

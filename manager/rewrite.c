@@ -3,8 +3,8 @@
  * put there, and the new body is the old one with the edits applied. Whatever
  * no edit names is copied; there is no other way from the old to the new.
  *
- * The result is read again all the same. A mistake here would not be found by
- * anyone but upstream, in the middle of somebody's work.
+ * The result is looked at all the same (rewrite_check.c). A mistake here would
+ * not be found by anyone but upstream, in the middle of somebody's work.
  */
 #include "manager/rewrite.h"
 
@@ -12,24 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/array.h"
-#include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "manager/transcript.h"
-
-/* Bytes of `cut` go, those of `out` from `start` to `end` come. */
-struct edit {
-	struct span cut;
-	struct span put;
-};
-
-struct writer {
-	const struct transcript *t;
-	ARRAY(struct edit) edits;
-	struct buf out;		  /* what the edits put */
-	ARRAY(uint32_t) inserted; /* items with a new one behind them */
-	int error;		  /* the first that occurred */
-};
+#include "manager/rewrite_i.h"
 
 /* What is to happen to one item. */
 struct plan {
@@ -375,122 +359,6 @@ static int splice(struct writer *w, char **ret, size_t *ret_len)
 	return 0;
 }
 
-static bool begins_with(struct text text, const char *start, size_t len)
-{
-	return text.len >= len && memcmp(text.at, start, len) == 0;
-}
-
-/* Is `now`, which was `was`, what the lists ask for? */
-static bool is_as_planned(const struct item *was, const struct item *now,
-			  const struct replacement *r, struct arena *a)
-{
-	uint32_t i;
-
-	if (was->kind != now->kind || was->message != now->message ||
-	    was->error != now->error ||
-	    !is_same(was->id, now->id.at, now->id.len))
-		return false;
-	if (now->pieces_count < was->pieces_count)
-		return false;
-	for (i = 0; i < was->pieces_count; i++) {
-		if (was->pieces[i].text.len > 0 && now->pieces[i].text.len == 0)
-			return false;
-	}
-	return !r || begins_with(transcript_text(now, a), r->text, r->len);
-}
-
-static bool is_note(const struct item *i, const struct note *n)
-{
-	struct text last;
-
-	if (!n || i->pieces_count == 0)
-		return false;
-	last = i->pieces[i->pieces_count - 1].text;
-	return last.len >= n->len &&
-	       memcmp(last.at + last.len - n->len, n->text, n->len) == 0;
-}
-
-/* Reading on in both: the old transcript, the new one, and the two lists. */
-struct check {
-	const struct transcript *was;
-	struct transcript *now;
-	const struct rewriting *r;
-	const struct writer *w;
-	size_t replacement, note;
-	uint32_t inserted;
-	uint32_t at; /* item of the new one */
-};
-
-static bool check_item(struct check *c, uint32_t i)
-{
-	const struct item *was = &c->was->items[i], *now;
-	const struct replacement *replace = NULL;
-	const struct note *note = NULL;
-	bool messages = c->was->dialect == DIALECT_MESSAGES;
-
-	if (c->at >= c->now->items_count)
-		return false;
-	now = &c->now->items[c->at++];
-	if (c->replacement < c->r->replacements_count &&
-	    c->r->replacements[c->replacement].item == i)
-		replace = &c->r->replacements[c->replacement++];
-	if (c->note < c->r->notes_count &&
-	    c->was->items[c->r->notes[c->note].item].place == i)
-		note = &c->r->notes[c->note++];
-	if (!is_as_planned(was, now, replace, &c->now->arena))
-		return false;
-	if (!replace && (messages || !note) && was->hash != now->hash)
-		return false;
-	if (!note)
-		return true;
-	if (!messages)
-		return is_note(now, note);
-	if (c->at == c->now->items_count || now[1].kind != ITEM_USER ||
-	    !is_note(now + 1, note))
-		return false;
-	/* One that was there already is an item of both. */
-	if (c->inserted < c->w->inserted.count &&
-	    c->w->inserted.at[c->inserted] == i) {
-		c->inserted++;
-		c->at++;
-	}
-	return true;
-}
-
-static bool check_result(struct check *c)
-{
-	const struct transcript *was = c->was, *now = c->now;
-	uint32_t i;
-
-	if (was->messages != now->messages || was->marks != now->marks ||
-	    was->tools_hash != now->tools_hash ||
-	    was->system_hash != now->system_hash ||
-	    was->stream != now->stream || was->repeated != now->repeated)
-		return false;
-	for (i = 0; i < was->items_count; i++) {
-		if (!check_item(c, i))
-			return false;
-	}
-	return c->at == now->items_count &&
-	       c->replacement == c->r->replacements_count &&
-	       c->note == c->r->notes_count;
-}
-
-static int read_again(const struct writer *w, const struct rewriting *r,
-		      const char *body, size_t len)
-{
-	struct transcript now = { 0 };
-	struct check c = { .was = w->t, .now = &now, .r = r, .w = w };
-	int e = transcript_init(&now, w->t->dialect, body, len);
-
-	if (e == 0 &&
-	    (now.items_count != w->t->items_count + w->inserted.count ||
-	     !check_result(&c)))
-		e = -EBADMSG;
-	transcript_release(&now);
-	return e;
-}
-
 static int write_body(struct writer *w, const struct rewriting *r, char **ret,
 		      size_t *ret_len)
 {
@@ -504,7 +372,7 @@ static int write_body(struct writer *w, const struct rewriting *r, char **ret,
 	if (e < 0)
 		return e;
 	if (w->edits.count > 0) {
-		e = read_again(w, r, body, len);
+		e = rewrite_check(w, r, body, len);
 		if (e < 0)
 			return e;
 	}

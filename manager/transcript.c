@@ -20,6 +20,15 @@ static uint64_t fold(uint64_t hash, enum fold what, struct text text)
 				    hash + (uint64_t)what * 0x9e3779b97f4a7c15);
 }
 
+void reading_element(struct reading *r, uint32_t node)
+{
+	const struct json_node *n = &r->j.nodes[node];
+	struct element *e = array_add(&r->elements);
+
+	e->span = (struct span){ n->start, n->end };
+	e->marks = r->t->marks;
+}
+
 struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node)
 {
 	const struct json_node *n = &r->j.nodes[node];
@@ -283,6 +292,12 @@ static void settle(struct reading *r)
 	pieces = arena_take(&t->arena, r->pieces.count * sizeof(*pieces));
 	if (r->pieces.count > 0)
 		memcpy(pieces, r->pieces.at, r->pieces.count * sizeof(*pieces));
+	if (r->elements.count > 0) {
+		size_t size = r->elements.count * sizeof(*t->elements);
+
+		t->elements = arena_take(&t->arena, size);
+		memcpy(t->elements, r->elements.at, size);
+	}
 	t->items = arena_take(&t->arena, r->drafts.count * sizeof(*t->items));
 	t->items_count = r->drafts.count;
 	for (i = 0; i < r->drafts.count; i++) {
@@ -429,6 +444,7 @@ int transcript_init(struct transcript *ret, enum dialect d, const char *body,
 	json_release(&r.j);
 	array_release(&r.drafts);
 	array_release(&r.pieces);
+	array_release(&r.elements);
 	if (e < 0)
 		transcript_release(ret);
 	return e;

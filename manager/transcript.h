@@ -90,13 +90,21 @@ struct item {
 };
 #define ITEM_NONE UINT32_MAX
 
+/* An element of the list: a message, or in Responses an item. */
+struct element {
+	struct span span;
+	uint32_t marks; /* cache marks before it, those of tools and system
+			   text included */
+};
+
 struct transcript {
 	enum dialect dialect;
 	const char *body; /* the caller's */
 	size_t len;
 	struct item *items; /* in the order of the body */
 	uint32_t items_count;
-	uint32_t messages; /* elements of the list */
+	uint32_t messages;	  /* elements of the list */
+	struct element *elements; /* each; NULL: it is a single string */
 	struct text model;
 	bool stream;
 	bool tools;	      /* there are any: else a side request */
@@ -111,7 +119,7 @@ struct transcript {
 	uint64_t first_hash;  /* of the user's texts before the first answer */
 	struct text session;  /* an id the body itself gives, or empty */
 	uint32_t marks;	      /* cache marks in all */
-	struct arena arena;   /* owns items, pieces and decoded texts */
+	struct arena arena;   /* owns all of these, and decoded texts */
 };
 
 /* Which dialect a request is in, by method and target; DIALECTS: none. */
