@@ -223,6 +223,7 @@ struct thought {
 	struct evidence e;
 	struct plan p;
 	struct plan_rewriting w;
+	struct price hour;
 	const char *outcome; /* why nothing (new) was done; NULL: it was */
 	char *body;
 	size_t len;
@@ -315,10 +316,6 @@ static bool find_births(struct thought *th)
 {
 	struct plan *p = &th->p;
 
-	/* They look at each other: what was done in the same turn? */
-	for (uint32_t i = 0; i < p->r->count; i++)
-		if (p->held[i]->fresh)
-			evidence_meet(p->held[i], records_read(p->r, i));
 	for (uint32_t i = p->r->count; i-- > 0;) {
 		struct held *h = p->held[i];
 
@@ -473,8 +470,17 @@ static void think_locked(struct thought *th, struct conversation *c)
 			       .from = ITEM_NONE };
 	th->p.price =
 		prices_of(&th->b->prices, th->t.model.at, th->t.model.len);
+	if (th->t.hour) {
+		th->hour = price_of_hour(th->p.price);
+		th->p.price = &th->hour;
+	}
 	th->p.notes_only = c->subscription && !th->b->subscriptions;
 	th->p.held = conversation_match(c, &th->t, &th->records);
+	/* All of them first: to know one is to know what else was done. */
+	for (uint32_t i = 0; i < th->records.count; i++)
+		if (th->p.held[i]->fresh)
+			evidence_meet(th->p.held[i],
+				      records_read(&th->records, i));
 	th->p.l = conversation_lineage(c, &th->t, th->p.price, th->r->at_ns);
 	if (!c->reply_ns)
 		c->reply_ns = th->r->at_ns;
@@ -551,6 +557,11 @@ const char *brain_think(struct brain *b, const struct request *r,
 	turn->body = th.body;
 	*ret_len = th.len;
 	return th.body;
+}
+
+void brain_passed(struct brain *b, const char *why)
+{
+	memory_count(b->memory, why, 1);
 }
 
 /* -- The reply. */

@@ -84,6 +84,9 @@ struct request {
 const char *brain_think(struct brain *b, const struct request *r,
 			size_t *ret_len, struct turn **ret_turn);
 
+/* A request passes that the brain was not shown: why, to be counted. */
+void brain_passed(struct brain *b, const char *why);
+
 /*
  * The request is on its way; the reply's first byte is not. What was decided
  * is kept now, while upstream thinks: a process that dies before has answered

@@ -50,6 +50,15 @@ const struct price *prices_of(const struct prices *p, const char *model,
 	return array_last(&p->rows);
 }
 
+struct price price_of_hour(const struct price *p)
+{
+	struct price hour = *p;
+
+	hour.life_s = p->life_s < UINT32_MAX / 12 ? p->life_s * 12 : UINT32_MAX;
+	hour.write = p->write * 1.6;
+	return hour;
+}
+
 static int number(const cJSON *row, const char *name, double least, double most,
 		  double *value)
 {

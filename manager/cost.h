@@ -44,6 +44,9 @@ int prices_override(struct prices *p, const char *json, char **ret_why);
 const struct price *prices_of(const struct prices *p, const char *model,
 			      size_t len);
 
+/* Where a request asks for an hour: twelve times as long, at 2 for 1.25. */
+struct price price_of_hour(const struct price *p);
+
 static inline uint64_t tokens_of(size_t bytes)
 {
 	return (bytes + 3) / 4;

@@ -146,6 +146,7 @@ void reading_mark(struct reading *r, uint32_t node, bool own)
 		if (!is_mark(j, key))
 			continue;
 		r->t->marks++;
+		r->t->hour |= json_is(j, json_get(j, key + 1, "ttl"), "1h");
 		if (!own)
 			continue;
 		i = last_item(r);

@@ -119,6 +119,7 @@ struct transcript {
 	uint64_t first_hash;  /* of the user's texts before the first answer */
 	struct text session;  /* an id the body itself gives, or empty */
 	uint32_t marks;	      /* cache marks in all */
+	bool hour;	      /* one of them asks for an hour */
 	struct arena arena;   /* owns all of these, and decoded texts */
 };
 

@@ -96,6 +96,19 @@ static void set_patience(struct visit *v, unsigned seconds)
 					MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }
 
+/* What the brain would have liked to see, and was not shown. */
+static void count_pass(const struct visit *v)
+{
+	static const char *const why[FATES] = {
+		[FATE_TOO_LONG] = "a body that was too long",
+		[FATE_MEMORY] = "too many bodies at once",
+		[FATE_CODING] = "a body that could not be decoded",
+	};
+
+	if (v->shim->brain && !v->turn && why[v->fate])
+		brain_passed(v->shim->brain, why[v->fate]);
+}
+
 void visit_free(struct visit *v)
 {
 	if (!v)
@@ -107,6 +120,7 @@ void visit_free(struct visit *v)
 	decoder_free(v->decoder);
 	body_release(v);
 	if (v->begun) {
+		count_pass(v);
 		v->shim->counters.requests++;
 		v->shim->counters.fates[v->fate]++;
 	}

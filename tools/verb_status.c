@@ -271,8 +271,9 @@ static void print_memory(const cJSON *a)
 	(void)printf("%s, %s, %s\n", inodes, handles, actors);
 }
 
-static void print_manager(const cJSON *edge)
+static void print_manager(const cJSON *manager)
 {
+	const cJSON *edge = member(manager, "edge");
 	CLEANUP(free_p)
 	char *requests =
 		count_text(number(edge, "requests"), "request", "requests");
@@ -280,8 +281,9 @@ static void print_manager(const cJSON *edge)
 	if (!edge)
 		return;
 	label("manager");
-	(void)printf("port %" PRIu64 ", %s, %" PRIu64 " rewritten",
-		     number(edge, "port"), requests, number(edge, "rewritten"));
+	(void)printf("port %" PRIu64 ", %s, %s, %" PRIu64 " rewritten",
+		     number(edge, "port"), text(manager, "mode"), requests,
+		     number(edge, "rewritten"));
 	if (number(edge, "refused"))
 		(void)printf(", %" PRIu64 " refused and sent as they came",
 			     number(edge, "refused"));
@@ -290,6 +292,8 @@ static void print_manager(const cJSON *edge)
 			     number(edge, "unreachable"));
 	(void)putchar('\n');
 	print_counts("passed", member(edge, "passed"));
+	/* Why nothing (new) was done, in this session and those before. */
+	print_counts("why", member(manager, "passed"));
 }
 
 /* What the tape could not do comes after what it did. */
@@ -380,7 +384,7 @@ static void print_standing(const struct standing *s, bool colours)
 	print_files(s, colours);
 	print_tape(s->tape, colours);
 	cJSON_ArrayForEach (manager, s->managers)
-		print_manager(member(manager, "edge"));
+		print_manager(manager);
 }
 
 /* For programs: the answer, or what stands in its place. */

@@ -96,6 +96,36 @@ def without_a_tape_requests_pass():
         # What was told is told again, nothing new is.
         assert notes(after) == notes(before)
         prefix_kept(before, after)
+        with shim.Client(w.port) as c:
+            c.ask("POST", "/v1/messages", b"{no JSON")
+            c.ask("POST", "/v1/messages", b"no gzip",
+                  headers=[("Content-Encoding", "gzip")])
+        for verb in ("status", "report"):
+            said = w.home.run(verb, w.repo).stdout
+            for why in ("the tape is away", "a body that was not understood",
+                        "a body that could not be decoded"):
+                assert why in said, (verb, why, said)
+
+
+def a_cache_that_keeps_less_than_it_should_ends_it():
+    usage = {"cache_creation_input_tokens": 5000,
+             "cache_read_input_tokens": 0}
+    with World(script=lambda r: {"text": "Yes.", "usage": usage}) as w:
+        w.read("config.py")
+        w.request()
+        for n in range(1, 5):
+            w.edit("config.py", "x + %d\n" % n, "x + %d\n" % (n + 1))
+            told = notes(w.request())
+        assert "x + 3" in "".join(told), told
+        assert "x + 5" not in "".join(told), told
+        with open(w.home.top + "/manager.log") as f:
+            log = f.read()
+        assert log.count("it should hold") == 1, log
+        for verb in ("status", "report"):
+            assert "cache read less than predicted" in w.home.run(
+                verb, w.repo).stdout
+        held = json.loads(w.home.run("context", "--json", w.repo).stdout)
+        assert held["conversations"][0]["stopped"], held
 
 
 def the_report_tells_of_it():
@@ -130,4 +160,5 @@ st.main(what_was_read_and_then_edited_is_told_at_once,
         eager_has_the_new_body_in_place,
         a_restart_changes_no_byte,
         without_a_tape_requests_pass,
+        a_cache_that_keeps_less_than_it_should_ends_it,
         the_report_tells_of_it)

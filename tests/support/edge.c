@@ -124,6 +124,12 @@ void turn_drop_body(struct turn *t)
 	(void)t;
 }
 
+void brain_passed(struct brain *b, const char *why)
+{
+	(void)b;
+	(void)why;
+}
+
 void turn_unsent(struct turn *t)
 {
 	t->unsent = true;

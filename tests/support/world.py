@@ -42,8 +42,8 @@ NEW = CONFIG.replace("    data = _read_json(path)\n",
 class World:
     """All processes of a session, and the talk so far."""
 
-    def __init__(self, *args):
-        self.args = args
+    def __init__(self, *args, script=None):
+        self.args, self.script = args, script
 
     def __enter__(self):
         self.stack = contextlib.ExitStack()
@@ -59,7 +59,9 @@ class World:
                            "def load(path, strict):\n    return {}\n")):
             with open(self.repo + "/" + name, "w") as f:
                 f.write(text)
-        self.model = self.stack.enter_context(fakemodel.Model())
+        self.model = self.stack.enter_context(
+            fakemodel.Model(self.script) if self.script
+            else fakemodel.Model())
         self.mount = self.stack.enter_context(
             st.Mount(self.repo, home=self.home))
         self.tape = self.start("tape", self.repo)

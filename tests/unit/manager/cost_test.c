@@ -48,6 +48,20 @@ static void a_request_reads_what_it_repeats_and_writes_the_rest(void **state)
 	assert_int_equal(c.plain, 500);
 }
 
+static void an_hour_lasts_longer_and_costs_more(void **state)
+{
+	struct prices p;
+	struct price hour;
+
+	(void)state;
+	prices_init(&p);
+	hour = price_of_hour(prices_of(&p, "claude-opus-4-5", 15));
+	assert_int_equal(hour.life_s, 3600);
+	assert_true(hour.write == 2.0);
+	assert_true(hour.read == 0.1);
+	prices_release(&p);
+}
+
 static void rows_of_the_user_come_first(void **state)
 {
 	struct prices p;
@@ -99,6 +113,7 @@ int main(void)
 		cmocka_unit_test(changes_behind_the_first_come_for_nothing),
 		cmocka_unit_test(
 			a_request_reads_what_it_repeats_and_writes_the_rest),
+		cmocka_unit_test(an_hour_lasts_longer_and_costs_more),
 		cmocka_unit_test(rows_of_the_user_come_first),
 		cmocka_unit_test(a_table_that_makes_no_sense_changes_nothing),
 	};
