@@ -202,14 +202,20 @@ static enum session_mount wanted_mount(const struct run *r,
 	return how ? session_mount_find(how) : SESSION_AUTO;
 }
 
-/* A mount whose process dies just now is taken away in a moment. */
+/* What a mount answers whose process is being killed: EIO if that was just
+   taking the question up. */
+static bool is_dying(int rc)
+{
+	return rc == -ENOTCONN || rc == -ECONNABORTED || rc == -EIO;
+}
+
+/* Such a mount is taken away in a moment. */
 static int go_back(const struct run *r)
 {
 	int64_t until = child_now_ns() + GO_BACK_MS * 1000000LL;
 	int rc;
 
-	while ((rc = chdir(r->cwd) < 0 ? -errno : 0) < 0 &&
-	       (rc == -ENOTCONN || rc == -ECONNABORTED) &&
+	while ((rc = chdir(r->cwd) < 0 ? -errno : 0) < 0 && is_dying(rc) &&
 	       child_now_ns() < until)
 		(void)poll(NULL, 0, 1);
 	return rc;
