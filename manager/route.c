@@ -97,6 +97,15 @@ bool route_is_turn(const struct request *r)
 	return false;
 }
 
+/* Is there more in the first `len` bytes of the URL than a host? */
+static bool has_path(const char *base, size_t len)
+{
+	const char *host = memmem(base, len, "://", 3);
+
+	host = host ? host + 3 : base;
+	return memchr(host, '/', len - (size_t)(host - base)) != NULL;
+}
+
 char *route_url(enum api api, const char *base, const char *target)
 {
 	size_t len = strlen(base);
@@ -107,7 +116,7 @@ char *route_url(enum api api, const char *base, const char *target)
 	if (is_below(target, "/v1")) {
 		if (len > 3 && strncmp(base + len - 3, "/v1", 3) == 0)
 			len -= 3;
-		else if (api == API_CHATGPT)
+		else if (api != API_ANTHROPIC && has_path(base, len))
 			target += strlen("/v1");
 	}
 	url = malloc(len + strlen(target) + 1);

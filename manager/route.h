@@ -33,8 +33,9 @@ bool route_is_turn(const struct request *r);
 
 /*
  * The URL to ask: `base` and the target joined (free it; NULL: no memory).
- * A base may end with the "/v1" that targets begin with; the ChatGPT back end
- * has no such part at all.
+ * A base may end with the "/v1" that targets begin with. OpenAI's clients take
+ * any other path of a base for all of it, as in ".../api/paas/v4"; Anthropic's
+ * add theirs.
  */
 char *route_url(enum api api, const char *base, const char *target);
 

@@ -6,10 +6,20 @@
 #ifndef STATETAPE_TOOLS_AGENT_H
 #define STATETAPE_TOOLS_AGENT_H
 
-#include <stdbool.h>
+enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
 
-/* Is it one that we know? All others get the variables most of them read. */
-bool agent_is_known(const char *program);
+/*
+ * Where its requests of this kind go as long as nobody stands between (free
+ * it), by the environment of this process; NULL: where everybody's go. Ask
+ * before agent_prepare(), which changes that.
+ */
+char *agent_upstream(const char *program, enum agent_api api);
+
+/*
+ * What a person should know about it (free it), NULL: nothing. Some cannot be
+ * pointed at the manager; those we do not know get the variables most read.
+ */
+char *agent_note(const char *program);
 
 /*
  * The command line to run in place of `command` (free the array, not its

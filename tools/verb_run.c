@@ -62,6 +62,7 @@
 #define NOTES_MAX     32
 #define FORWARD_AFTER 3	  /* deaths of the manager within a short time */
 #define FAILED	      125 /* the agent was never run */
+#define PORT_MAX      65535
 
 struct run {
 	struct state state;
@@ -69,7 +70,7 @@ struct run {
 	struct session session;
 	char *cwd; /* the agent's: ours if it lies in the repository */
 	int listen_fd, log_fd, signal_fd;
-	unsigned port;
+	unsigned port; /* 0: any */
 	struct child manager;
 	char **manager_argv;
 	sigset_t mask; /* as we found it */
@@ -192,6 +193,23 @@ static int settle_config(struct run *r, const struct invocation *in)
 	return 0;
 }
 
+/* Where the user has not said so, requests go where this agent's go without
+   us. */
+static void settle_upstreams(struct run *r, const char *program)
+{
+	static const enum config_key keys[AGENT_APIS] = {
+		[AGENT_ANTHROPIC] = CONFIG_ANTHROPIC,
+		[AGENT_OPENAI] = CONFIG_OPENAI,
+	};
+
+	for (int api = 0; api < AGENT_APIS; api++) {
+		char **said = &r->config.values[keys[api]];
+
+		if (!*said)
+			*said = agent_upstream(program, (enum agent_api)api);
+	}
+}
+
 static enum session_mount wanted_mount(const struct run *r,
 				       const struct invocation *in)
 {
@@ -246,15 +264,20 @@ static int join(struct run *r, const struct invocation *in)
 static int open_port(struct run *r)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)r->port),
 				 .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(a);
+	int on = 1;
 
 	r->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* Connections of the last run on it linger for a while. */
 	if (r->listen_fd < 0 ||
+	    setsockopt(r->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on,
+		       sizeof(on)) < 0 ||
 	    bind(r->listen_fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
 	    listen(r->listen_fd, BACKLOG) < 0 ||
 	    getsockname(r->listen_fd, (struct sockaddr *)&a, &len) < 0)
-		return complain("cannot listen on 127.0.0.1: %s",
+		return complain("cannot listen on 127.0.0.1:%u: %s", r->port,
 				reason(errno));
 	r->port = ntohs(a.sin_port);
 	return 0;
@@ -534,13 +557,11 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 
 static void start_agent(struct run *r, char **command)
 {
+	char *about = agent_note(command[0]);
 	pid_t self = getpid();
 
-	if (!agent_is_known(command[0]))
-		note(r, sentence("'%s' is not an agent we know; it is pointed "
-				 "at the manager by ANTHROPIC_BASE_URL and "
-				 "OPENAI_BASE_URL",
-				 command[0]));
+	if (about)
+		note(r, about);
 	(void)fflush(NULL);
 	terminal_keep(&r->terminal);
 	r->agent = fork();
@@ -644,6 +665,8 @@ static int run_in(struct run *r, const struct invocation *in)
 	if (code == 0)
 		code = settle_config(r, in);
 	if (code == 0)
+		settle_upstreams(r, in->command[0]);
+	if (code == 0)
 		code = open_port(r);
 	if (code == 0)
 		code = open_log(r);
@@ -685,12 +708,15 @@ int verb_run(const struct invocation *in)
 			 .listen_fd = -1,
 			 .log_fd = -1,
 			 .signal_fd = -1,
+			 .port = (unsigned)in->options[OPTION_PORT].number,
 			 .began = wall_ns() };
 	int code;
 
 	if (!in->command || !in->command[0])
 		return complain_usage("an agent's command must follow --, as "
 				      "in 'statetape run -- claude'");
+	if (in->options[OPTION_PORT].number > PORT_MAX)
+		return complain_usage("a port is at most %d", PORT_MAX);
 	(void)prctl(PR_SET_NAME, ACTOR_ROOT_NAME);
 	r.cwd = getcwd(NULL, 0);
 	if (!r.cwd) {

@@ -37,6 +37,12 @@ static const struct verb_option run_options[] = {
 	  .name = "no-mount",
 	  .text = "Do not mount: changes are noticed after the fact, and not "
 		  "who makes them" },
+	{ .id = OPTION_PORT,
+	  .name = "port",
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "The manager's port on 127.0.0.1, for an agent that reads it "
+		  "from a file of its own (if not given: any that is free)" },
 	{ 0 },
 };
 
@@ -66,10 +72,17 @@ const struct verb row_run = {
 		"If the tape or the manager dies it is started again, and the "
 		"agent goes on meanwhile with its requests as they are.\n"
 		"\n"
-		"Agents known by name: claude, codex, opencode, qwen, copilot, "
-		"grok. Any other is pointed at the manager by "
-		"ANTHROPIC_BASE_URL and OPENAI_BASE_URL. Keys and logins stay "
-		"as they are.\n"
+		"Agents known by name: claude, codex, opencode, qwen, aider, "
+		"copilot (with COPILOT_PROVIDER_BASE_URL), grok. Any other is "
+		"pointed at the manager by ANTHROPIC_BASE_URL and "
+		"OPENAI_BASE_URL. Requests go on to where those variables, or "
+		"the agent's own, led before; an address that stands in a "
+		"file of the agent's is not seen, and belongs into "
+		"CONFIGURATION as upstream. Keys and logins stay as they are. "
+		"For pi, droid, cline and cn, which read the manager's address "
+		"from such a file, there is --port. gemini's protocol is not "
+		"followed: what it writes is on the tape, its requests stay as "
+		"they are.\n"
 		"\n"
 		"What is wanted every time can be put into "
 		"$XDG_CONFIG_HOME/statetape/config.toml, or .statetape.toml in "

@@ -2,10 +2,11 @@
 """`statetape run`: an agent in its session, and what is left behind: nothing.
 
 The agents here are shells; what real ones are sent and send is the business of
-run_agents.py."""
+agents_*.py."""
 
 import os
 import signal
+import socket
 import subprocess
 
 import st
@@ -216,16 +217,60 @@ def a_signal_before_the_agent_starts_ends_the_run():
         nothing_left(home, repo)
 
 
+# The manager's command line, as an agent sees it.
+MANAGER = "tr '\\0' ' ' < /proc/$(pgrep -P $PPID -f " \
+    "'^statetape manager')/cmdline"
+
+
+def requests_go_on_to_where_the_agent_sent_them_before():
+    """A key that is meant for one service is shown to no other."""
+    with place() as (home, repo):
+        home.env["PATH"] += ":" + home.mkdir("bin")
+        home.env.update(OPENAI_BASE_URL="http://other/v1",
+                        GROK_BASE_URL="http://mine/v1")
+        for name, want in (("grok", "http://mine/v1 "),
+                           ("codex", "https://api.openai.com "),
+                           ("aider", "http://other/v1 ")):
+            path = home.top + "/bin/" + name
+            write(path, "#!/bin/sh\n%s; echo; echo $GROK_BASE_URL $@\n"
+                  % MANAGER)
+            os.chmod(path, 0o755)
+            r = home.run("run", "--repo", repo, "--no-mount", "--", name)
+            assert "--openai-upstream=" + want in r.stdout, r
+            assert name == "aider" or \
+                "http://127.0.0.1:" in r.stdout.splitlines()[-1], r
+        home.env["STATETAPE_OPENAI_UPSTREAM"] = "http://said"
+        r = home.run("run", "--repo", repo, "--no-mount", "--", "grok")
+        assert "--openai-upstream=http://said " in r.stdout, r
+        nothing_left(home, repo)
+
+
+def a_port_can_be_asked_for():
+    with place() as (home, repo), socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        words = ["--no-mount", "--port", str(port)]
+        taken.listen()
+        r = run(home, repo, "touch ran", *words)
+        assert r.returncode == 125, r
+        assert "127.0.0.1:%d: Address already in use" % port in r.stderr, r
+        assert not os.path.exists(repo + "/ran")
+        taken.close()
+        for _ in range(2):
+            r = run(home, repo, "echo $OPENAI_BASE_URL", *words)
+            assert r.stdout == "http://127.0.0.1:%d/v1\n" % port, r
+        r = run(home, repo, "true", "--port", "65536")
+        assert r.returncode == 2 and "at most 65535" in r.stderr, r
+        nothing_left(home, repo)
+
+
 def environment_stands_above_files_and_flags_above_all():
     with place() as (home, repo):
         write(home.mkdir("xdg/c/statetape") + "/config.toml",
               "# mine\n[run]\nmode = \"eager\"\nmount = 'none'\n")
-        seen = "tr '\\0' ' ' < /proc/$(pgrep -P $PPID -f " \
-               "'^statetape manager')/cmdline"
-
         def words(*options, **env):
             home.env.update(env)
-            return run(home, repo, seen, *options, "--no-mount").stdout
+            return run(home, repo, MANAGER, *options, "--no-mount").stdout
 
         assert "--mode=eager" in words(), words()
         write(repo + "/.statetape.toml", "[run]\nmode = 'off'\n")
@@ -286,6 +331,8 @@ st.main(an_agent_keeps_its_exit_code_output_and_directory,
         wrong_words_are_refused_before_anything_starts,
         a_configuration_is_read_and_its_mistakes_are_named,
         environment_stands_above_files_and_flags_above_all,
+        requests_go_on_to_where_the_agent_sent_them_before,
+        a_port_can_be_asked_for,
         an_agent_is_started_in_the_repository_it_is_given,
         without_a_mount_changes_are_noticed_all_the_same,
         two_agents_share_a_session,

@@ -90,6 +90,12 @@ static void base_and_target_share_their_version(void **state)
 	assert_url(API_OPENAI, "https://a/p/v1/", "/v1/models",
 		   "https://a/p/v1/models");
 	assert_url(API_OPENAI, "https://a/v1", "/other", "https://a/v1/other");
+	assert_url(API_OPENAI, "https://a/", "/v1/models",
+		   "https://a/v1/models");
+	assert_url(API_OPENAI, "https://a/paas/v4/", "/v1/chat/completions",
+		   "https://a/paas/v4/chat/completions");
+	assert_url(API_ANTHROPIC, "https://a/anthropic", "/v1/messages",
+		   "https://a/anthropic/v1/messages");
 	assert_url(API_CHATGPT, "https://c/backend-api/codex", "/v1/responses",
 		   "https://c/backend-api/codex/responses");
 	assert_url(API_CHATGPT, "https://c/backend-api/codex", "/responses",

@@ -18,15 +18,64 @@
 static int clear(void **state)
 {
 	static const char *const names[] = {
-		"ANTHROPIC_BASE_URL",	     "OPENAI_BASE_URL",
-		"OPENCODE_CONFIG_CONTENT",   "OPENAI_API_BASE",
-		"COPILOT_PROVIDER_BASE_URL", "ENABLE_TOOL_SEARCH",
+		"ANTHROPIC_BASE_URL",
+		"ANTHROPIC_API_BASE",
+		"OPENAI_BASE_URL",
+		"OPENAI_API_BASE",
+		"OPENCODE_CONFIG_CONTENT",
+		"ENABLE_TOOL_SEARCH",
+		"COPILOT_PROVIDER_BASE_URL",
+		"COPILOT_PROVIDER_TYPE",
+		"COPILOT_PROVIDER_TRANSPORT",
+		"GROK_BASE_URL",
+		"GOOGLE_GEMINI_BASE_URL",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		(void)unsetenv(names[i]);
 	return 0;
+}
+
+/* Prepared for port 80 without words of its own. */
+static void prepare(char *name)
+{
+	char *command[] = { name, NULL };
+	CLEANUP(free_p) char **argv = agent_prepare(command, 80);
+
+	assert_ptr_equal(argv[0], name);
+	assert_null(argv[1]);
+}
+
+static void assert_set(const char *name, const char *want)
+{
+	const char *value = getenv(name);
+
+	if (!want)
+		assert_null(value);
+	else
+		assert_string_equal(value ? value : "(not set)", want);
+}
+
+static void assert_upstream(const char *program, enum agent_api api,
+			    const char *want)
+{
+	CLEANUP(free_p) char *url = agent_upstream(program, api);
+
+	if (!want)
+		assert_null(url);
+	else
+		assert_string_equal(url ? url : "(none)", want);
+}
+
+static void assert_noted(const char *program, const char *want)
+{
+	CLEANUP(free_p) char *note = agent_note(program);
+
+	if (!want)
+		assert_null(note);
+	else
+		assert_non_null(strstr(note ? note : "", want));
 }
 
 static void one_that_reads_the_environment_gets_its_variable(void **state)
@@ -36,7 +85,7 @@ static void one_that_reads_the_environment_gets_its_variable(void **state)
 	CLEANUP(free_p) char **argv = agent_prepare(command, 4711);
 
 	(void)state;
-	assert_true(agent_is_known(name));
+	assert_noted(name, NULL);
 	assert_string_equal(getenv("ANTHROPIC_BASE_URL"),
 			    "http://127.0.0.1:4711");
 	assert_null(getenv("OPENAI_BASE_URL"));
@@ -52,7 +101,7 @@ static void one_that_does_not_gets_words_before_its_own(void **state)
 	CLEANUP(free_p) char **argv = agent_prepare(command, 80);
 
 	(void)state;
-	assert_true(agent_is_known(name));
+	assert_noted(name, NULL);
 	assert_string_equal(argv[1], "-c");
 	assert_string_equal(argv[2],
 			    "openai_base_url=\"http://127.0.0.1:80/v1\"");
@@ -96,12 +145,103 @@ static void any_other_gets_the_usual_variables(void **state)
 	CLEANUP(free_p) char **argv = agent_prepare(command, 81);
 
 	(void)state;
-	assert_false(agent_is_known(name));
+	assert_noted(name, "'myagent' is not an agent we know");
 	assert_ptr_equal(argv[0], name);
 	assert_string_equal(getenv("ANTHROPIC_BASE_URL"),
 			    "http://127.0.0.1:81");
 	assert_string_equal(getenv("OPENAI_BASE_URL"),
 			    "http://127.0.0.1:81/v1");
+}
+
+static void each_gets_what_it_reads_and_nothing_else(void **state)
+{
+	static const char plain[] = "http://127.0.0.1:80";
+	static const char v1[] = "http://127.0.0.1:80/v1";
+	static const struct {
+		const char *program, *anthropic, *openai, *grok;
+	} rows[] = {
+		{ "claude", plain, NULL, NULL },
+		{ "qwen", plain, v1, NULL },
+		{ "aider", plain, v1, NULL },
+		{ "grok", NULL, NULL, v1 },
+		{ "gemini", NULL, NULL, NULL },
+		{ "copilot", NULL, NULL, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		CLEANUP(free_p) char *name = strdup(rows[i].program);
+
+		(void)clear(state);
+		prepare(name);
+		assert_set("ANTHROPIC_BASE_URL", rows[i].anthropic);
+		assert_set("OPENAI_BASE_URL", rows[i].openai);
+		assert_set("GROK_BASE_URL", rows[i].grok);
+		assert_set("COPILOT_PROVIDER_BASE_URL", NULL);
+		assert_set("GOOGLE_GEMINI_BASE_URL", NULL);
+	}
+}
+
+/* A provider that he has not named would take his login away. */
+static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
+{
+	char name[] = "copilot";
+
+	assert_noted(name, "a service of GitHub's own");
+	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p/v1", 1);
+	(void)setenv("COPILOT_PROVIDER_TRANSPORT", "websockets", 1);
+	assert_noted(name, NULL);
+	assert_upstream(name, AGENT_OPENAI, "https://p/v1");
+	assert_upstream(name, AGENT_ANTHROPIC, NULL);
+	prepare(name);
+	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80/v1");
+	assert_set("COPILOT_PROVIDER_TRANSPORT", NULL);
+	(void)clear(state);
+	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p", 1);
+	(void)setenv("COPILOT_PROVIDER_TYPE", "anthropic", 1);
+	assert_upstream(name, AGENT_ANTHROPIC, "https://p");
+	assert_upstream(name, AGENT_OPENAI, NULL);
+	prepare(name);
+	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80");
+	assert_set("COPILOT_PROVIDER_TYPE", "anthropic");
+	(void)clear(state);
+	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p", 1);
+	(void)setenv("COPILOT_PROVIDER_TYPE", "azure", 1);
+	assert_noted(name, "of type openai or anthropic");
+	prepare(name);
+	assert_set("COPILOT_PROVIDER_BASE_URL", "https://p");
+}
+
+/* A key is shown to nobody who would not see it without us. */
+static void requests_go_where_they_went_before(void **state)
+{
+	(void)state;
+	assert_upstream("claude", AGENT_ANTHROPIC, NULL);
+	assert_upstream("codex", AGENT_OPENAI, "https://api.openai.com");
+	assert_upstream("grok", AGENT_OPENAI, "https://api.x.ai/v1");
+	assert_upstream("myagent", AGENT_OPENAI, NULL);
+	(void)setenv("ANTHROPIC_BASE_URL", "https://a", 1);
+	(void)setenv("OPENAI_BASE_URL", "", 1);
+	(void)setenv("OPENAI_API_BASE", "https://o/v4", 1);
+	(void)setenv("GROK_BASE_URL", "https://g/v1", 1);
+	assert_upstream("/usr/bin/claude", AGENT_ANTHROPIC, "https://a");
+	assert_upstream("aider", AGENT_OPENAI, "https://o/v4");
+	assert_upstream("myagent", AGENT_OPENAI, "https://o/v4");
+	assert_upstream("codex", AGENT_OPENAI, "https://api.openai.com");
+	assert_upstream("grok", AGENT_OPENAI, "https://g/v1");
+	(void)setenv("OPENCODE_CONFIG_CONTENT",
+		     "{\"provider\":{\"openai\":{\"options\":{\"baseURL\":"
+		     "\"https://c/v1\"}}}}",
+		     1);
+	assert_upstream("opencode", AGENT_OPENAI, "https://c/v1");
+	assert_upstream("opencode", AGENT_ANTHROPIC, NULL);
+}
+
+static void those_that_read_a_file_are_told_of(void **state)
+{
+	(void)state;
+	assert_noted("pi", "~/.pi/agent/models.json");
+	assert_noted("droid", "--port N");
+	assert_noted("gemini", "not followed");
 }
 
 /* NOLINTEND(concurrency-mt-unsafe) */
@@ -117,6 +257,14 @@ int main(void)
 		cmocka_unit_test_setup(settings_that_are_there_already_are_kept,
 				       clear),
 		cmocka_unit_test_setup(any_other_gets_the_usual_variables,
+				       clear),
+		cmocka_unit_test_setup(each_gets_what_it_reads_and_nothing_else,
+				       clear),
+		cmocka_unit_test_setup(
+			copilot_keeps_its_login_or_the_provider_it_has, clear),
+		cmocka_unit_test_setup(requests_go_where_they_went_before,
+				       clear),
+		cmocka_unit_test_setup(those_that_read_a_file_are_told_of,
 				       clear),
 	};
 
