@@ -20,10 +20,10 @@ struct agent {
 		const char *name, *value;
 		enum agent_api api;
 	} variables[VARIABLES_MAX];
-	const char *usual[AGENT_APIS]; /* where it asks if none of them is;
-					* NULL: where everybody does */
-	const char *words[2];	       /* put before the user's own */
-	const char *settings;	       /* a file that we do not touch says it */
+	const char *usual;    /* where it asks if none of them is; NULL: where
+			       * everybody does */
+	const char *words[2]; /* put before the user's own */
+	const char *settings; /* a file that we do not touch says it */
 	void (*point)(unsigned port);
 	char *(*find)(enum agent_api api);
 	char *(*note)(void);
@@ -91,7 +91,9 @@ static char *find_opencode(enum agent_api api)
 	char *copy = url && *url ? must(strdup(url)) : NULL;
 
 	cJSON_Delete(root);
-	return copy;
+	url = setting(api == AGENT_OPENAI ? "OPENAI_BASE_URL"
+					  : "ANTHROPIC_BASE_URL");
+	return copy || !url ? copy : must(strdup(url));
 }
 
 static void point_opencode(unsigned port)
@@ -190,9 +192,7 @@ static const struct agent agents[] = {
 	  .variables = { ANTHROPIC("ANTHROPIC_BASE_URL"),
 			 { "ENABLE_TOOL_SEARCH", "true", AGENT_APIS } } },
 	/* It does not read OPENAI_BASE_URL. */
-	{ .program = "codex",
-	  .usual = { [AGENT_OPENAI] = "https://api.openai.com" },
-	  .words = { "-c", "openai_base_url=\"" V1 "\"" } },
+	{ .program = "codex", .words = { "-c", "openai_base_url=\"" V1 "\"" } },
 	{ .program = "opencode",
 	  .point = point_opencode,
 	  .find = find_opencode },
@@ -206,7 +206,7 @@ static const struct agent agents[] = {
 	  .note = note_copilot },
 	{ .program = "grok",
 	  .variables = { OPENAI("GROK_BASE_URL") },
-	  .usual = { [AGENT_OPENAI] = "https://api.x.ai/v1" } },
+	  .usual = "https://api.x.ai/v1" },
 	{ .program = "gemini", .note = note_gemini },
 	{ .program = "pi", .settings = "~/.pi/agent/models.json" },
 	{ .program = "droid", .settings = "~/.factory/settings.json" },
@@ -241,6 +241,10 @@ static char *filled(const char *form, unsigned port)
 
 char *agent_upstream(const char *program, enum agent_api api)
 {
+	static const char *const everybodys[AGENT_APIS] = {
+		[AGENT_ANTHROPIC] = "https://api.anthropic.com",
+		[AGENT_OPENAI] = "https://api.openai.com",
+	};
 	const struct agent *c = find(program);
 	char *found = c->find ? c->find(api) : NULL;
 
@@ -250,9 +254,9 @@ char *agent_upstream(const char *program, enum agent_api api)
 		if (name && c->variables[i].api == api && setting(name))
 			found = must(strdup(setting(name)));
 	}
-	if (!found && c->usual[api])
-		found = must(strdup(c->usual[api]));
-	return found;
+	if (found)
+		return found;
+	return must(strdup(c->usual ? c->usual : everybodys[api]));
 }
 
 char *agent_note(const char *program)

@@ -10,8 +10,8 @@ enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
 
 /*
  * Where its requests of this kind go as long as nobody stands between (free
- * it), by the environment of this process; NULL: where everybody's go. Ask
- * before agent_prepare(), which changes that.
+ * it), by the environment of this process; whatever it says there, be it an
+ * address or not. Ask before agent_prepare(), which changes that.
  */
 char *agent_upstream(const char *program, enum agent_api api);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,9 +52,10 @@ const char config_description[] =
 	"environment. The repository's file stands above the user's, "
 	"variables above both, options of the command line above all.\n"
 	"\n"
-	"The files are TOML: tables, and keys with strings. A key that is not "
-	"known, or a value that is not allowed, is a mistake that is named "
-	"with its file and line, and nothing is started. A repository is "
+	"The files are TOML: the tables [run] and [upstream], and in them keys "
+	"with strings. A key that is not known, or a value that is not "
+	"allowed, is a mistake that is named with its file and line, and "
+	"nothing is started. A repository is "
 	"somebody else's word: its file may not say where requests, and the "
 	"keys in them, are sent.";
 
@@ -65,25 +67,34 @@ void config_release(struct config *c)
 	}
 }
 
+/* What the manager can ask: a scheme it knows, a host, and at most a path. */
+static bool is_address(const char *value)
+{
+	size_t scheme = strncasecmp(value, "https://", 8) == 0 ? 8 : 7;
+
+	if (scheme == 7 && strncasecmp(value, "http://", 7) != 0)
+		return false;
+	return !strchr("/?#", value[scheme]) && !strpbrk(value, " #?\r\n\t");
+}
+
 bool config_allows(enum config_key key, const char *value)
 {
 	const char *const *v = config_rows[key].values;
 
 	if (!v)
-		return *value != '\0';
+		return is_address(value);
 	while (*v && strcmp(*v, value) != 0)
 		v++;
 	return *v != NULL;
 }
 
-/* "pinned, eager, off": what is allowed. (Free it.) */
-static char *allowed_text(enum config_key key)
+/* "pinned, eager, off". (Free it.) */
+static char *values_text(const char *const *v)
 {
-	const char *const *v = config_rows[key].values;
-	char *text = must(strdup(v ? "" : "any text but an empty one"));
+	char *text = must(strdup(*v));
 
-	for (; v && *v; v++) {
-		char *longer = sentence("%s%s%s", text, *text ? ", " : "", *v);
+	while (*++v) {
+		char *longer = sentence("%s, %s", text, *v);
 
 		free(text);
 		text = longer;
@@ -91,15 +102,28 @@ static char *allowed_text(enum config_key key)
 	return text;
 }
 
+char *config_complaint(enum config_key key, const char *value)
+{
+	const struct config_row *row = &config_rows[key];
+	CLEANUP(free_p) char *allowed = NULL;
+
+	if (!row->values)
+		return sentence("'%s' is no address to send requests to: it "
+				"begins with https:// or http://, and has no "
+				"more than a host and a path",
+				value);
+	allowed = values_text(row->values);
+	return sentence("'%s' is no %s; allowed: %s", value, row->key, allowed);
+}
+
 static int set(struct config *c, enum config_key key, const char *value,
 	       const char *where, char **ret_why)
 {
-	CLEANUP(free_p) char *allowed = NULL;
+	CLEANUP(free_p) char *what = NULL;
 
 	if (!config_allows(key, value)) {
-		allowed = allowed_text(key);
-		*ret_why = sentence("%s: '%s' is no %s; allowed: %s", where,
-				    value, config_rows[key].key, allowed);
+		what = config_complaint(key, value);
+		*ret_why = sentence("%s: %s", where, what);
 		return -EINVAL;
 	}
 	free(c->values[key]);
@@ -113,9 +137,11 @@ struct reading {
 	unsigned line;
 	const char *name;
 	bool theirs;
-	char table[WORD_MAX];
+	char table[WORD_MAX]; /* "": none has begun */
+	char in[WORD_MAX];    /* the table of this key, which may say it */
 	char key[WORD_MAX];
 	char value[FILE_MAX];
+	unsigned seen[CONFIGS]; /* the line it was set in; 0: not yet */
 	char **ret_why;
 };
 
@@ -191,34 +217,70 @@ static int read_value(struct reading *r)
 	if (strcmp(r->value, "true") == 0 || strcmp(r->value, "false") == 0 ||
 	    strspn(r->value, "0123456789_+-") == n)
 		return 0;
-	return wrong(r, "text stands in quotes");
+	return wrong(r, "a value is a text in quotes");
+}
+
+static int no_such_key(struct reading *r)
+{
+	CLEANUP(free_p) char *what = NULL;
+
+	if (*r->in)
+		what = sentence("there is no key '%s' in [%s]", r->key, r->in);
+	else
+		what = sentence("'%s' stands in no table; [run] or [upstream] "
+				"comes before it",
+				r->key);
+	return wrong(r, what);
+}
+
+/* May it be set, here and now? */
+static int check_key(struct reading *r, int key)
+{
+	CLEANUP(free_p) char *what = NULL;
+
+	if (r->theirs && config_rows[key].users)
+		what = sentence("a repository may not set '%s.%s'; it belongs "
+				"into your own config.toml",
+				r->in, r->key);
+	else if (r->seen[key])
+		what = sentence("'%s' is set in line %u already", r->key,
+				r->seen[key]);
+	return what ? wrong(r, what) : 0;
 }
 
 static int store_value(struct reading *r, struct config *c)
 {
 	CLEANUP(free_p) char *where = sentence("%s:%u", r->name, r->line);
-	int i = 0;
+	int i = 0, rc;
 
-	while (i < CONFIGS && (strcmp(config_rows[i].table, r->table) != 0 ||
+	while (i < CONFIGS && (strcmp(config_rows[i].table, r->in) != 0 ||
 			       strcmp(config_rows[i].key, r->key) != 0))
 		i++;
-	if (i == CONFIGS) {
-		*r->ret_why = sentence("%s: there is no key '%s' in [%s]",
-				       where, r->key, r->table);
-		return -EINVAL;
-	}
-	if (r->theirs && config_rows[i].users) {
-		*r->ret_why = sentence("%s: a repository may not set '%s.%s'; "
-				       "it belongs into your own config.toml",
-				       where, r->table, r->key);
-		return -EINVAL;
-	}
+	if (i == CONFIGS)
+		return no_such_key(r);
+	rc = check_key(r, i);
+	if (rc < 0)
+		return rc;
+	r->seen[i] = r->line;
 	return set(c, (enum config_key)i, r->value, where, r->ret_why);
+}
+
+/* A key, or "table.key" where no table has begun. */
+static int read_key(struct reading *r)
+{
+	int rc = read_word(r, r->key);
+
+	memcpy(r->in, r->table, sizeof(r->in));
+	if (rc < 0 || *r->in || r->at == r->end || *r->at != '.')
+		return rc;
+	r->at++;
+	memcpy(r->in, r->key, sizeof(r->in));
+	return read_word(r, r->key);
 }
 
 static int read_pair(struct reading *r, struct config *c)
 {
-	int rc = read_word(r, r->key);
+	int rc = read_key(r);
 
 	skip_blanks(r);
 	if (rc == 0 && (r->at == r->end || *r->at != '='))
@@ -245,9 +307,11 @@ static int read_table(struct reading *r)
 	int rc;
 
 	r->at++;
+	skip_blanks(r);
 	rc = read_word(r, r->table);
 	if (rc < 0)
 		return rc;
+	skip_blanks(r);
 	if (r->at == r->end || *r->at != ']')
 		return wrong(r, "a table's name is followed by ]");
 	r->at++;

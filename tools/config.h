@@ -2,8 +2,8 @@
  * What a user has settled once for all runs: a file of his own, a file in the
  * repository, the environment, in rising order; flags stand above all.
  *
- * The files are TOML: tables, and keys with a string, a whole number or a
- * boolean. A key that is not known, or a value that is not allowed, is a
+ * The files are TOML, as much of it as there is a use for: tables, and keys
+ * with strings. A key that is not known, or a value that is not allowed, is a
  * mistake with its file and line, never passed over.
  *
  * A repository is somebody else's word: its file may not say where requests
@@ -31,7 +31,7 @@ enum config_key {
 struct config_row {
 	const char *table, *key;
 	const char *variable;	   /* of the environment */
-	const char *const *values; /* NULL-terminated; NULL: any text */
+	const char *const *values; /* NULL-terminated; NULL: an address */
 	bool users;		   /* only the user may set it */
 	const char *text;	   /* what it does, one sentence */
 };
@@ -55,5 +55,7 @@ int config_load(struct config *c, const char *repo, char **ret_why);
 
 /* Is `value` allowed for it? */
 bool config_allows(enum config_key key, const char *value);
+/* If not: what is wrong with it, a sentence. (Free it.) */
+char *config_complaint(enum config_key key, const char *value);
 
 #endif

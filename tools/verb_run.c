@@ -183,10 +183,11 @@ static int settle_config(struct run *r, const struct invocation *in)
 
 		if (!o->given)
 			continue;
-		if (!config_allows(flags[i].key, o->text))
-			return complain_usage("there is no %s called '%s'",
-					      config_rows[flags[i].key].key,
-					      o->text);
+		if (!config_allows(flags[i].key, o->text)) {
+			why = config_complaint(flags[i].key, o->text);
+			return complain_usage(
+				"--%s: %s", config_rows[flags[i].key].key, why);
+		}
 		free(*value);
 		*value = must(strdup(o->text));
 	}
@@ -195,7 +196,7 @@ static int settle_config(struct run *r, const struct invocation *in)
 
 /* Where the user has not said so, requests go where this agent's go without
    us. */
-static void settle_upstreams(struct run *r, const char *program)
+static int settle_upstreams(struct run *r, const char *program)
 {
 	static const enum config_key keys[AGENT_APIS] = {
 		[AGENT_ANTHROPIC] = CONFIG_ANTHROPIC,
@@ -204,10 +205,16 @@ static void settle_upstreams(struct run *r, const char *program)
 
 	for (int api = 0; api < AGENT_APIS; api++) {
 		char **said = &r->config.values[keys[api]];
+		CLEANUP(free_p) char *why = NULL;
 
 		if (!*said)
 			*said = agent_upstream(program, (enum agent_api)api);
+		if (config_allows(keys[api], *said))
+			continue;
+		why = config_complaint(keys[api], *said);
+		return complain("where '%s' asks its model: %s", program, why);
 	}
+	return 0;
 }
 
 static enum session_mount wanted_mount(const struct run *r,
@@ -665,7 +672,7 @@ static int run_in(struct run *r, const struct invocation *in)
 	if (code == 0)
 		code = settle_config(r, in);
 	if (code == 0)
-		settle_upstreams(r, in->command[0]);
+		code = settle_upstreams(r, in->command[0]);
 	if (code == 0)
 		code = open_port(r);
 	if (code == 0)

@@ -65,8 +65,9 @@ def a_command_that_is_not_there_is_named():
 def wrong_words_are_refused_before_anything_starts():
     with place() as (home, repo):
         for words, said in (
-                (["--mode", "fast", "--", "true"], "no mode called 'fast'"),
-                (["--mount", "up", "--", "true"], "no mount called 'up'"),
+                (["--mode", "fast", "--", "true"], "'fast' is no mode; "
+                 "allowed: pinned, eager, off"),
+                (["--mount", "up", "--", "true"], "'up' is no mount; "),
                 (["--fast", "--", "true"], "no option --fast"),
                 ([], "must follow --"), (["--"], "command is missing")):
             r = home.run("run", "--repo", repo, *words)
@@ -242,6 +243,14 @@ def requests_go_on_to_where_the_agent_sent_them_before():
         home.env["STATETAPE_OPENAI_UPSTREAM"] = "http://said"
         r = home.run("run", "--repo", repo, "--no-mount", "--", "grok")
         assert "--openai-upstream=http://said " in r.stdout, r
+        # What nobody could ask is said before anything starts; what this
+        # agent does not read does not matter.
+        del home.env["STATETAPE_OPENAI_UPSTREAM"]
+        home.env.update(OPENAI_BASE_URL="other", GROK_BASE_URL="mine")
+        r = home.run("run", "--repo", repo, "--no-mount", "--", "codex")
+        assert r.returncode == 0, r
+        r = home.run("run", "--repo", repo, "--no-mount", "--", "grok")
+        assert r.returncode == 125 and "'mine' is no address" in r.stderr, r
         nothing_left(home, repo)
 
 

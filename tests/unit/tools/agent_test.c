@@ -62,10 +62,7 @@ static void assert_upstream(const char *program, enum agent_api api,
 {
 	CLEANUP(free_p) char *url = agent_upstream(program, api);
 
-	if (!want)
-		assert_null(url);
-	else
-		assert_string_equal(url ? url : "(none)", want);
+	assert_string_equal(url, want);
 }
 
 static void assert_noted(const char *program, const char *want)
@@ -191,7 +188,7 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 	(void)setenv("COPILOT_PROVIDER_TRANSPORT", "websockets", 1);
 	assert_noted(name, NULL);
 	assert_upstream(name, AGENT_OPENAI, "https://p/v1");
-	assert_upstream(name, AGENT_ANTHROPIC, NULL);
+	assert_upstream(name, AGENT_ANTHROPIC, "https://api.anthropic.com");
 	prepare(name);
 	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80/v1");
 	assert_set("COPILOT_PROVIDER_TRANSPORT", NULL);
@@ -199,7 +196,7 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p", 1);
 	(void)setenv("COPILOT_PROVIDER_TYPE", "anthropic", 1);
 	assert_upstream(name, AGENT_ANTHROPIC, "https://p");
-	assert_upstream(name, AGENT_OPENAI, NULL);
+	assert_upstream(name, AGENT_OPENAI, "https://api.openai.com");
 	prepare(name);
 	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80");
 	assert_set("COPILOT_PROVIDER_TYPE", "anthropic");
@@ -215,10 +212,10 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 static void requests_go_where_they_went_before(void **state)
 {
 	(void)state;
-	assert_upstream("claude", AGENT_ANTHROPIC, NULL);
+	assert_upstream("claude", AGENT_ANTHROPIC, "https://api.anthropic.com");
 	assert_upstream("codex", AGENT_OPENAI, "https://api.openai.com");
 	assert_upstream("grok", AGENT_OPENAI, "https://api.x.ai/v1");
-	assert_upstream("myagent", AGENT_OPENAI, NULL);
+	assert_upstream("myagent", AGENT_OPENAI, "https://api.openai.com");
 	(void)setenv("ANTHROPIC_BASE_URL", "https://a", 1);
 	(void)setenv("OPENAI_BASE_URL", "", 1);
 	(void)setenv("OPENAI_API_BASE", "https://o/v4", 1);
@@ -233,7 +230,7 @@ static void requests_go_where_they_went_before(void **state)
 		     "\"https://c/v1\"}}}}",
 		     1);
 	assert_upstream("opencode", AGENT_OPENAI, "https://c/v1");
-	assert_upstream("opencode", AGENT_ANTHROPIC, NULL);
+	assert_upstream("opencode", AGENT_ANTHROPIC, "https://a");
 }
 
 static void those_that_read_a_file_are_told_of(void **state)
