@@ -233,6 +233,11 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 
 	while (i < VERB_ARGUMENTS_MAX && in->arguments[i])
 		i++;
+	if (!in->verb->arguments[0].name && in->verb->command)
+		return REFUSE(ret_why,
+			      "a command stands behind --, as in "
+			      "'statetape %s -- %s'",
+			      in->verb->name, word);
 	if (!in->verb->arguments[i].name)
 		return REFUSE(ret_why, "'%s' is one argument too many for %s",
 			      word, in->verb->name);

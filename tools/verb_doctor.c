@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@
 #define SPACE_WANTED   (UINT64_C(1) << 30)
 #define WATCHES_WANTED 16384
 #define FILES_WANTED   16384
+#define FUSE_MINOR     229
 #define CIFS_MAGIC     0xff534d42
 #define NAME_COLUMN    10
 #define TEXT_COLUMN    31
@@ -133,13 +136,25 @@ static bool is_set_root(const char *file)
 	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1;
 }
 
-static void look(struct machine *ret)
+/* 0, or why not: a container may have something else in its place. */
+static int try_device(void)
 {
 	CLEANUP(close_p) int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	struct stat st;
 
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISCHR(st.st_mode) &&
+			       st.st_rdev == makedev(MISC_MAJOR, FUSE_MINOR)
+		       ? 0
+		       : -ENODEV;
+}
+
+static void look(struct machine *ret)
+{
 	*ret = (struct machine){
 		.root = geteuid() == 0,
-		.device = fd < 0 ? -errno : 0,
+		.device = try_device(),
 		.helper = find_program("fusermount3"),
 	};
 	ret->helper_set = ret->helper && is_set_root(ret->helper);
@@ -151,7 +166,8 @@ static void check_device(struct report *r, const struct machine *m)
 {
 	if (m->device == 0)
 		note(r, "/dev/fuse", OK, "can be opened");
-	else if (m->device == -ENOENT || m->device == -ENXIO)
+	else if (m->device == -ENOENT || m->device == -ENXIO ||
+		 m->device == -ENODEV)
 		note(r, "/dev/fuse", MISSING,
 		     "is not there; load the module with 'modprobe fuse', or "
 		     "start the container with '--device /dev/fuse'");
@@ -190,6 +206,20 @@ static void check_mounting(struct report *r, const struct machine *m)
 		     reason(m->user));
 }
 
+/* What 'statetape run' will do, which wants less than 'mount'. */
+static void check_run(struct report *r, const struct machine *m)
+{
+	if (m->root ? m->direct == 0 : m->user == 0)
+		note(r, "run", OK, "mounts where the agent alone sees it");
+	else if (!m->root && m->device == 0 && m->helper_set)
+		note(r, "run", OK,
+		     "mounts where all see it, through fusermount3");
+	else
+		note(r, "run", DEGRADED,
+		     "works without a mount: changes are noticed after the "
+		     "fact, and not who makes them; see 'mounting'");
+}
+
 static void check_helper(struct report *r, const struct machine *m)
 {
 	if (!m->helper)
@@ -199,8 +229,9 @@ static void check_helper(struct report *r, const struct machine *m)
 			     : "no mounts but '--private' ones");
 	else if (!m->helper_set)
 		note(r, "fusermount3", DEGRADED,
-		     "'%s' gives no root rights (not set-uid root, or such "
-		     "rights are off here): %s",
+		     "'%s' gives no root rights (it is not set-uid root, which "
+		     "installing fuse3 again mends, or a sandbox takes such "
+		     "rights away): %s",
 		     m->helper,
 		     m->root ? "ordinary users cannot mount; root can"
 			     : "no mounts but '--private' ones");
@@ -333,7 +364,8 @@ static void check_namespaces(struct report *r, const struct machine *m)
 		note(r, "mount namespaces", OK, "can be made");
 	else
 		note(r, "mount namespaces", DEGRADED,
-		     "cannot be made (%s): no 'mount --private'",
+		     "cannot be made (%s): no 'mount --private'; a container "
+		     "needs '--cap-add SYS_ADMIN'",
 		     reason(mounts));
 }
 
@@ -380,8 +412,9 @@ static void check_proc(struct report *r, const struct machine *m)
 		     "'mount -t proc proc /proc'");
 	else if (!m->root && access("/proc/1/stat", R_OK) < 0)
 		note(r, "/proc", DEGRADED,
-		     "hides other users' processes (hidepid): they appear in "
-		     "the journal by number only");
+		     "hides other users' processes: they appear in the journal "
+		     "by number only; root can 'mount -o remount,hidepid=0 "
+		     "/proc'");
 	else
 		note(r, "/proc", OK, "is mounted; authors can be named");
 }
@@ -534,8 +567,8 @@ static void print_summary(const struct report *r)
 	size_t missing = count(r, MISSING), degraded = count(r, DEGRADED);
 
 	if (missing)
-		(void)printf("\nstatetape cannot work here yet: %zu missing, "
-			     "%zu degraded.\n",
+		(void)printf("\nstatetape does not do all it should here yet: "
+			     "%zu missing, %zu degraded.\n",
 			     missing, degraded);
 	else if (degraded)
 		(void)printf("\nstatetape works here; %zu degraded.\n",
@@ -567,6 +600,7 @@ int verb_doctor(const struct invocation *in)
 	look(&m);
 	check_device(&r, &m);
 	check_mounting(&r, &m);
+	check_run(&r, &m);
 	check_helper(&r, &m);
 	check_allow_other(&r, &m);
 	check_kernel(&r, &m);

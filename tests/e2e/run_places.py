@@ -183,6 +183,10 @@ def where_nothing_can_be_mounted_changes_are_noticed():
             assert entries[0]["author"]["origin"] == "outside", entries
             r = run(home, repo, "true", "--mount", "private")
             assert r.returncode == 125 and "could not be started" in r.stderr
+            r = home.run("doctor", repo)
+            assert r.returncode == 1, r
+            assert "degraded  run " in r.stdout, r.stdout
+            assert "missing   mounting " in r.stdout, r.stdout
             nothing_left(home, repo)
 
 
