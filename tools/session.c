@@ -473,6 +473,25 @@ static int enter_one(pid_t pid, const char *kind, int flag)
 	return setns(fd, flag) < 0 ? -errno : 0;
 }
 
+/*
+ * A mount namespace is entered at its own root, which in a chroot is not ours
+ * but the one outside of it: the session has stayed in ours.
+ */
+static int enter_mounts(pid_t pid)
+{
+	CLEANUP(free_p) char *theirs = sentence("/proc/%d/root", pid);
+	CLEANUP(close_p)
+	int root = open(theirs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (root < 0)
+		return -errno;
+	r = enter_one(pid, "mnt", CLONE_NEWNS);
+	if (r < 0)
+		return r;
+	return fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
 int session_enter(const struct session *s)
 {
 	int r;
@@ -480,7 +499,7 @@ int session_enter(const struct session *s)
 	if (s->mount != SESSION_PRIVATE)
 		return 0;
 	r = enter_one(s->pid, "user", CLONE_NEWUSER);
-	return r < 0 ? r : enter_one(s->pid, "mnt", CLONE_NEWNS);
+	return r < 0 ? r : enter_mounts(s->pid);
 }
 
 char *session_note(struct session *s, bool *ret_gone)

@@ -191,21 +191,28 @@ def where_nothing_can_be_mounted_changes_are_noticed():
 
 
 @contextlib.contextmanager
-def without_user_namespaces():
-    """A prefix under which none can be made: in another root directory, if it
-    is only the same one once more."""
+def another_root():
+    """The root directory once more, as a place to chroot to."""
     st.own_mounts()
     st.need("chroot")
     root = tempfile.mkdtemp(prefix="st.root.")
     try:
         if not st.can_run("mount", "--rbind", "/", root):
             st.skip("the root directory cannot be mounted once more")
-        if st.can_run("chroot", root, *st.as_user(), "unshare", "-U", "true"):
-            st.skip("user namespaces cannot be kept from being made here")
-        yield ["chroot", root]
+        yield root
     finally:
         st.can_run("umount", "-l", "-R", root)
         os.rmdir(root)
+
+
+@contextlib.contextmanager
+def without_user_namespaces():
+    """A prefix under which none can be made: in another root directory, if it
+    is only the same one once more."""
+    with another_root() as root:
+        if st.can_run("chroot", root, *st.as_user(), "unshare", "-U", "true"):
+            st.skip("user namespaces cannot be kept from being made here")
+        yield ["chroot", root]
 
 
 def a_user_without_user_namespaces_gets_a_visible_mount():
@@ -224,6 +231,31 @@ def a_user_without_user_namespaces_gets_a_visible_mount():
         assert entries[0]["author"]["comm"] == "sed", entries
         assert not [m for m in st.mounts() if m[0].endswith(repo)]
         nothing_left(home, repo)
+
+
+def a_run_in_a_chroot_stays_there():
+    """Whose root is a mount, so that there can be a private one. The
+    repository can be found in there alone."""
+    st.need_fuse()
+    with place() as (home, _):
+        top = home.mkdir("only here")
+        below = home.mkdir("below")
+        with another_root() as root:
+            if not st.can_run("mount", "--bind", below, root + top):
+                st.skip("a directory cannot be mounted once more here")
+            os.mkdir(below + "/repo")
+            write(below + "/repo/app.py", "def f():\n    return 1\n")
+            home.prefix = ["chroot", root] + home.prefix
+            for _ in range(2):
+                r = home.run("run", "--repo", top + "/repo", "--", "sh", "-c",
+                             "pwd; grep fuse.statetape /proc/self/mountinfo; "
+                             "sed -i s/1/2/ app.py", cwd="/")
+                assert r.returncode == 0, r
+                assert r.stdout.startswith(top + "/repo\n"), r
+                assert "fuse.statetape" in r.stdout, r
+                assert not os.listdir(top)
+            assert paths(home, top + "/repo") == ["app.py"]
+            nothing_left(home, top + "/repo")
 
 
 def fifty_thousand_files_are_no_trouble():
@@ -254,4 +286,5 @@ st.main(names_of_any_kind_work,
         what_may_not_be_written_is_not_and_work_goes_on,
         another_kind_of_disk_does_not_matter,
         a_user_without_user_namespaces_gets_a_visible_mount,
+        a_run_in_a_chroot_stays_there,
         where_nothing_can_be_mounted_changes_are_noticed)
