@@ -224,22 +224,24 @@ static void print_watch(const cJSON *w)
 	(void)putchar('\n');
 }
 
-/* Any object of numbers, as they come: "write 12, create 3". */
+/* Any object of numbers, as they come: "write 12, create 3". What has not
+   happened is not spoken of. */
 static void print_counts(const char *name, const cJSON *counts)
 {
-	const char *between = "";
+	const char *between = NULL;
 	const cJSON *n;
 
-	if (!counts || !counts->child)
-		return;
-	label(name);
 	cJSON_ArrayForEach (n, counts) {
-		if (!cJSON_IsNumber(n))
+		if (!cJSON_IsNumber(n) || n->valuedouble == 0)
 			continue;
-		(void)printf("%s%s %.0f", between, n->string, n->valuedouble);
+		if (!between)
+			label(name);
+		(void)printf("%s%s %.0f", between ? between : "", n->string,
+			     n->valuedouble);
 		between = ", ";
 	}
-	(void)putchar('\n');
+	if (between)
+		(void)putchar('\n');
 }
 
 static void print_reads(const cJSON *r)
@@ -366,7 +368,10 @@ static void print_files(const struct standing *s, bool colours)
 		return;
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	(void)print_safe(stdout, s->state->repo);
-	(void)printf("%s is not mounted\n", colour_text(colours, COLOUR_NONE));
+	(void)printf("%s is not mounted%s\n", colour_text(colours, COLOUR_NONE),
+		     s->tape ? ": changes are noticed after the fact, and not "
+			       "who makes them"
+			     : "");
 	if (!s->end)
 		return;
 	label("last");
