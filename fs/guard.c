@@ -509,12 +509,12 @@ static void on_broken(struct guard *g, int status)
 
 	describe_end(status, how, sizeof(how));
 	if (take_dead_mount_away(g, &trouble) == 0)
-		(void)why(&text, 0,
-			  "the file system process of '%s' %s at %s; '%s' is "
-			  "%s, and the journal ends here",
-			  g->site.state.repo, how, now().text,
-			  g->site.mountpoint,
-			  over ? "the plain directory again" : "unmounted");
+		(void)why(
+			&text, 0,
+			"the file system process of '%s' %s at %s; '%s' is "
+			"%s, and what is written from now on is not journaled",
+			g->site.state.repo, how, now().text, g->site.mountpoint,
+			over ? "the plain directory again" : "unmounted");
 	else
 		(void)why(&text, 0,
 			  "the file system process of '%s' %s at %s; %s",

@@ -252,9 +252,9 @@ void report_print(FILE *out, const cJSON *answer)
 	const cJSON *at;
 
 	(void)fprintf(out,
-		      "%.0f request%s of %.0f conversation%s, %.0f rewritten "
-		      "(tokens are estimates, four bytes each, summed over all "
-		      "requests)\n",
+		      "%.0f request%s of %.0f conversation%s, %.0f rewritten; "
+		      "tokens over all of them,\n"
+		      "  estimated as four bytes each:\n",
 		      requests, requests == 1 ? "" : "s", talks,
 		      talks == 1 ? "" : "s", get(answer, "rewritten"));
 	(void)fprintf(out, "  received %.0f tokens, sent %.0f\n",

@@ -68,7 +68,7 @@ def it_fits_a_terminal_and_is_plain_where_there_is_none():
     with place() as (home, _):
         r = demo(home)
         assert "\x1b" not in r.stdout + r.stderr
-        for line in r.stdout.splitlines():
+        for line in (r.stdout + r.stderr).splitlines():
             assert len(line) < 80, line
 
 

@@ -58,7 +58,7 @@ def a_killed_file_system_gives_the_plain_directory_back():
             os.close(held)
         (said,) = m.log().splitlines()
         for word in ("killed by SIGKILL", "the plain directory again",
-                     "not observed", m.path):
+                     "not journaled", m.path):
             assert word in said, said
         assert said.endswith(last_end(m.home)), (said, last_end(m.home))
         # And the next one has an easy start.
