@@ -246,26 +246,54 @@ static int go_back(const struct run *r)
 	return rc;
 }
 
-/* From here on we see what the session sees, the current directory too. */
-static int join(struct run *r, const struct invocation *in)
+/*
+ * Another session, without a mount. If others share the old one that is the
+ * one we get again; it sees what is done outside of its mount, too.
+ */
+static int do_without_mount(struct run *r)
 {
-	int rc = session_join(&r->state, wanted_mount(r, in), &r->session);
-
-	if (rc < 0)
+	session_leave(&r->session, &r->state);
+	if (session_join(&r->state, SESSION_NONE, &r->session) < 0)
 		return FAILED;
-	rc = session_enter(&r->session);
-	if (rc < 0)
-		return complain("the mount of '%s' cannot be entered: %s",
-				r->state.repo, reason(rc));
+	r->session.mount = SESSION_NONE;
+	return 0;
+}
+
+/*
+ * From here on we see what the session sees, the current directory too. Where
+ * that is not allowed (a container may lack CAP_SYS_CHROOT) the agent works
+ * outside, unless the mount was asked for.
+ */
+static int enter(struct run *r, bool needed)
+{
+	int rc = session_enter(&r->session);
+
+	if (rc < 0) {
+		(void)complain("the mount of '%s' cannot be entered: %s",
+			       r->state.repo, reason(rc));
+		if (needed || do_without_mount(r) != 0)
+			return FAILED;
+	}
 	rc = go_back(r);
 	if (rc < 0)
 		return complain("cannot go back to '%s': %s", r->cwd,
 				reason(rc));
-	if (r->session.mount == SESSION_NONE)
+	return 0;
+}
+
+static int join(struct run *r, const struct invocation *in)
+{
+	enum session_mount wanted = wanted_mount(r, in);
+	int rc = session_join(&r->state, wanted, &r->session);
+
+	if (rc < 0)
+		return FAILED;
+	rc = enter(r, wanted == SESSION_PRIVATE);
+	if (rc == 0 && r->session.mount == SESSION_NONE)
 		note(r, sentence("'%s' is not mounted: changes are noticed "
 				 "after the fact, and not who makes them",
 				 r->state.repo));
-	return 0;
+	return rc;
 }
 
 static int open_port(struct run *r)

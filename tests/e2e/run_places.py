@@ -190,6 +190,26 @@ def where_nothing_can_be_mounted_changes_are_noticed():
             nothing_left(home, repo)
 
 
+def where_a_mount_cannot_be_entered_work_goes_on_outside():
+    """As in a container that may mount, but not change its root."""
+    st.need_fuse()
+    st.need_root()
+    st.need("setpriv")
+    with place() as (home, repo):
+        home.prefix = ["setpriv", "--bounding-set", "-sys_chroot",
+                       "--inh-caps", "-sys_chroot"] + home.prefix
+        r = run(home, repo, "sed -i s/1/2/ app.py")
+        assert r.returncode == 0, r
+        assert "cannot be entered" in r.stderr, r
+        assert "is not mounted: changes are noticed" in r.stderr, r
+        assert paths(home, repo) == ["app.py"]
+        nothing_left(home, repo)
+        r = run(home, repo, "touch ran", "--mount", "private")
+        assert r.returncode == 125, r
+        assert not os.path.exists(repo + "/ran")
+        nothing_left(home, repo)
+
+
 @contextlib.contextmanager
 def another_root():
     """The root directory once more, as a place to chroot to."""
@@ -287,4 +307,5 @@ st.main(names_of_any_kind_work,
         another_kind_of_disk_does_not_matter,
         a_user_without_user_namespaces_gets_a_visible_mount,
         a_run_in_a_chroot_stays_there,
+        where_a_mount_cannot_be_entered_work_goes_on_outside,
         where_nothing_can_be_mounted_changes_are_noticed)
