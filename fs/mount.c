@@ -230,6 +230,11 @@ static int explain_helper(int r, const char *doing, const char *mountpoint,
 		   *words ? words : HELPER " failed and did not say why");
 }
 
+bool mount_helper_can_unmount(void)
+{
+	return access("/etc/mtab", R_OK) == 0;
+}
+
 static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 			   char **ret_why)
 {
@@ -238,6 +243,13 @@ static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 	char words[HELPER_WORDS] = "";
 	int sockets[2], r;
 
+	if (!mount_helper_can_unmount())
+		return why(
+			ret_why, ENOENT,
+			"cannot mount at '%s': " HELPER " could not unmount "
+			"it again, for want of /etc/mtab; root makes it with "
+			"'ln -s /proc/self/mounts /etc/mtab'",
+			o->mountpoint);
 	if (asprintf(&options,
 		     "fsname=%s,subtype=statetape,default_permissions%s%s%s",
 		     o->source, o->allow_other ? ",allow_other" : "",

@@ -24,6 +24,10 @@ struct mount_options {
 /* Open /dev/fuse and mount. *ret_fd is the session's descriptor. */
 int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why);
 
+/* fusermount3 mounts anywhere, but unmounts only what it finds in /etc/mtab,
+   which a bare chroot does not have. */
+bool mount_helper_can_unmount(void);
+
 /*
  * Unmount. -EBUSY: somebody uses it; with `lazy` that is no obstacle: names
  * lead to the plain directory again and open files live on until closed.

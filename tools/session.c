@@ -369,6 +369,18 @@ static void wait_end(pid_t pid)
 		(void)poll(&p, 1, LEAVE_MS);
 }
 
+/* Should it not have been able to, nobody else would say so. */
+static void check_unmounted(const struct session *s, const struct state *state)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	if (s->mount == SESSION_VISIBLE && s->guard &&
+	    mount_find(NULL, state->id, &e) == 0)
+		(void)complain("'%s' is still mounted: '%s/" SESSION_LOG
+			       "' says why",
+			       e.mountpoint, state->dir);
+}
+
 void session_leave(struct session *s, const struct state *state)
 {
 	int left;
@@ -384,6 +396,7 @@ void session_leave(struct session *s, const struct state *state)
 	if (left == 0) {
 		wait_end(s->pid);
 		wait_end(s->guard);
+		check_unmounted(s, state);
 	}
 	close_p(&s->fd);
 	s->fd = -1;

@@ -23,6 +23,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fs/mount.h"
 #include "graph/base/cleanup.h"
 #include "tools/probe.h"
 #include "tools/repo.h"
@@ -67,7 +68,8 @@ struct machine {
 	bool root;
 	int device;		/* opening /dev/fuse: 0 or -errno */
 	char *helper;		/* fusermount3's path, NULL: not found */
-	bool helper_set;	/* ... and running it makes one root */
+	bool helper_set;	/* ... and running it makes one root ... */
+	bool helper_works;	/* ... and it can also unmount */
 	int direct;		/* mounting with our own rights: 0 or -errno */
 	int user;		/* mounting in a user namespace: 0 or -errno */
 	struct probe_fuse fuse; /* if either of the two worked */
@@ -158,6 +160,7 @@ static void look(struct machine *ret)
 		.helper = find_program("fusermount3"),
 	};
 	ret->helper_set = ret->helper && is_set_root(ret->helper);
+	ret->helper_works = ret->helper_set && mount_helper_can_unmount();
 	ret->direct = probe_fuse(false, &ret->fuse);
 	ret->user = probe_fuse(true, &ret->fuse);
 }
@@ -184,7 +187,7 @@ static void check_mounting(struct report *r, const struct machine *m)
 		note(r, "mounting", OK, "works directly");
 	else if (m->device < 0)
 		note(r, "mounting", MISSING, "wants /dev/fuse");
-	else if (!m->root && m->helper_set)
+	else if (!m->root && m->helper_works)
 		note(r, "mounting", OK, "works through fusermount3");
 	else if (m->user == 0)
 		note(r, "mounting", DEGRADED,
@@ -201,9 +204,7 @@ static void check_mounting(struct report *r, const struct machine *m)
 		     reason(m->direct));
 	else
 		note(r, "mounting", MISSING,
-		     "is refused (%s); install the package fuse3 for "
-		     "fusermount3",
-		     reason(m->user));
+		     "is refused (%s); see 'fusermount3'", reason(m->user));
 }
 
 /* What 'statetape run' will do, which wants less than 'mount'. */
@@ -211,7 +212,7 @@ static void check_run(struct report *r, const struct machine *m)
 {
 	if (m->root ? m->direct == 0 : m->user == 0)
 		note(r, "run", OK, "mounts where the agent alone sees it");
-	else if (!m->root && m->device == 0 && m->helper_set)
+	else if (!m->root && m->device == 0 && m->helper_works)
 		note(r, "run", OK,
 		     "mounts where all see it, through fusermount3");
 	else
@@ -222,19 +223,23 @@ static void check_run(struct report *r, const struct machine *m)
 
 static void check_helper(struct report *r, const struct machine *m)
 {
+	const char *lost = m->root ? "ordinary users cannot mount; root can"
+				   : "no mounts but '--private' ones";
+
 	if (!m->helper)
 		note(r, "fusermount3", DEGRADED,
-		     "is not installed (package fuse3): %s",
-		     m->root ? "ordinary users cannot mount; root can"
-			     : "no mounts but '--private' ones");
+		     "is not installed (package fuse3): %s", lost);
 	else if (!m->helper_set)
 		note(r, "fusermount3", DEGRADED,
 		     "'%s' gives no root rights (it is not set-uid root, which "
 		     "installing fuse3 again mends, or a sandbox takes such "
 		     "rights away): %s",
-		     m->helper,
-		     m->root ? "ordinary users cannot mount; root can"
-			     : "no mounts but '--private' ones");
+		     m->helper, lost);
+	else if (!m->helper_works)
+		note(r, "fusermount3", DEGRADED,
+		     "'%s' cannot unmount without /etc/mtab: %s; 'ln -s "
+		     "/proc/self/mounts /etc/mtab'",
+		     m->helper, lost);
 	else
 		note(r, "fusermount3", OK, "'%s', set-uid root%s", m->helper,
 		     m->root ? "; only ordinary users need it" : "");

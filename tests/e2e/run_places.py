@@ -253,6 +253,38 @@ def a_user_without_user_namespaces_gets_a_visible_mount():
         nothing_left(home, repo)
 
 
+def what_could_not_be_unmounted_is_not_mounted():
+    """fusermount3 mounts without /etc/mtab, and does not unmount: then the
+    repository would be lost to its owner."""
+    st.need_fuse()
+    st.need("fusermount3")
+    st.open_fuse_device()
+    with without_user_namespaces() as prefix, \
+            place(st.NOBODY) as (home, repo):
+        etc = prefix[-1] + "/etc"
+        kept = {n: read_bytes("/etc/" + n) for n in ("passwd", "ld.so.cache")}
+        if not st.can_run("mount", "-t", "tmpfs", "none", etc):
+            st.skip("a tmpfs cannot be mounted here")
+        for name, text in kept.items():
+            with open(etc + "/" + name, "wb") as f:
+                f.write(text)
+        home.prefix = prefix + home.prefix
+        r = run(home, repo, "sed -i s/1/2/ app.py")
+        assert r.returncode == 0, r
+        assert "for want of /etc/mtab" in r.stderr, r
+        assert "is not mounted: changes are noticed" in r.stderr, r
+        assert paths(home, repo) == ["app.py"]
+        r = home.run("doctor")
+        assert "cannot unmount without /etc/mtab" in \
+            " ".join(r.stdout.split()), r.stdout
+        nothing_left(home, repo)
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
 def a_run_in_a_chroot_stays_there():
     """Whose root is a mount, so that there can be a private one. The
     repository can be found in there alone."""
@@ -306,6 +338,7 @@ st.main(names_of_any_kind_work,
         what_may_not_be_written_is_not_and_work_goes_on,
         another_kind_of_disk_does_not_matter,
         a_user_without_user_namespaces_gets_a_visible_mount,
+        what_could_not_be_unmounted_is_not_mounted,
         a_run_in_a_chroot_stays_there,
         where_a_mount_cannot_be_entered_work_goes_on_outside,
         where_nothing_can_be_mounted_changes_are_noticed)
