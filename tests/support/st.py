@@ -37,6 +37,13 @@ DEADLINE = float(os.environ.get("ST_DEADLINE", "60"))
 for _stream in (sys.stdout, sys.stderr):
     _stream.reconfigure(errors="backslashreplace", line_buffering=True)
 
+# Ignored in the background of a script, or under nohup; and what is ignored is
+# so for all that are started here, agents among them.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler
+                      if _number == signal.SIGINT else signal.SIG_DFL)
+
 
 # -- outcomes ---------------------------------------------------------------
 
