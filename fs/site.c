@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "fs/mount.h"
@@ -67,6 +69,14 @@ static char *canonical_directory(const char *path, char **ret_why)
 		return TAKE(real);
 	(void)explain_path(errno, path, ret_why);
 	return NULL;
+}
+
+bool site_has_files(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) < 0 ||
+	       (fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC);
 }
 
 static int check_apart(const char *repo, const char *mountpoint, char **ret_why)
@@ -256,6 +266,11 @@ int site_init(const char *repo, const char *mountpoint, struct site *ret,
 					    ret_why);
 	if (!below || !above)
 		return -EINVAL;
+	if (!site_has_files(below) || !site_has_files(above))
+		return why(ret_why, EINVAL,
+			   "'%s' is no place for a mount: there are no files "
+			   "there",
+			   above);
 	r = check_apart(below, above, ret_why);
 	if (r < 0)
 		return r;

@@ -26,6 +26,10 @@ int site_init(const char *repo, const char *mountpoint, struct site *ret,
 	      char **ret_note, char **ret_why);
 void site_release(struct site *s);
 
+/* False where the kernel shows itself: under a mount over /proc nobody, and we
+   least of all, would find his way. */
+bool site_has_files(const char *path);
+
 /* Is absolute `path` the same as `top` or below it? */
 bool site_inside(const char *path, const char *top);
 

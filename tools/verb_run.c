@@ -153,6 +153,9 @@ static int settle_repo(struct run *r, const char *given)
 	if (!S_ISDIR(st.st_mode))
 		return complain("cannot run in '%s': it is not a directory",
 				repo);
+	if (!site_has_files(repo))
+		return complain("cannot run in '%s': there are no files there",
+				repo);
 	rc = state_init(repo, 1, &r->state, &why);
 	if (rc < 0)
 		return complain("%s", why ? why : reason(rc));
@@ -658,10 +661,24 @@ static char *manager_socket(const struct run *r)
 	return NULL;
 }
 
-/* Of this run: what others did to the repository before is theirs. */
-static void show_report(const struct run *r)
+/* An agent may have ended before the manager was there to be asked. */
+static char *await_manager(struct run *r)
 {
-	CLEANUP(free_p) char *socket = manager_socket(r);
+	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	char *socket;
+	int pause = 1;
+
+	while (!(socket = manager_socket(r)) && child_now_ns() < until) {
+		turn(r, pause);
+		pause += (pause + 1) / 2;
+	}
+	return socket;
+}
+
+/* Of this run: what others did to the repository before is theirs. */
+static void show_report(struct run *r)
+{
+	CLEANUP(free_p) char *socket = await_manager(r);
 	cJSON *question = cJSON_CreateObject(), *answer = NULL;
 
 	(void)cJSON_AddNumberToObject(question, "since_ns", r->began);

@@ -75,6 +75,10 @@ def wrong_words_are_refused_before_anything_starts():
             assert said in r.stderr, r
         r = home.run("run", "--repo", repo + "/app.py", "--", "true")
         assert r.returncode == 125 and "not a directory" in r.stderr, r
+        r = home.run("run", "--repo", "/proc", "--", "true")
+        assert r.returncode == 125 and "no files there" in r.stderr, r
+        r = home.run("mount", "/sys")
+        assert r.returncode == 1 and "no files there" in r.stderr, r
         r = home.run("run", "--repo", repo + "/none", "--", "true")
         assert r.returncode == 125 and "No such file" in r.stderr, r
         nothing_left(home, repo)
@@ -124,6 +128,20 @@ def two_agents_share_a_session():
                      "/proc/self/mountinfo; sleep 0.3; rm two")
         assert second.returncode == 0, second
         assert "one" in second.stdout, second
+        assert first.wait(st.DEADLINE) == 0
+        nothing_left(home, repo)
+
+
+def an_agent_that_ends_at_once_has_its_report():
+    """In a session that is there already nothing else takes time."""
+    with place() as (home, repo):
+        first = start(home, repo, "touch up; while ! test -e stop; do sleep "
+                      "0.05; done")
+        st.eventually(lambda: os.path.exists(repo + "/up"), "first runs")
+        for _ in range(5):
+            r = run(home, repo, "true")
+            assert "no request has come" in r.stderr, r
+        write(repo + "/stop", "")
         assert first.wait(st.DEADLINE) == 0
         nothing_left(home, repo)
 
@@ -345,6 +363,7 @@ st.main(an_agent_keeps_its_exit_code_output_and_directory,
         an_agent_is_started_in_the_repository_it_is_given,
         without_a_mount_changes_are_noticed_all_the_same,
         two_agents_share_a_session,
+        an_agent_that_ends_at_once_has_its_report,
         runs_that_start_and_end_at_once_never_fail,
         runs_on_several_repositories_do_not_know_each_other,
         status_from_another_terminal_tells_of_all_parts,
