@@ -37,9 +37,11 @@ static void put_synopsis(FILE *out, const struct verb *v)
 			      a->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n",
 			      a->name);
 	if (v->command)
-		(void)fputs("[\\fB\\-\\-\\fR \\fICOMMAND\\fR "
-			    "[\\fIARG\\fR...]]\n",
-			    out);
+		(void)fprintf(out,
+			      "%s\\fB\\-\\-\\fR \\fICOMMAND\\fR "
+			      "[\\fIARG\\fR...]%s\n",
+			      verb_needs_command(v) ? "" : "[",
+			      verb_needs_command(v) ? "" : "]");
 	(void)fputs(".YS\n", out);
 }
 

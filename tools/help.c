@@ -76,7 +76,10 @@ static void print_synopsis(FILE *out, const struct verb *v)
 		print_word(out, word, indent, &at);
 	}
 	if (v->command)
-		print_word(out, "[-- COMMAND [ARG...]]", indent, &at);
+		print_word(out,
+			   verb_needs_command(v) ? "-- COMMAND [ARG...]"
+						 : "[-- COMMAND [ARG...]]",
+			   indent, &at);
 	(void)fputc('\n', out);
 }
 

@@ -233,7 +233,7 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 
 	while (i < VERB_ARGUMENTS_MAX && in->arguments[i])
 		i++;
-	if (!in->verb->arguments[0].name && in->verb->command)
+	if (verb_needs_command(in->verb))
 		return REFUSE(ret_why,
 			      "a command stands behind --, as in "
 			      "'statetape %s -- %s'",

@@ -5,9 +5,15 @@
 #include "tools/verbs_i.h"
 
 const char verb_program_summary[] =
-	"capture every write below a repository, with its author";
+	"keep what a coding agent holds true to its repository";
 
 const char verb_program_description[] =
+	"statetape run starts an agent with everything around it: its "
+	"repository is mounted, what is written is laid to the functions and "
+	"classes that it changes, and each request to the agent's model is put "
+	"right on its way where it holds what is no longer so. The other verbs "
+	"are its parts, one by one, and questions to them.\n"
+	"\n"
 	"statetape mounts a repository over itself and passes every system "
 	"call through to the directory below. Each operation that can change "
 	"content or names is written to a numbered journal before the system "
@@ -19,6 +25,9 @@ const char verb_program_description[] =
 const struct verb_option no_options[1] = { { 0 } };
 
 const struct verb *const verbs[VERBS] = {
+	[VERB_RUN] = &row_run,
+	[VERB_DEMO] = &row_demo,
+	[VERB_DOCTOR] = &row_doctor,
 	[VERB_MOUNT] = &row_mount,
 	[VERB_UMOUNT] = &row_umount,
 	[VERB_STATUS] = &row_status,
@@ -38,8 +47,6 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_REPORT] = &row_report,
 	[VERB_CONTEXT] = &row_context,
 	[VERB_REPLAY] = &row_replay,
-	[VERB_DOCTOR] = &row_doctor,
-	[VERB_DEMO] = &row_demo,
 	[VERB_GRAPH] = &row_graph,
 	[VERB_GRAPH_SYMBOLS] = &row_graph_symbols,
 	[VERB_GRAPH_EDGES] = &row_graph_edges,
@@ -50,7 +57,6 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_GRAPH_STATS] = &row_graph_stats,
 	[VERB_GRAPH_DIFF] = &row_graph_diff,
 	[VERB_GRAPH_FOLLOW] = &row_graph_follow,
-	[VERB_RUN] = &row_run,
 	[VERB_SESSION] = &row_session,
 	[VERB_PART] = &row_part,
 	[VERB_HELP] = &row_help,
@@ -129,12 +135,17 @@ const struct verb_note verb_exits[] = {
 	{ "1", "It failed, and stderr says why; or status or doctor found "
 	       "something wrong." },
 	{ "2", "The command line was not understood." },
-	{ "125", "mount did not get as far as running its command." },
-	{ "126", "The command given to mount cannot be run." },
-	{ "127", "The command given to mount was not found." },
-	{ "128+N", "Signal N ended that command; else its code is mount's." },
+	{ "125", "mount or run did not get as far as running its command." },
+	{ "126", "The command given to mount or run cannot be run." },
+	{ "127", "The command given to mount or run was not found." },
+	{ "128+N", "Signal N ended that command; else its code is ours." },
 	{ 0 },
 };
+
+bool verb_needs_command(const struct verb *v)
+{
+	return v->command && !v->arguments[0].name;
+}
 
 const struct verb *verb_find(const char *name)
 {

@@ -12,6 +12,9 @@
 #include <stdint.h>
 
 enum verb_id {
+	VERB_RUN,
+	VERB_DEMO,
+	VERB_DOCTOR,
 	VERB_MOUNT,
 	VERB_UMOUNT,
 	VERB_STATUS,
@@ -31,8 +34,6 @@ enum verb_id {
 	VERB_REPORT,
 	VERB_CONTEXT,
 	VERB_REPLAY,
-	VERB_DOCTOR,
-	VERB_DEMO,
 	VERB_GRAPH,
 	VERB_GRAPH_SYMBOLS,
 	VERB_GRAPH_EDGES,
@@ -43,7 +44,6 @@ enum verb_id {
 	VERB_GRAPH_STATS,
 	VERB_GRAPH_DIFF,
 	VERB_GRAPH_FOLLOW,
-	VERB_RUN,
 	VERB_SESSION,
 	VERB_PART,
 	VERB_HELP,
@@ -201,6 +201,8 @@ extern const char verb_program_description[];
 const struct verb *verb_find(const char *name);
 /* NULL when `group` has no part of that name. */
 const struct verb *verb_find_part(const struct verb *group, const char *name);
+/* Is it nothing without the COMMAND behind --? */
+bool verb_needs_command(const struct verb *v);
 /* Is `v` a part of `group`; of none, if that is NULL? */
 bool verb_is_part(const struct verb *v, const struct verb *group);
 /* The last word of its name. */
