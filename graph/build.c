@@ -15,9 +15,10 @@
  *
  * Resolving is the owner's alone, and would leave all other processors idle
  * at the end. So it is done in pieces, while workers parse what is left: the
- * graph is settled when a third of the files is in it, and two thirds. What
- * asked for something that comes later is resolved again; that costs less
- * than is gained, for files mostly ask for what is near them or before them.
+ * graph is settled when half of the files are in it, then when half of the rest
+ * are, and so on, so that little is left for the end. What asked for something
+ * that comes later is resolved again; that costs less than is gained, for files
+ * mostly ask for what is near them or before them.
  *
  * A new cache takes longer to write than a few files take to parse, so it is
  * written when enough of the old one will not do.
@@ -43,7 +44,7 @@
 #define LARGE	    (64U << 10) /* parsed in some 10 ms */
 #define LOOK_AT	    64		/* places per task */
 #define STALE_SHARE 100		/* one file in so many: a new cache */
-#define PIECES	    3
+#define PIECE_LEAST 64		/* files */
 #define NS_PER_S    1000000000
 #define PROGRESS_NS 50000000
 
@@ -259,26 +260,29 @@ static unsigned threads_of(const struct builder *m)
 }
 
 /*
- * With one processor, or with little to parse, nobody works meanwhile. When
- * the pieces end does not depend on who is faster: builds are all alike.
+ * How many files are left when the graph is settled next. With one processor,
+ * or with little to parse, nobody works meanwhile. When the pieces end does not
+ * depend on who is faster: builds are all alike.
  */
-static size_t piece_of(const struct builder *m)
+static size_t piece_end(const struct builder *m, size_t left)
 {
-	if (threads_of(m) < 2 || m->cache)
-		return m->tree.count;
-	return m->tree.count / PIECES + 1;
+	if (threads_of(m) < 2 || m->cache || left / 2 < PIECE_LEAST)
+		return 0;
+	return left / 2;
 }
 
 /* All that was computed is taken, also after an error. */
 static int put_all(struct builder *m, int r)
 {
-	size_t piece = piece_of(m);
+	size_t settle_at = piece_end(m, m->tree.count);
 
 	for (size_t at = 0; at < m->tree.count; at++) {
 		struct item *i = &m->items[at];
 
-		if (at && at % piece == 0 && r == 0)
+		if (m->tree.count - at == settle_at && r == 0) {
 			r = graph_settle(m->g, NULL);
+			settle_at = piece_end(m, settle_at);
+		}
 		await(m, i);
 		tally(&m->report, i);
 		m->stale += i->stale || (!i->entry && i->facts);
