@@ -90,8 +90,9 @@ static void sort_symbol(struct diff *ret, const struct symbol_change *c)
 
 	if (drifted)
 		add(is_in_v(c->kind) ? &ret->x : &ret->extended_x, c->symbol);
-	else if (!c->before && is_in_v(c->kind))
-		add(&ret->added, c->symbol);
+	else if (!c->before)
+		add(is_in_v(c->kind) ? &ret->added : &ret->extended_added,
+		    c->symbol);
 }
 
 /* A module of that name left in the same change: c comes behind it. */
@@ -200,6 +201,7 @@ static void sort_all(struct sorter *t, struct diff *ret)
 	finish(t->g, &ret->added);
 	finish(t->g, &ret->extended_x);
 	finish(t->g, &ret->extended_r);
+	finish(t->g, &ret->extended_added);
 }
 
 void diff_init(struct diff *ret, const struct graph *g,
@@ -221,5 +223,6 @@ void diff_release(struct diff *d)
 	free(d->added.symbols);
 	free(d->extended_x.symbols);
 	free(d->extended_r.symbols);
+	free(d->extended_added.symbols);
 	*d = (struct diff){ 0 };
 }

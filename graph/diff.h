@@ -27,6 +27,7 @@ struct diff {
 	struct diff_set added; /* of V: new; falsifies nothing */
 	struct diff_set extended_x; /* x of modules and variables */
 	struct diff_set extended_r; /* of V: read a variable in extended_x */
+	struct diff_set extended_added; /* new modules and variables */
 };
 
 /*

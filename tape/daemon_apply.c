@@ -303,6 +303,7 @@ static void fill_symbols(struct work *w, const struct diff *d,
 	add_set(&s, &d->dx, ENTRY_DX, false);
 	add_set(&s, &d->extended_r, ENTRY_R, d->dx.count > 0);
 	add_set(&s, &d->added, ENTRY_ADDED, d->extended_x.count > 0);
+	add_set(&s, &d->extended_added, ENTRY_ADDED, d->x.count > 0);
 	if (s.all.count) {
 		qsort(s.all.at, s.all.count, sizeof(*s.all.at),
 		      by_set_and_name);

@@ -284,7 +284,7 @@ def made_moved_and_removed():
         put(m.path + "/b.py", TWO)
         e, = t.sync()
         assert told([e]) == [("create", "b.py")] and e["before"] is None
-        assert [x["name"] for x in e["new"]] == ["b.f", "b.g"], e
+        assert [x["name"] for x in e["new"]] == ["b", "b.f", "b.g"], e
         os.rename(m.path + "/b.py", m.path + "/c.py")
         e, = t.sync()
         assert told([e]) == [("rename", "b.py", "c.py")]

@@ -109,6 +109,20 @@ def blame_and_show_name_the_command():
         assert "sed -i" in w.ok("show", str(n))
 
 
+def what_came_with_a_file_is_blamed_on_who_made_it():
+    """A module and its variables, too, and a variable that came later."""
+    with world() as w:
+        w.sh("echo 'LIMIT = 1' > src/b.py")
+        first = w.log("-n", "1")[0]["n"]
+        w.sh("echo 'MORE = 2' >> src/b.py")
+        w.log("-n", "1")
+        lines = w.ok("blame", "src/b.py").splitlines()
+        assert [(x.split()[0], x.split()[3]) for x in lines] == \
+            [("b", str(first)), ("b.LIMIT", str(first)),
+             ("b.MORE", str(first + 1))], lines
+        assert [e["n"] for e in w.log("--symbol", "b.LIMIT")] == [first]
+
+
 def any_version_comes_back_and_that_is_on_the_tape():
     with world() as w:
         path = w.m.path + "/src/a.py"
@@ -431,6 +445,7 @@ def a_run_is_judged_by_what_it_really_read():
 st.main(a_run_is_judged_by_what_it_really_read,
         the_log_has_what_was_done_before_it_was_asked_for,
         blame_and_show_name_the_command,
+        what_came_with_a_file_is_blamed_on_who_made_it,
         any_version_comes_back_and_that_is_on_the_tape,
         nobody_restores_past_a_private_mount_unasked,
         watching_tells_every_entry_once,

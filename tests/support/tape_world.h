@@ -179,6 +179,7 @@ static inline void tape_settle(struct tape_world *w, tape_symbols *to)
 	tape_set(w->g, &delta, &d.dx, ENTRY_DX, to);
 	tape_set(w->g, &delta, &d.extended_r, ENTRY_R, to);
 	tape_set(w->g, &delta, &d.added, ENTRY_ADDED, to);
+	tape_set(w->g, &delta, &d.extended_added, ENTRY_ADDED, to);
 	diff_release(&d);
 }
 

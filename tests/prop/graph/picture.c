@@ -217,7 +217,7 @@ static bool same_body(const struct seen_symbol *a, const struct seen_symbol *b)
 }
 
 struct sets {
-	name_set x, dx, added, extended_x, extended_r;
+	name_set x, dx, added, extended_x, extended_r, extended_added;
 };
 
 static void sets_release(struct sets *s)
@@ -227,6 +227,7 @@ static void sets_release(struct sets *s)
 	array_release(&s->added);
 	array_release(&s->extended_x);
 	array_release(&s->extended_r);
+	array_release(&s->extended_added);
 }
 
 static void find_bodies(const struct picture *before,
@@ -246,8 +247,12 @@ static void find_bodies(const struct picture *before,
 	for (uint32_t k = 0; k < after->symbols.count; k++) {
 		const struct seen_symbol *s = &after->symbols.at[k];
 
-		if (is_in_v(s) && !find(before, s->name, true))
+		if (find(before, s->name, is_in_v(s)))
+			continue;
+		if (is_in_v(s))
 			array_push(&ret->added, s->name);
+		else
+			array_push(&ret->extended_added, s->name);
 	}
 }
 
@@ -381,6 +386,8 @@ bool picture_explains(struct intern *names, const struct picture *before,
 			 out);
 	same &= set_same(names, "extended R", g, &is.extended_r, &s.extended_r,
 			 out);
+	same &= set_same(names, "extended added", g, &is.extended_added,
+			 &s.extended_added, out);
 	diff_release(&is);
 	sets_release(&s);
 	return same;

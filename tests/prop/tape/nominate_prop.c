@@ -188,6 +188,7 @@ static void tell_drift(struct run *r)
 	add_set(&list, g, &d.dx, ENTRY_DX);
 	add_set(&list, g, &d.extended_r, ENTRY_R);
 	add_set(&list, g, &d.added, ENTRY_ADDED);
+	add_set(&list, g, &d.extended_added, ENTRY_ADDED);
 	e.symbols = list.at;
 	e.symbols_count = list.count;
 	drift_entry(r->drift, &e);

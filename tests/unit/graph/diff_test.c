@@ -231,6 +231,26 @@ static void a_variable_that_became_a_function_is_on_both_sides(void **state)
 		"", "m.save", "m.fresh", "m.fresh", "m.save");
 }
 
+static void modules_and_variables_that_came_are_told_apart(void **state)
+{
+	const struct graph g = GRAPH(symbols, edges);
+	struct symbol_change came[] = {
+		{ .symbol = MODULE, .kind = SYMBOL_MODULE, .after = true },
+		{ .symbol = LIMIT, .kind = SYMBOL_VARIABLE, .after = true },
+		added_fresh,
+	};
+	const struct graph_delta d = { .symbols = came, .symbols_count = 3 };
+	CLEANUP(diff_release) struct diff diff;
+
+	(void)state;
+	diff_init(&diff, &g, &d);
+	assert_names(&diff.added, "m.fresh");
+	assert_names(&diff.extended_added, "m m.LIMIT");
+	assert_names(&diff.extended_x, "");
+	/* Nobody can have known it before. */
+	assert_names(&diff.extended_r, "");
+}
+
 static void a_symbol_of_many_edges_is_named_once(void **state)
 {
 	(void)state;
@@ -257,6 +277,8 @@ int main(void)
 		cmocka_unit_test(readers_of_a_removed_variable_are_r),
 		cmocka_unit_test(
 			a_variable_that_became_a_function_is_on_both_sides),
+		cmocka_unit_test(
+			modules_and_variables_that_came_are_told_apart),
 		cmocka_unit_test(a_symbol_of_many_edges_is_named_once),
 	};
 
