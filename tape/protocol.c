@@ -367,9 +367,9 @@ static const struct protocol_member verify_told[] = {
 
 const struct protocol_question protocol_questions[ASKS] = {
 	[ASK_SYNC] = { "SYNC",
-		       "The barrier. Reads the journal to its end, settles "
-		       "all that is dirty, and answers when it is on the "
-		       "tape. It never sleeps.",
+		       "The barrier. Reads the journal up to when the "
+		       "question came, settles all that is dirty, and answers "
+		       "when it is on the tape. It never sleeps.",
 		       none, sync_told },
 	[ASK_STATUS] = { "STATUS", "How the tape is.", none, status_told },
 	[ASK_SINCE] = { "SINCE",

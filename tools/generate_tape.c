@@ -66,6 +66,19 @@ static const char subscribing[] =
 	"tape, too. Entries are committed before they are published: what was "
 	"told is never taken back.";
 
+static const char bytes[] =
+	"Where there is no library for these protocols, little is missing. "
+	"Both sides of a stream connection begin with eight bytes: 0, \"SP\", "
+	"0, their protocol as two bytes, the higher first, and 0, 0. "
+	"Subscribers are 0x21 and are greeted by 0x20; who asks is 0x30 and is "
+	"greeted by 0x31. Then a message is the byte 1, its length as eight "
+	"bytes, the highest first, and itself.\n"
+	"\n"
+	"On tape.pub a subscriber sends nothing more, has every message, and "
+	"passes over those whose topic is not his. On tape.sock a question "
+	"begins with four bytes of the asker's choice, the highest bit of "
+	"which is set, and its answer with the same four.";
+
 static const char errors[] =
 	"A question is an object with \"v\", 1, \"ask\", its name, and its "
 	"members; an answer one with \"v\", \"ok\" and its members, or if ok "
@@ -135,6 +148,16 @@ static const struct {
 	    "    e = json.loads(sub.recv()[len('tape.'):])",
 	    "    if e['n'] > last:",
 	    "        catch_up()" } },
+	{ "What is published, in Python alone",
+	  { "import json, socket, struct, sys",
+	    "s = socket.socket(socket.AF_UNIX)",
+	    "s.connect(sys.argv[1] + '/tape.pub')",
+	    "s.sendall(b'\\0SP\\0' + struct.pack('>HH', 0x21, 0))",
+	    "f = s.makefile('rb')",
+	    "assert f.read(8) == b'\\0SP\\0' + struct.pack('>HH', 0x20, 0)",
+	    "while True:", "    _, size = struct.unpack('>BQ', f.read(9))",
+	    "    e = json.loads(f.read(size)[len('tape.'):])",
+	    "    print(e['n'], e['kind'], e.get('path'))" } },
 	{ "Which functions were changed most, with SQLite's shell",
 	  { "sqlite3 -readonly tape.db \"SELECT count(*), symbol FROM drift",
 	    "    WHERE \\\"set\\\" = 'X' GROUP BY symbol",
@@ -221,6 +244,7 @@ void generate_man_tape(FILE *out)
 	put_members(out, protocol_record);
 	(void)fputs(".PP\nOf one that is nominated is told:\n", out);
 	put_members(out, protocol_nomination);
+	put_section(out, "ON THE WIRE", bytes);
 	put_section(out, "THE STORE", store);
 	put_lines(out, store_schema);
 	put_section(out, "HASH CHAIN", chain);

@@ -210,13 +210,38 @@ class Req0:
 """
 
 
+def example(w, title):
+    """A program of the manual, as a reader finds it there."""
+    page = w.ok("generate", "man-tape")
+    lines = page.split(title, 1)[1].split(".EX\n", 1)[1]
+    return lines.split(".EE\n")[0].replace("\\-", "-").replace(
+        "\\(aq", "'").replace("\\e", "\\")
+
+
+def the_manual_is_enough_to_subscribe_without_a_library():
+    with world() as w:
+        script = w.m.home.top + "/listen.py"
+        write(w.m.home.top, {"listen.py": example(w, "in Python alone")})
+        tape = w.m.status()["tape"]
+        p = subprocess.Popen([sys.executable, "-u", script, tape["sockets"]],
+                             stdout=subprocess.PIPE, text=True)
+        try:
+            st.eventually(lambda: w.m.status()["tape"]["subscribers"] == 1,
+                          "a subscriber")
+            for k in range(3):
+                w.sh("echo %d > n%d" % (k, k))
+                w.log("-n", "1")
+            assert [p.stdout.readline() for _ in range(3)] == \
+                ["%d create n%d\n" % (k + 1, k) for k in range(3)]
+        finally:
+            p.kill()
+            p.communicate()
+
+
 def the_example_of_the_manual_has_every_entry_once():
     """Run as it is printed, with our own nng in place of pynng's."""
     with world() as w:
-        page = w.ok("generate", "man-tape")
-        lines = page.split("Python with pynng", 1)[1].split(".EX\n", 1)[1]
-        script = lines.split(".EE\n")[0].replace("\\-", "-").replace(
-            "\\(aq", "'").replace("\\e", "\\")
+        script = example(w, "Python with pynng")
         top = w.m.home.mkdir("example")
         write(top, {"pynng.py": PYNNG, "follow.py": script})
         w.sh("echo 0 > before")
@@ -449,6 +474,7 @@ st.main(a_run_is_judged_by_what_it_really_read,
         any_version_comes_back_and_that_is_on_the_tape,
         nobody_restores_past_a_private_mount_unasked,
         watching_tells_every_entry_once,
+        the_manual_is_enough_to_subscribe_without_a_library,
         the_example_of_the_manual_has_every_entry_once, a_diff_can_be_applied,
         authors_outside_can_be_asked_for, tampering_is_found_and_named,
         what_is_old_goes_and_what_is_held_stays,
