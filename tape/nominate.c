@@ -356,7 +356,12 @@ static void say_author(FILE *out, const struct nominate_author *who,
 static void say_lines(FILE *out, const struct nomination *n,
 		      const struct nominate_record *r)
 {
-	if (n->file && n->why == WHY_EDITED && r->start && r->end)
+	bool lines = n->file && n->why == WHY_EDITED && r->start && r->end;
+
+	if (lines && r->start == r->end)
+		(void)fprintf(out, "line %" PRIu32 " of %s was", r->start,
+			      n->name);
+	else if (lines)
 		(void)fprintf(out, "lines %" PRIu32 "-%" PRIu32 " of %s were",
 			      r->start, r->end, n->name);
 	else

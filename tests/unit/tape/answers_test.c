@@ -550,7 +550,7 @@ static void the_index_is_filled_from_the_store(void **state)
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":1,"
 		  "\"path\":\"n.txt\",\"start\":2,\"end\":2}",
 		  "REFRESH",
-		  "lines 2-2 of n.txt were edited by entry 2 (sed -i, pid "
+		  "line 2 of n.txt was edited by entry 2 (sed -i, pid "
 		  "812)");
 }
 
