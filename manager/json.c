@@ -58,6 +58,18 @@ static unsigned hits(__m128i x)
 {
 	return (unsigned)_mm_movemask_epi8(x);
 }
+
+/* A bit for each of sixteen bytes that a string cannot simply hold. */
+static unsigned specials(const char *p)
+{
+	__m128i x = load16(p);
+	__m128i low = _mm_min_epu8(x, _mm_set1_epi8(0x1f));
+	__m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+	__m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+
+	return hits(_mm_or_si128(_mm_or_si128(quote, slash),
+				 _mm_cmpeq_epi8(low, x)));
+}
 #endif
 
 /*
@@ -103,12 +115,7 @@ static const char *plain_end(const char *p, const char *end)
 {
 #ifdef __SSE2__
 	while (end - p >= 16) {
-		__m128i x = load16(p);
-		__m128i low = _mm_min_epu8(x, _mm_set1_epi8(0x1f));
-		unsigned hit = hits(_mm_or_si128(
-			_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')),
-				     _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'))),
-			_mm_cmpeq_epi8(low, x)));
+		unsigned hit = specials(p);
 
 		if (hit)
 			return p + __builtin_ctz(hit);
@@ -180,29 +187,49 @@ static int add_node(struct scan *s, enum json_type type, const char *start,
 	return 0;
 }
 
+/* What one letter behind a backslash stands for; 0: none, or more follow. */
+static const char escapes[256] = {
+	['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+	['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+
 /* Behind a backslash; -EBADMSG if no escape stands there. */
 static int skip_escape(struct scan *s)
 {
 	if (s->at == s->end)
 		return -EBADMSG;
-	switch (*s->at++) {
-	case '"':
-	case '\\':
-	case '/':
-	case 'b':
-	case 'f':
-	case 'n':
-	case 'r':
-	case 't':
+	if (escapes[(unsigned char)*s->at]) {
+		s->at++;
 		return 0;
-	case 'u':
-		if (hex4(s->at, s->end) < 0)
-			return -EBADMSG;
-		s->at += 4;
-		return 0;
-	default:
-		return -EBADMSG;
 	}
+	if (*s->at != 'u' || hex4(s->at + 1, s->end) < 0)
+		return -EBADMSG;
+	s->at += 5;
+	return 0;
+}
+
+/*
+ * On to the end of the string, or to what only skip_escape() can tell. Source
+ * code is full of short escapes: of those in sixteen bytes each costs a few
+ * instructions.
+ */
+static const char *pass_plain(const char *p, const char *end, uint8_t *escaped)
+{
+#ifdef __SSE2__
+	while (end - p > 16) {
+		unsigned hit = specials(p), n = 16;
+
+		for (; hit; hit &= ~(3u << n)) {
+			n = (unsigned)__builtin_ctz(hit);
+			if (p[n] != '\\' || !escapes[(unsigned char)p[n + 1]])
+				return p + n;
+			*escaped = 1;
+		}
+		p += n == 15 ? 17 : 16;
+	}
+#endif
+	(void)escaped;
+	return plain_end(p, end);
 }
 
 static int scan_string(struct scan *s)
@@ -213,7 +240,7 @@ static int scan_string(struct scan *s)
 	int r;
 
 	for (;;) {
-		s->at = plain_end(s->at, s->end);
+		s->at = pass_plain(s->at, s->end, &escaped);
 		if (s->at == s->end || (unsigned char)*s->at < ' ')
 			return -EBADMSG;
 		if (*s->at++ == '"')
@@ -567,24 +594,6 @@ static const char *decode_unit(const char *p, const char *end, uint32_t *ret)
 	return p + 6;
 }
 
-static char short_escape(char c)
-{
-	switch (c) {
-	case 'b':
-		return '\b';
-	case 'f':
-		return '\f';
-	case 'n':
-		return '\n';
-	case 'r':
-		return '\r';
-	case 't':
-		return '\t';
-	default:
-		return c;
-	}
-}
-
 size_t json_decode(const char *inside, size_t len, char *out)
 {
 	const char *p = inside, *end = inside + len;
@@ -600,7 +609,7 @@ size_t json_decode(const char *inside, size_t len, char *out)
 			p = decode_unit(p + 1, end, &c);
 			at += put_utf8(c, at);
 		} else {
-			*at++ = short_escape(*p++);
+			*at++ = escapes[(unsigned char)*p++];
 		}
 	}
 	return (size_t)(at - out);

@@ -121,57 +121,6 @@ static void fill_leaning_stub(struct plan *p, struct held *h)
 	}
 }
 
-static bool covers(const struct referent *a, const struct referent *b)
-{
-	uint32_t a_start = a->start ? a->start : 1;
-	uint32_t b_start = b->start ? b->start : 1;
-
-	return a->path == b->path && b_start <= a_start &&
-	       (!b->end || (a->end && b->end >= a->end));
-}
-
-/* To look through all records for each would take as long as all the rest. */
-static void find_later(struct plan *p)
-{
-	uint32_t names = intern_count(p->c->names);
-	uint32_t *last = must_alloc((names + 1) * sizeof(*last));
-
-	free(p->later);
-	p->later = must_alloc((p->r->count + 1) * sizeof(*p->later));
-	memset(last, 0xff, (names + 1) * sizeof(*last));
-	for (uint32_t i = p->r->count; i-- > 0;) {
-		const struct held *h = p->held[i];
-
-		p->later[i] = ITEM_NONE;
-		if (h->referents.count != 1)
-			continue;
-		p->later[i] = last[h->referents.at[0].path];
-		last[h->referents.at[0].path] = i;
-	}
-	free(last);
-}
-
-bool plan_superseded(const struct plan *p, const struct held *h)
-{
-	if (h->referents.count != 1)
-		return false;
-	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
-	     i = p->later[i]) {
-		const struct held *o = p->held[i];
-
-		/* As it was read, or as it was put there just now. */
-		bool current = o->action == ACTION_KEEP ||
-			       (o->placed == PLACED_WHOLE &&
-				o->placed_entry == p->e->n);
-
-		if ((o->kind == RECORD_READ || o->file) && o->tracked &&
-		    current && o->placed <= PLACED_WHOLE &&
-		    covers(&h->referents.at[0], &o->referents.at[0]))
-			return true;
-	}
-	return false;
-}
-
 /* The user's words before the first answer. */
 static struct text task_of(const struct transcript *t)
 {
@@ -694,7 +643,7 @@ void plan_make(struct plan *p)
 
 	p->from = ITEM_NONE;
 	find_own_edits(p);
-	find_later(p);
+	plan_find_later(p);
 	ask_policy(p);
 	if (p->mode != MODE_OFF && !p->notes_only)
 		fill_new_stubs(p);

@@ -66,6 +66,8 @@ void plan_rewriting_release(struct plan_rewriting *r);
 
 /* -- Between plan.c and plan_text.c. */
 
+/* For plan_superseded(). */
+void plan_find_later(struct plan *p);
 /* Does a later record show its lines as they are? */
 bool plan_superseded(const struct plan *p, const struct held *h);
 bool plan_own(const struct plan *p, const struct held *h);

@@ -30,6 +30,57 @@ bool plan_own(const struct plan *p, const struct held *h)
 	return false;
 }
 
+static bool covers(const struct referent *a, const struct referent *b)
+{
+	uint32_t a_start = a->start ? a->start : 1;
+	uint32_t b_start = b->start ? b->start : 1;
+
+	return a->path == b->path && b_start <= a_start &&
+	       (!b->end || (a->end && b->end >= a->end));
+}
+
+/* To look through all records for each would take as long as all the rest. */
+void plan_find_later(struct plan *p)
+{
+	uint32_t names = intern_count(p->c->names);
+	uint32_t *last = must_alloc((names + 1) * sizeof(*last));
+
+	free(p->later);
+	p->later = must_alloc((p->r->count + 1) * sizeof(*p->later));
+	memset(last, 0xff, (names + 1) * sizeof(*last));
+	for (uint32_t i = p->r->count; i-- > 0;) {
+		const struct held *h = p->held[i];
+
+		p->later[i] = ITEM_NONE;
+		if (h->referents.count != 1)
+			continue;
+		p->later[i] = last[h->referents.at[0].path];
+		last[h->referents.at[0].path] = i;
+	}
+	free(last);
+}
+
+bool plan_superseded(const struct plan *p, const struct held *h)
+{
+	if (h->referents.count != 1)
+		return false;
+	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
+	     i = p->later[i]) {
+		const struct held *o = p->held[i];
+
+		/* As it was read, or as it was put there just now. */
+		bool current = o->action == ACTION_KEEP ||
+			       (o->placed == PLACED_WHOLE &&
+				o->placed_entry == p->e->n);
+
+		if ((o->kind == RECORD_READ || o->file) && o->tracked &&
+		    current && o->placed <= PLACED_WHOLE &&
+		    covers(&h->referents.at[0], &o->referents.at[0]))
+			return true;
+	}
+	return false;
+}
+
 static const struct record *record_of(const struct plan *p,
 				      const struct held *h)
 {
@@ -145,26 +196,37 @@ struct ranges {
 	uint32_t count, size; /* as an ARRAY has them */
 };
 
+#define BODY_LINES_MAX 400
+
+static void add_body(struct plan *p, const struct held *h, const char *name,
+		     struct ranges *ret)
+{
+	const struct asks_symbols *s =
+		evidence_symbols(p->e, h->referents.at[0].path);
+
+	for (uint32_t i = 0; i < s->at.count; i++) {
+		const struct asks_symbol *x = &s->at.at[i];
+
+		if (x->start && strcmp(name, x->name) == 0 &&
+		    x->end - x->start < BODY_LINES_MAX)
+			array_push(ret,
+				   ((struct range){ x->start - 1, x->end }));
+	}
+}
+
 /* Bodies of what drifted, and the changed lines themselves, in order. */
 static void changed_parts(struct plan *p, const struct held *h,
 			  const struct linediff *d, struct ranges *ret)
 {
-	const struct asks_symbols *s =
-		evidence_symbols(p->e, h->referents.at[0].path);
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < h->drifted.count; i++) {
-		const char *name =
-			conversation_name(p->c, h->drifted.at[i].name);
+		const struct drifted *x = &h->drifted.at[i];
+		const char *name = conversation_name(p->c, x->name);
 
-		for (uint32_t k = 0; k < s->at.count; k++)
-			if (s->at.at[k].start && h->drifted.at[i].set == 'X' &&
-			    strncmp(name, "file:", 5) != 0 &&
-			    strcmp(name, s->at.at[k].name) == 0 &&
-			    s->at.at[k].end - s->at.at[k].start < 400)
-				array_push(ret, ((struct range){
-							s->at.at[k].start - 1,
-							s->at.at[k].end }));
+		if (x->set == 'X' && !x->removed &&
+		    strncmp(name, "file:", 5) != 0)
+			add_body(p, h, name, ret);
 	}
 	for (uint32_t i = 0; i < d->hunks.count; i++) {
 		const struct hunk *x = &d->hunks.at[i];
