@@ -264,7 +264,7 @@ const char *conversation_name(const struct conversation *c, uint32_t name)
 uint32_t conversation_marked(const struct transcript *t)
 {
 	/* Only Messages has marks that matter; others cache by themselves. */
-	if (t->dialect != DIALECT_MESSAGES)
+	if (t->dialect != DIALECT_MESSAGES || t->automatic)
 		return t->items_count;
 	for (uint32_t i = t->items_count; i-- > 0;)
 		if (t->items[i].marked)

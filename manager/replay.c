@@ -150,6 +150,21 @@ static const char *argument(const cJSON *j, const char *a, const char *b)
 			      cJSON_GetObjectItemCaseSensitive(j, b));
 }
 
+/* `text` with `new` for `old`, where it stands first or everywhere. */
+static void put_instead(struct buf *out, const char *text, const char *old,
+			const char *new, bool all)
+{
+	const char *at = strstr(text, old);
+
+	do {
+		(void)buf_add(out, text, (size_t)(at - text));
+		(void)buf_add(out, new, strlen(new));
+		text = at + strlen(old);
+		at = all ? strstr(text, old) : NULL;
+	} while (at);
+	(void)buf_add(out, text, strlen(text));
+}
+
 /* An edit's call says what became of the text, if the text is known. */
 static bool apply_edit(struct replay *r, const struct item *call,
 		       const char *path)
@@ -160,8 +175,10 @@ static bool apply_edit(struct replay *r, const struct item *call,
 	const char *old = argument(j, "old_string", "oldString");
 	const char *new = argument(j, "new_string", "newString");
 	const char *content = argument(j, "content", "file_text");
-	const char *text, *at;
-	struct buf out = BUF(FILE_MAX);
+	bool all = cJSON_IsTrue(
+		cJSON_GetObjectItemCaseSensitive(j, "replace_all"));
+	CLEANUP(buf_release) struct buf out = BUF(FILE_MAX);
+	const char *text;
 	size_t len;
 
 	if (content && !old) {
@@ -170,14 +187,10 @@ static bool apply_edit(struct replay *r, const struct item *call,
 		return true;
 	}
 	text = recorded_text(r->files, path, &len);
-	at = text && old && *old ? strstr(text, old) : NULL;
-	if (!at || !new)
+	if (!text || !old || !*old || !new || !strstr(text, old))
 		return false;
-	(void)buf_add(&out, text, (size_t)(at - text));
-	(void)buf_add(&out, new, strlen(new));
-	(void)buf_add(&out, at + strlen(old), strlen(at + strlen(old)));
+	put_instead(&out, text, old, new, all);
 	(void)recorded_write(r->files, path, out.data, out.len, "the agent");
-	buf_release(&out);
 	return true;
 }
 
@@ -346,6 +359,9 @@ struct talk {
 
 static int put_request(struct talk *t, int64_t at_ns)
 {
+	/* Its client let the cache keep all of it; where is not written. */
+	static const char head[] = "{\"model\":\"recorded\",\"cache_control\":"
+				   "{\"type\":\"ephemeral\"},";
 	static const char tail[] = "],\"tools\":[{\"name\":\"x\"}]}";
 	struct buf body = BUF(BODY_MAX);
 	struct replay_step step;
@@ -354,8 +370,7 @@ static int put_request(struct talk *t, int64_t at_ns)
 	if (t->asked || !t->list.len)
 		return 0;
 	t->asked = true;
-	(void)buf_add(&body, "{\"model\":\"recorded\",",
-		      strlen("{\"model\":\"recorded\","));
+	(void)buf_add(&body, head, strlen(head));
 	if (t->responses)
 		(void)buf_add(&body, "\"input\":[", 9);
 	else
@@ -424,6 +439,21 @@ static int codex_row(struct talk *t, const cJSON *row)
 	return rc < 0 ? rc : add_element(t, item);
 }
 
+/* Codex has summed the talk up: it goes on from what is kept of it. */
+static int codex_compacted(struct talk *t, const cJSON *row)
+{
+	const cJSON *kept = cJSON_GetObjectItemCaseSensitive(
+		cJSON_GetObjectItemCaseSensitive(row, "payload"),
+		"replacement_history");
+	const cJSON *item;
+	int rc = 0;
+
+	t->list.len = 0;
+	cJSON_ArrayForEach (item, kept)
+		rc = rc < 0 ? rc : add_element(t, item);
+	return rc;
+}
+
 static int add_row(struct talk *t, const char *line, size_t len)
 {
 	CLEANUP(json_p) cJSON *row = cJSON_ParseWithLength(line, len);
@@ -436,6 +466,8 @@ static int add_row(struct talk *t, const char *line, size_t len)
 		t->list.len = 0;
 		return 0;
 	}
+	if (strcmp(type, "compacted") == 0)
+		return codex_compacted(t, row);
 	if (strcmp(type, "response_item") == 0)
 		return codex_row(t, row);
 	return claude_row(t, row, type);

@@ -407,7 +407,7 @@ static int read_body(struct reading *r)
 		[DIALECT_CHAT] = dialect_chat,
 	};
 	struct transcript *t = r->t;
-	uint32_t model, stream;
+	uint32_t model, stream, before;
 	int e = json_scan(&r->j, t->body, t->len);
 
 	if (e < 0)
@@ -419,7 +419,9 @@ static int read_body(struct reading *r)
 	stream = json_get(&r->j, 0, "stream");
 	t->stream = stream != JSON_NONE && r->j.nodes[stream].type == JSON_TRUE;
 	reading_tools(r, json_get_type(&r->j, 0, "tools", JSON_ARRAY));
+	before = t->marks;
 	reading_mark(r, 0, false);
+	t->automatic = t->marks > before;
 	e = dialects[t->dialect](r);
 	if (e < 0)
 		return e;

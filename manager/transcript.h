@@ -120,6 +120,7 @@ struct transcript {
 	struct text session;  /* an id the body itself gives, or empty */
 	uint32_t marks;	      /* cache marks in all */
 	bool hour;	      /* one of them asks for an hour */
+	bool automatic;	      /* the body has one: all of it is kept */
 	struct arena arena;   /* owns all of these, and decoded texts */
 };
 
