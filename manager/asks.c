@@ -313,6 +313,14 @@ static bool is_one_of(const char *names, const char *name, size_t len)
 	return false;
 }
 
+static bool is_python(const char *comm)
+{
+	return comm && (strncmp(comm, "python", 6) == 0 ||
+			strncmp(comm, "pypy", 4) == 0 ||
+			strncmp(comm, "pytest", 6) == 0 ||
+			strncmp(comm, "ipython", 7) == 0);
+}
+
 /* Does it keep what it found out, and look again only at what is newer? */
 static bool is_by_age(const char *comm, const struct asks_paths *opened)
 {
@@ -376,6 +384,7 @@ int asks_readset(struct asks *a, int64_t from_ns, int64_t to_ns,
 	*ret = (struct asks_readset){ 0 };
 	cJSON_ArrayForEach (at, member(answer, "processes")) {
 		struct asks_process *p;
+		struct asks_paths *to;
 
 		if (!is_of_a_call(at, from_ns))
 			continue;
@@ -387,12 +396,15 @@ int asks_readset(struct asks *a, int64_t from_ns, int64_t to_ns,
 		add_paths(member(at, "listed"), &p->listed);
 		array_append(&ret->opened, p->opened.at, p->opened.count);
 		array_append(&ret->missed, p->missed.at, p->missed.count);
-		array_append(&ret->listed, p->listed.at, p->listed.count);
+		p->imports = is_python(string_of(at, "comm"));
+		to = p->imports ? &ret->searched : &ret->listed;
+		array_append(to, p->listed.at, p->listed.count);
 		ret->by_age |= is_by_age(string_of(at, "comm"), &p->opened);
 	}
 	once_each(&ret->opened);
 	once_each(&ret->missed);
 	once_each(&ret->listed);
+	once_each(&ret->searched);
 	return 0;
 }
 
@@ -406,6 +418,7 @@ void asks_readset_release(struct asks_readset *r)
 	array_release(&r->opened);
 	array_release(&r->missed);
 	array_release(&r->listed);
+	array_release(&r->searched);
 	array_release(&r->processes);
 }
 

@@ -84,11 +84,14 @@ struct asks_process {
 	uint32_t pid;
 	int64_t first_ns; /* when it began to read; 0: unknown */
 	struct asks_paths opened, missed, listed;
+	bool imports; /* it lists directories to find modules in them */
 };
 struct asks_readset {
 	ARRAY(struct asks_process) processes;
 	/* Of all; sorted, each once; the texts are the processes'. */
-	struct asks_paths opened, missed, listed;
+	struct asks_paths opened, missed;
+	struct asks_paths listed;   /* of those that do not import */
+	struct asks_paths searched; /* of those that do */
 	/* One of them goes by the age of files, or by what it kept of them
 	   the last time: what it did not open may count, too. */
 	bool by_age;

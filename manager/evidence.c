@@ -417,7 +417,7 @@ static bool seen_before(const struct evidence *e, const struct asks_entry *a)
 
 		if (p->pid != a->pid && p->first_ns <= a->at_ns &&
 		    (has_path(&p->opened, a) || has_path(&p->missed, a) ||
-		     has_directory(&p->listed, a)))
+		     (!p->imports && has_directory(&p->listed, a))))
 			return true;
 	}
 	return false;
@@ -515,15 +515,75 @@ static void find_file(struct evidence *e, struct held *h,
 	}
 }
 
+/* `in`/module.py, or as a package, was looked for in vain. */
+static void miss(struct evidence *e, struct held *h, const char *in,
+		 const char *module, const char *end)
+{
+	const char *directory = strcmp(in, ".") == 0 ? "" : in;
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s%s%s%s", directory,
+			   *directory ? "/" : "", module, end);
+
+	if (len > 0 && (size_t)len < sizeof(path))
+		array_push(&h->missed,
+			   intern_add(e->c->names, path, (size_t)len));
+}
+
+/*
+ * Python lists the directories it imports from, so a module that is not there
+ * is never looked for by its name. What it says it did not find, it missed in
+ * all of them.
+ */
+static void miss_modules(struct evidence *e, struct held *h, struct text said)
+{
+	static const char words[] = "No module named '";
+	const char *at = said.at, *end = said.at + said.len;
+	char module[256];
+
+	while ((at = memmem(at, (size_t)(end - at), words, strlen(words)))) {
+		size_t len = 0;
+
+		for (at += strlen(words); at < end && *at != '\''; at++)
+			if (len + 1 < sizeof(module))
+				module[len++] = *at == '.' ? '/' : *at;
+		module[len] = '\0';
+		for (uint32_t i = 0; i < e->reads.searched.count; i++) {
+			miss(e, h, e->reads.searched.at[i], module, ".py");
+			miss(e, h, e->reads.searched.at[i], module,
+			     "/__init__.py");
+		}
+	}
+}
+
+/* Does a test command look for tests, or is it told which to run? */
+static bool is_discovery(const char *command)
+{
+	const char *at = strstr(command ? command : "test", "unittest");
+
+	if (!at)
+		return !command || strstr(command, "test") ||
+		       strstr(command, "tox") || strstr(command, "nox") ||
+		       strstr(command, "nose");
+	for (at += strlen("unittest"); *at == ' '; at += strcspn(at, " ")) {
+		at += strspn(at, " ");
+		if (strchr("-0123456789<>|&;", *at))
+			continue;
+		return strncmp(at, "discover", 8) == 0;
+	}
+	return true;
+}
+
 /* What it rests on; of too much, and of what is not all of it, nothing. */
-static void take_reads(struct evidence *e, struct held *h)
+static void take_reads(struct evidence *e, struct held *h,
+		       const struct record *record)
 {
 	const struct asks_readset *r = &e->reads;
 
 	h->opened.count = h->missed.count = h->listed.count = 0;
 	h->observed = r->opened.count <= OPENED_MAX &&
 		      r->missed.count <= OPENED_MAX &&
-		      r->listed.count <= OPENED_MAX && !r->by_age;
+		      r->listed.count + r->searched.count <= OPENED_MAX &&
+		      !r->by_age;
 	if (!h->observed)
 		return;
 	take_paths(e->c, &r->opened, &h->opened.at, &h->opened.count,
@@ -532,6 +592,12 @@ static void take_reads(struct evidence *e, struct held *h)
 		   &h->missed.size);
 	take_paths(e->c, &r->listed, &h->listed.at, &h->listed.count,
 		   &h->listed.size);
+	miss_modules(e, h, record->text);
+	for (uint32_t i = 0; i < r->searched.count; i++)
+		if (is_discovery(record->command))
+			array_push(&h->listed,
+				   intern_add(e->c->names, r->searched.at[i],
+					      strlen(r->searched.at[i])));
 }
 
 static int run_birth(struct evidence *e, struct held *h, const struct record *r)
@@ -550,7 +616,7 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 		return 0;
 	}
 	h->birth = behind_entries(e, h);
-	take_reads(e, h);
+	take_reads(e, h, r);
 	if (h->kind == RECORD_SHELL) {
 		h->tracked = e->reads.opened.count && r->output.len;
 		if (h->tracked)

@@ -96,9 +96,26 @@ def a_run_that_looked_for_tests_is_outdated_by_a_new_one():
     with Agent() as w:
         w.put("tests/test_a.py", "import unittest\n\n\nclass T("
               "unittest.TestCase):\n    def test_a(self):\n        pass\n")
+        w.bash("python3 -m unittest -v tests.test_a 2>&1")
+        w.request()
+        w.put("new.py", "x = 1\n")
+        assert not w.told()
         w.bash("python3 -m unittest discover -s tests")
         assert not w.told()
         w.put("tests/test_b.py", "import unittest\n")
+        expect(w, "run it again")
+
+
+def a_run_that_missed_a_module_is_outdated_when_it_comes():
+    with Agent() as w:
+        w.put("t.py", "import a\nimport pkg.more\n")
+        w.put("pkg/__init__.py", "")
+        w.bash("python3 t.py")
+        assert "No module named" in w.messages[-1]["content"][0]["content"]
+        assert not w.told()
+        w.put("other.py", "x = 1\n")
+        assert not w.told()
+        w.put("pkg/more.py", "x = 1\n")
         expect(w, "run it again")
 
 
@@ -207,6 +224,7 @@ def a_tape_begun_anew_is_no_reason_to_trust():
 st.main(shells_that_show_a_file_are_known_by_what_they_opened,
         a_run_rests_on_sources_that_were_compiled_before,
         a_run_that_looked_for_tests_is_outdated_by_a_new_one,
+        a_run_that_missed_a_module_is_outdated_when_it_comes,
         a_run_that_goes_by_the_age_of_files_rests_on_all,
         links_lead_to_the_file,
         what_was_read_before_anybody_watched_is_compared,
