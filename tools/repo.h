@@ -29,7 +29,7 @@ int repo_find(const char *argument, struct state *ret);
  * A path of the repository's managers, of which there may be several: the
  * n-th's socket (".sock"), or where it listens (".json"). (Free it.)
  */
-#define MANAGERS_MAX 10
+#define MANAGERS_MAX 64
 char *manager_path(const struct state *s, unsigned n, const char *end);
 
 /*

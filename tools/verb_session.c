@@ -28,7 +28,7 @@
 #include "tools/session_i.h"
 #include "tools/verbs.h"
 
-#define RUNS_MAX     64
+#define RUNS_MAX     MANAGERS_MAX /* each has one */
 #define TAPE_ASK_MS  1000
 #define TAPE_LOOK_MS 1000
 

@@ -36,8 +36,23 @@ def off_changes_no_byte():
     assert all(checks.unchanged(*t) for t in turns)
 
 
+def without_drift_no_byte_is_changed():
+    script = [[("read", "app.py"), ("read", "helper.py")],
+              [("run", "python3 -m unittest -v test_app 2>&1")],
+              [("grep", "def ")],
+              [("write", "new.py", "x = 1\n")],
+              [("read", "app.py")]]
+    for model in (agents.ANTHROPIC, OPENAI):
+        with agents.Session(agents.Opencode(model), script) as s:
+            s.run()
+            checks.finished(s)
+            for t in checks.all_arrived(s):
+                assert checks.unchanged(*t), checks.all_notes(t[1])
+
+
 agents.loopback_only()
 st.main(a_session_is_told_what_changed,
         a_session_with_openai_is_told_what_changed,
         eager_shows_what_is,
-        off_changes_no_byte)
+        off_changes_no_byte,
+        without_drift_no_byte_is_changed)

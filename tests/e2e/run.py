@@ -132,6 +132,24 @@ def two_agents_share_a_session():
         nothing_left(home, repo)
 
 
+def a_dozen_agents_have_a_manager_each():
+    with place() as (home, repo):
+        all_ = [start(home, repo, "touch up%d; while ! test -e stop; do sleep "
+                      "0.2; done" % n, stderr=subprocess.PIPE, text=True)
+                for n in range(12)]
+        for n in range(12):
+            st.eventually(lambda f="%s/up%d" % (repo, n): os.path.exists(f),
+                          "all run")
+        st.eventually(lambda: home.run("status", repo).stdout.count(
+            "manager port") == 12, "all have one")
+        write(repo + "/stop", "")
+        for p in all_:
+            _, err = p.communicate(timeout=st.DEADLINE)
+            assert p.returncode == 0 and "the manager" not in err.replace(
+                "at the manager", "").replace("through the manager", ""), err
+        nothing_left(home, repo)
+
+
 def an_agent_that_ends_at_once_has_its_report():
     """In a session that is there already nothing else takes time."""
     with place() as (home, repo):
@@ -363,6 +381,7 @@ st.main(an_agent_keeps_its_exit_code_output_and_directory,
         an_agent_is_started_in_the_repository_it_is_given,
         without_a_mount_changes_are_noticed_all_the_same,
         two_agents_share_a_session,
+        a_dozen_agents_have_a_manager_each,
         an_agent_that_ends_at_once_has_its_report,
         runs_that_start_and_end_at_once_never_fail,
         runs_on_several_repositories_do_not_know_each_other,
