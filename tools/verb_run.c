@@ -585,6 +585,8 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(FAILED);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	(void)unsetenv(MANAGER_CWD); /* the manager's alone */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 	(void)execvp(argv[0], argv);
