@@ -4,6 +4,7 @@
 #include "tools/agent.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,12 +278,43 @@ char *agent_note(const char *program)
 			program);
 }
 
+/* `name` set to what `old` says, and to us. */
+static void except_us(const char *name, const char *old)
+{
+	CLEANUP(free_p)
+	char *new = sentence("%s%s127.0.0.1", old ? old : "", old ? "," : "");
+
+	if (!old || strcmp(old, "*") != 0)
+		set(name, new);
+}
+
+/*
+ * No proxy finds the way to us: 127.0.0.1 is itself there. Who reads the one
+ * variable may not read the other.
+ */
+static void avoid_proxies(void)
+{
+	static const char *const proxies[] = { "http_proxy", "HTTP_PROXY",
+					       "all_proxy", "ALL_PROXY" };
+	const char *small = setting("no_proxy"), *big = setting("NO_PROXY");
+	CLEANUP(free_p) char *kept = small ? must(strdup(small)) : NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
+		any = any || setting(proxies[i]);
+	if (!any)
+		return;
+	except_us("no_proxy", small ? small : big);
+	except_us("NO_PROXY", big ? big : kept);
+}
+
 char **agent_prepare(char **command, unsigned port)
 {
 	const struct agent *c = find(command[0]);
 	size_t n = 0, to = 0;
 	char **argv;
 
+	avoid_proxies();
 	for (size_t i = 0; i < VARIABLES_MAX && c->variables[i].name; i++) {
 		CLEANUP(free_p)
 		char *value = filled(c->variables[i].value, port);

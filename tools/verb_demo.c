@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "tools/config.h"
 #include "tools/demo.h"
 #include "tools/say.h"
 #include "tools/verbs.h"
@@ -92,6 +93,21 @@ static int make_dirs(const char *dir)
 	return 0;
 }
 
+/* What a user has settled for his own runs, or for the way to his models,
+   is not for this one. */
+static void clear_environment(void)
+{
+	static const char *const names[] = { "http_proxy", "HTTP_PROXY",
+					     "all_proxy", "ALL_PROXY" };
+
+	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)unsetenv(names[i]);
+	for (int i = 0; i < CONFIGS; i++)
+		(void)unsetenv(config_rows[i].variable);
+	/* NOLINTEND(concurrency-mt-unsafe) */
+}
+
 static int set_environment(const struct stage *s)
 {
 	static const char *const names[] = { "XDG_STATE_HOME",
@@ -99,6 +115,7 @@ static int set_environment(const struct stage *s)
 					     "XDG_CONFIG_HOME" };
 	static const char *const dirs[] = { "state", "run", "config" };
 
+	clear_environment();
 	/* A machine that is busy with other things shows the same. */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	if (setenv("DEMO", s->dir, 1) < 0 ||

@@ -160,6 +160,19 @@ def a_talk_goes_on_in_another_run():
         checks.prefix_kept(s)
 
 
+def a_proxy_does_not_come_between():
+    """Nobody listens there; the model is excepted, as for the agent alone."""
+    with agents.Session(agents.Claude(), [[("read", "app.py")]]) as s:
+        dead = "http://127.0.0.1:9"
+        s.home.env.update(
+            HTTP_PROXY=dead, HTTPS_PROXY=dead, NO_PROXY="localhost",
+            STATETAPE_ANTHROPIC_UPSTREAM=s.model.url.replace(
+                "127.0.0.1", "localhost"))
+        s.run()
+        checks.finished(s)
+        checks.all_arrived(s)
+
+
 def its_terminal_is_its_own():
     """Drawn on, resized, interrupted and given back, as without us."""
     script = [step for step in agents.SCRIPT if step[0][0] != "task"]
@@ -204,4 +217,5 @@ st.main(a_session_is_told_what_changed,
         names_are_those_of_where_it_stands,
         files_it_attaches_by_itself_are_followed,
         a_talk_goes_on_in_another_run,
+        a_proxy_does_not_come_between,
         its_terminal_is_its_own)

@@ -72,6 +72,20 @@ def it_fits_a_terminal_and_is_plain_where_there_is_none():
             assert len(line) < 80, line
 
 
+def what_the_user_has_set_is_not_for_it():
+    st.need_fuse()
+    for name, value in (("http_proxy", "http://127.0.0.1:9"),
+                        ("ALL_PROXY", "http://127.0.0.1:9"),
+                        ("STATETAPE_MODE", "off"),
+                        ("STATETAPE_OPENAI_UPSTREAM", "wrong")):
+        with place() as (home, _):
+            home.env[name] = value
+            r = demo(home)
+            assert r.returncode == 0 and "1 passed" in r.stdout, r
+            assert re.search(r", [1-9] rewritten", r.stderr), r.stderr
+            nothing_left(home)
+
+
 def kept_files_are_where_it_says():
     st.need_fuse()
     with place() as (home, _):
@@ -130,6 +144,7 @@ def on_a_terminal_it_has_colours_and_can_be_interrupted():
 
 st.main(it_shows_what_it_promises,
         it_fits_a_terminal_and_is_plain_where_there_is_none,
+        what_the_user_has_set_is_not_for_it,
         kept_files_are_where_it_says,
         without_room_it_says_so,
         on_a_terminal_it_has_colours_and_can_be_interrupted)

@@ -29,6 +29,12 @@ static int clear(void **state)
 		"COPILOT_PROVIDER_TRANSPORT",
 		"GROK_BASE_URL",
 		"GOOGLE_GEMINI_BASE_URL",
+		"http_proxy",
+		"HTTP_PROXY",
+		"all_proxy",
+		"ALL_PROXY",
+		"no_proxy",
+		"NO_PROXY",
 	};
 
 	(void)state;
@@ -233,6 +239,27 @@ static void requests_go_where_they_went_before(void **state)
 	assert_upstream("opencode", AGENT_ANTHROPIC, "https://a");
 }
 
+static void no_proxy_comes_between(void **state)
+{
+	char name[] = "claude";
+
+	prepare(name);
+	assert_set("no_proxy", NULL);
+	(void)setenv("HTTP_PROXY", "http://p:1", 1);
+	prepare(name);
+	assert_set("no_proxy", "127.0.0.1");
+	assert_set("NO_PROXY", "127.0.0.1");
+	(void)clear(state);
+	(void)setenv("all_proxy", "http://p:1", 1);
+	(void)setenv("NO_PROXY", "a.org,.b.org", 1);
+	prepare(name);
+	assert_set("no_proxy", "a.org,.b.org,127.0.0.1");
+	assert_set("HTTP_PROXY", NULL);
+	(void)setenv("no_proxy", "*", 1);
+	prepare(name);
+	assert_set("no_proxy", "*");
+}
+
 static void those_that_read_a_file_are_told_of(void **state)
 {
 	(void)state;
@@ -261,6 +288,7 @@ int main(void)
 			copilot_keeps_its_login_or_the_provider_it_has, clear),
 		cmocka_unit_test_setup(requests_go_where_they_went_before,
 				       clear),
+		cmocka_unit_test_setup(no_proxy_comes_between, clear),
 		cmocka_unit_test_setup(those_that_read_a_file_are_told_of,
 				       clear),
 	};
