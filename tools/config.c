@@ -91,10 +91,10 @@ bool config_allows(enum config_key key, const char *value)
 /* "pinned, eager, off". (Free it.) */
 static char *values_text(const char *const *v)
 {
-	char *text = must(strdup(*v));
+	char *text = must(strdup(""));
 
-	while (*++v) {
-		char *longer = sentence("%s, %s", text, *v);
+	for (; *v; v++) {
+		char *longer = sentence("%s%s%s", text, *text ? ", " : "", *v);
 
 		free(text);
 		text = longer;
