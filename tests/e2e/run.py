@@ -17,7 +17,7 @@ from running import (log, nothing_left, part, parts, place, read, run, start,
 def an_agent_keeps_its_exit_code_output_and_directory():
     with place() as (home, repo):
         r = run(home, repo, "pwd; echo out; echo err >&2; env | grep "
-                "^STATETAPE_; exit 7")
+                "^STATETAPE_CWD; exit 7")
         assert r.returncode == 7, r
         assert r.stdout == repo + "\nout\n", r.stdout
         assert "err\n" in r.stderr
