@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Two agents on one repository, each under a `statetape run` of its own, with
-a manager each and one tape for both: what one writes makes stale what the
-other has read, and the other's model hears of it."""
+"""Agents with a model behind them. Two on one repository, each under a
+`statetape run` of its own, with a manager each and one tape for both: what one
+writes makes stale what the other has read, and the other's model hears of it."""
 
 import json
 import os
@@ -89,5 +89,30 @@ def an_unchanged_repository_leaves_requests_as_they_are():
         nothing_left(home, repo)
 
 
+def modes_and_policies_do_what_they_say():
+    """Byte for byte nothing, or a word of what the edit made old."""
+    for options, told in ((["--policy", "control"], False),
+                          (["--policy", "control", "--mode", "eager"], False),
+                          (["--mode", "off"], False),
+                          (["--mode", "eager"], True),
+                          (["--no-mount"], True),
+                          ([], True)):
+        with place() as (home, repo), fakemodel.Model() as model:
+            home.env["STATETAPE_DEADLINE_MS"] = "5000"
+            write(repo + "/calc.py", CALC)
+            model.script = [call("Read", file_path="calc.py"),
+                            call("Edit", file_path="calc.py",
+                                 old_string="a - b", new_string="a + b"),
+                            call("Bash", command="true"),
+                            {"text": "Done."}]
+            p = start_agent(home, repo, model, *options)
+            out, err = p.communicate(timeout=st.DEADLINE)
+            assert p.returncode == 0, out + err
+            marked = [MARK.encode() in r.text for r in model.requests]
+            assert marked == [False, False, told, told], (options, marked)
+            nothing_left(home, repo)
+
+
 st.main(what_one_writes_the_other_hears,
+        modes_and_policies_do_what_they_say,
         an_unchanged_repository_leaves_requests_as_they_are)
