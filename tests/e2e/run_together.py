@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Agents with a model behind them. Two on one repository, each under a
-`statetape run` of its own, with a manager each and one tape for both: what one
-writes makes stale what the other has read, and the other's model hears of it."""
+`statetape run` of its own, with a manager each and one tape for both: what
+one writes makes stale what the other has read, whose model hears of it."""
 
 import json
 import os
