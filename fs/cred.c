@@ -1,14 +1,20 @@
 #include "fs/cred.h"
 
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool act_for_others; /* written before threads exist */
+/* Written before threads exist. */
+static bool act_for_others;
+static bool override_modes;
+static bool own_namespace; /* others' files are beyond our capabilities */
 
 /* What this thread is set to; the kernel's side is per thread too. */
 static _Thread_local struct {
@@ -18,6 +24,21 @@ static _Thread_local struct {
 	gid_t gid;
 	mode_t umask_bits;
 } now;
+
+/* Does this user namespace know less than every user there is? */
+static bool in_own_namespace(void)
+{
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	char line[64] = "";
+	unsigned inside = 1, outside = 1, count = 0;
+
+	if (!map)
+		return true;
+	if (fgets(line, sizeof(line), map))
+		(void)sscanf(line, "%u %u %u", &inside, &outside, &count);
+	(void)fclose(map);
+	return inside != 0 || outside != 0 || count != UINT32_MAX;
+}
 
 bool cred_init(void)
 {
@@ -30,7 +51,15 @@ bool cred_init(void)
 	if (geteuid() != 0)
 		return false;
 	act_for_others = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0;
+	override_modes = prctl(PR_CAPBSET_READ, CAP_DAC_OVERRIDE) == 1;
+	own_namespace = in_own_namespace();
 	return act_for_others;
+}
+
+bool cred_covers(const struct stat *st)
+{
+	return act_for_others && override_modes &&
+	       (!own_namespace || (st->st_uid == 0 && st->st_gid == 0));
 }
 
 static void assume_umask(mode_t umask_bits)

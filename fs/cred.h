@@ -8,6 +8,7 @@
 #define STATETAPE_FS_CRED_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /*
@@ -15,6 +16,9 @@
  * all files made belong to us (an ordinary user's mount serves only him).
  */
 bool cred_init(void);
+
+/* May we read such a file whatever becomes of its mode? */
+bool cred_covers(const struct stat *st);
 
 /* Take on the caller's identity and umask on this thread. */
 void cred_assume(uid_t uid, gid_t gid, mode_t umask_bits);

@@ -125,15 +125,11 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 	return fs->hold;
 }
 
-bool fs_pages_good(struct fs *fs, struct inode *i, int fd)
+bool fs_pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 {
-	struct stat st;
-	uint64_t now, known;
+	uint64_t now = inode_stamp(st);
+	uint64_t known = atomic_exchange(&i->stamp, now);
 
-	if (fstat(fd, &st) < 0)
-		return false;
-	now = inode_stamp(&st);
-	known = atomic_exchange(&i->stamp, now);
 	if (known == now) {
 		atomic_fetch_add_explicit(&fs->opens_kept, 1,
 					  memory_order_relaxed);
@@ -207,7 +203,7 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 
 	if (!h)
 		return NULL;
-	h->fd = fd;
+	atomic_init(&h->fd, fd);
 	h->writable = (flags & O_ACCMODE) != O_RDONLY;
 	h->inode = inodes_ref(fs->inodes, i);
 	atomic_fetch_add_explicit(&i->opens, 1, memory_order_relaxed);
@@ -218,15 +214,34 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 	return h;
 }
 
+int handle_fd(struct fs *fs, struct handle *h)
+{
+	int none = -1;
+	int fd = atomic_load(&h->fd);
+
+	if (fd >= 0)
+		return fd;
+	fd = fs_reopen(fs, h->inode, O_RDONLY);
+	if (fd < 0 || atomic_compare_exchange_strong(&h->fd, &none, fd))
+		return fd;
+	/* Another worker was faster. */
+	(void)close(fd);
+	return none;
+}
+
 void handle_free(struct fs *fs, struct handle *h)
 {
+	int fd;
+
 	if (!h)
 		return;
 	(void)pthread_mutex_lock(&fs->handles_lock);
 	LIST_REMOVE(h, open);
 	fs->handles_count--;
 	(void)pthread_mutex_unlock(&fs->handles_lock);
-	(void)close(h->fd);
+	fd = atomic_load(&h->fd);
+	if (fd >= 0)
+		(void)close(fd);
 	atomic_fetch_sub_explicit(&h->inode->opens, 1, memory_order_relaxed);
 	inodes_unref(fs->inodes, h->inode);
 	actor_unref(h->opener);

@@ -55,7 +55,7 @@ struct fs {
 /* An open file or directory. */
 struct handle {
 	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
-	int fd;
+	atomic_int fd;		 /* -1: not opened yet (handle_fd()) */
 	bool writable;
 	bool passed, counted; /* pass.h */
 	uint64_t stamp;	      /* likewise: the content when it was opened */
@@ -133,10 +133,11 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 
 /*
  * At an open: are the pages (of a directory: the listing) that the kernel
- * keeps those of the file as it is now? If not, they are about to be dropped,
- * and its attributes, which may be as old, are taken back here.
+ * keeps those of the file as it is now, which `st` tells? If not, they are
+ * about to be dropped, and its attributes, which may be as old, are taken back
+ * here.
  */
-bool fs_pages_good(struct fs *fs, struct inode *i, int fd);
+bool fs_pages_good(struct fs *fs, struct inode *i, const struct stat *st);
 
 /*
  * Look `name` up below and fill *e, one lookup counted. Names that are not
@@ -148,7 +149,10 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 		   const char *name, struct fuse_entry_param *e);
 
+/* `fd` is -1 for one that reads, and is opened when it has something to. */
 struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
+/* Its descriptor, or a negative errno. */
+int handle_fd(struct fs *fs, struct handle *h);
 void handle_free(struct fs *fs, struct handle *h);
 uint64_t handles_count(struct fs *fs);
 /*

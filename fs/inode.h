@@ -39,6 +39,7 @@ struct inode {
 	atomic_bool setid;	/* set-user-id or set-group-id when last seen */
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
+	atomic_bool readable;	/* was opened for reading once */
 
 	/* Handles by the way they read (pass.h), protected by their lock. */
 	uint32_t cached, passed;

@@ -58,6 +58,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	struct handle *h;
+	struct stat st;
 	int r;
 
 	if (fs->dirs_stateless) {
@@ -73,7 +74,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 	record_read(fs, req, READS_LISTED, i);
 	fi->fh = (uintptr_t)h;
 	fi->cache_readdir = 1;
-	fi->keep_cache = fs_pages_good(fs, i, h->fd);
+	fi->keep_cache = fstat(h->fd, &st) == 0 && fs_pages_good(fs, i, &st);
 	if (fuse_reply_open(req, fi) < 0)
 		handle_free(fs, h);
 }

@@ -156,7 +156,7 @@ static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
 	atomic_store(&i->stamp, 0);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
-	pass_begin(req, h, fi);
+	pass_begin(req, h, &e->attr, fi);
 	if (fuse_reply_create(req, e, fi) < 0) {
 		pass_end(req, h);
 		handle_free(fs, h);

@@ -26,15 +26,10 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 }
 
 /* What the kernel calls the file of `h`; 0: it cannot be passed. */
-static int register_below(fuse_req_t req, const struct handle *h)
+static int register_below(fuse_req_t req, struct handle *h)
 {
-	struct stat st;
-	int id;
+	int id = fuse_passthrough_open(req, handle_fd(fs_of(req), h));
 
-	if (h->writable || fstat(h->fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    st.st_size < FS_PASS_MIN)
-		return 0;
-	id = fuse_passthrough_open(req, h->fd);
 	return id > 0 ? id : 0;
 }
 
@@ -51,7 +46,7 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 	fs->passes = false;
 }
 
-static int register_below(fuse_req_t req, const struct handle *h)
+static int register_below(fuse_req_t req, struct handle *h)
 {
 	(void)req;
 	(void)h;
@@ -79,16 +74,21 @@ static void set_passed(struct fs *fs, struct handle *h,
 	atomic_fetch_add_explicit(&fs->opens_passed, 1, memory_order_relaxed);
 }
 
-void pass_begin(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
+bool pass_would(const struct fs *fs, const struct stat *st)
+{
+	return fs->passes && S_ISREG(st->st_mode) && st->st_size >= FS_PASS_MIN;
+}
+
+void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
+		struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = h->inode;
-	struct stat st;
 
 	if (!fs->passes)
 		return;
 	(void)pthread_mutex_lock(&fs->handles_lock);
-	if (!i->backing && i->cached == 0)
+	if (!i->backing && i->cached == 0 && !h->writable && pass_would(fs, st))
 		i->backing = register_below(req, h);
 	if (i->backing)
 		set_passed(fs, h, fi);
@@ -96,8 +96,8 @@ void pass_begin(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 		i->cached++;
 	h->counted = true;
 	(void)pthread_mutex_unlock(&fs->handles_lock);
-	if (h->passed && h->writable && fstat(h->fd, &st) == 0)
-		h->stamp = inode_stamp(&st);
+	if (h->passed && h->writable)
+		h->stamp = inode_stamp(st);
 }
 
 /* It may have been changed through a mapping, which nobody told us of. */

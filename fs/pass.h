@@ -23,9 +23,13 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn);
 
 /*
  * Before the answer to an open or a creation: choose the way for `h`, which
- * is `fi`'s, and say so in `fi`.
+ * is `fi`'s and of a file of status `st`, and say so in `fi`.
  */
-void pass_begin(fuse_req_t req, struct handle *h, struct fuse_file_info *fi);
+void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
+		struct fuse_file_info *fi);
+
+/* Would a file of status `st` be read past us, if nobody had it open? */
+bool pass_would(const struct fs *fs, const struct stat *st);
 
 /* Before handle_free(): at its release, or when the answer did not arrive. */
 void pass_end(fuse_req_t req, struct handle *h);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Opening: its flags, files without names, and what an open file outlives."""
 
+import concurrent.futures
 import fcntl
 import mmap
 import os
@@ -211,6 +212,99 @@ class Flags(posixcase.Case):
                         os.pread(fd, 10, 300000), os.pread(fd, 9, 1 << 40),
                         result(os.pread, fd, 1, -1))
         self.alike(act)
+
+
+class Kept(posixcase.Case):
+    """A file whose pages the kernel has is opened below when it is read."""
+
+    COUNT = 30
+
+    def kept(self, path, text):
+        """Made, and read often enough that no page of it is asked for."""
+        put(path, text)
+        for _ in range(2):
+            self.assertEqual(get(path), text)
+
+    def dropped(self, fd):
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        return fd
+
+    def opened_below(self):
+        """Descriptors of the server's that could read a file of this test."""
+        found = 0
+        top = os.path.realpath(self.below)
+        proc = "/proc/%d" % self.mount.fs_pid
+        for n in os.listdir(proc + "/fd"):
+            try:
+                name = os.readlink(proc + "/fd/" + n)
+                with open(proc + "/fdinfo/" + n) as f:
+                    flags = int(f.read().split("flags:")[1].split()[0], 8)
+            except FileNotFoundError:
+                continue
+            found += name.startswith(top) and not flags & os.O_PATH
+        return found
+
+    def test_readers_of_kept_pages_cost_no_descriptor_below(self):
+        self.need_root("only a server that may read anything waits")
+        path = self.mnt + "/f"
+        self.kept(path, b"text")
+        fds = [os.open(path, os.O_RDONLY) for _ in range(self.COUNT)]
+        self.assertEqual(self.opened_below(), 0)
+        for fd in fds:
+            self.assertEqual(os.pread(self.dropped(fd), 9, 0), b"text")
+        self.assertLessEqual(self.opened_below(), self.COUNT)
+        for fd in fds:
+            os.close(fd)
+
+    def test_pages_dropped_later_are_read_whatever_became_of_the_name(self):
+        def act(d):
+            out = []
+            for change in (os.unlink, lambda f: os.rename(f, f + "2"),
+                           lambda f: os.chmod(f, 0)):
+                self.kept(d + "/f", b"text")
+                with opened(d + "/f") as fd:
+                    change(d + "/f")
+                    out.append(os.pread(self.dropped(fd), 9, 0))
+                result(os.unlink, d + "/f")
+            return out
+        user = posixcase.ALICE if os.geteuid() == 0 else None
+        self.assertEqual(
+            self.alike(lambda d: posixcase.as_user(user, act, d)),
+            [b"text"] * 3)
+
+    def test_everything_else_a_reader_may_do_works_before_a_read(self):
+        def act(d):
+            self.kept(d + "/f", b"text" * 2000)
+            put(d + "/copy")
+            with opened(d + "/f") as a, opened(d + "/f") as b, \
+                    opened(d + "/f") as c, opened(d + "/f") as m, \
+                    opened(d + "/copy", os.O_WRONLY) as to:
+                os.fsync(a)
+                data = os.lseek(b, 0, os.SEEK_DATA)
+                hole = os.lseek(b, 0, os.SEEK_HOLE)
+                n = os.copy_file_range(c, to, 100, 4)
+                with mmap.mmap(self.dropped(m), 0,
+                               prot=mmap.PROT_READ) as view:
+                    return data, hole, n, get(d + "/copy"), view[4:8]
+        self.assertEqual(self.alike(act)[3], b"text" * 25)
+
+    def test_a_change_from_below_is_seen_by_the_next_open(self):
+        path = self.mnt + "/f"
+        self.kept(path, b"text")
+        with opened(path) as old:
+            put(self.below + "/f", b"other")
+            self.assertEqual(get(path), b"other")
+            self.assertEqual(os.pread(self.dropped(old), 9, 0), b"other")
+
+    def test_many_threads_share_one_handle_that_was_not_open_below(self):
+        path = self.mnt + "/f"
+        text = os.urandom(1 << 17)
+        self.kept(path, text)
+        with opened(path) as fd, \
+                concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.dropped(fd)
+            parts = pool.map(lambda n: os.pread(fd, 4096, n * 4096), range(32))
+            self.assertEqual(b"".join(parts), text)
 
 
 class Unlinked(posixcase.Case):
