@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,14 +31,18 @@ static bool in_own_namespace(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
 	char line[64] = "";
-	unsigned inside = 1, outside = 1, count = 0;
+	char *at = line;
+	unsigned long inside, outside;
 
 	if (!map)
 		return true;
-	if (fgets(line, sizeof(line), map))
-		(void)sscanf(line, "%u %u %u", &inside, &outside, &count);
+	if (!fgets(line, sizeof(line), map))
+		line[0] = '\0';
 	(void)fclose(map);
-	return inside != 0 || outside != 0 || count != UINT32_MAX;
+	inside = strtoul(at, &at, 10);
+	outside = strtoul(at, &at, 10);
+	return inside != 0 || outside != 0 ||
+	       strtoul(at, NULL, 10) != UINT32_MAX;
 }
 
 bool cred_init(void)

@@ -8,6 +8,8 @@
 
 #include <time.h>
 
+#include "fs/near.h"
+
 #define STEP_NS 50000
 
 static struct {
@@ -55,13 +57,14 @@ bool flight_wait(int patience_ms)
 	return ended;
 }
 
-#define COUNTED(op, parameters, arguments)  \
-	static void counted_##op parameters \
-	{                                   \
-		unsigned count = begin();   \
-                                            \
-		flight.inner.op arguments;  \
-		end(count);                 \
+#define COUNTED(op, parameters, arguments)           \
+	static void counted_##op parameters          \
+	{                                            \
+		unsigned count = begin();            \
+		near_caller(fuse_req_ctx(req)->pid); \
+                                                     \
+		flight.inner.op arguments;           \
+		end(count);                          \
 	}
 
 COUNTED(open, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),

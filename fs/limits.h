@@ -90,6 +90,18 @@
  */
 #define FS_THREADS_MAX 8
 
+/*
+ * Requests of one thread in a row after which it is looked where it runs, and
+ * changes between threads, none of which asks so often, after which workers
+ * run anywhere again (near.h).
+ */
+#define NEAR_STEP  32
+#define NEAR_TURNS 8
+
+/* Looks left out when following it was in vain: at first, and at most. */
+#define NEAR_REST     64
+#define NEAR_REST_MAX 4096
+
 /* Requests nobody waits for (read-ahead, releases) under way at once. */
 #define FS_BACKGROUND_MAX 64
 

@@ -17,6 +17,7 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/near.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
 
@@ -37,6 +38,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 		       struct fuse_file_info *fi)
 {
 	(void)fi;
+	near_caller(fuse_req_ctx(req)->pid);
 	(void)reply_attr(req, fs_inode(fs_of(req), ino));
 }
 

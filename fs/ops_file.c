@@ -14,6 +14,7 @@
 #include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/near.h"
 #include "fs/pass.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
@@ -185,6 +186,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	ssize_t got;
 
 	(void)ino;
+	near_caller(fuse_req_ctx(req)->pid);
 	if (fd < 0) {
 		(void)fuse_reply_err(req, -fd);
 		return;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
+#include "fs/near.h"
 #include "fs/record.h"
 
 /*
@@ -54,7 +55,10 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
 	struct fuse_entry_param e;
-	int r = fs_entry(fs, dir, name, &e);
+	int r;
+
+	near_caller(fuse_req_ctx(req)->pid);
+	r = fs_entry(fs, dir, name, &e);
 
 	if (r == -ENOENT) {
 		record_miss(fs, req, dir, name);

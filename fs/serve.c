@@ -22,6 +22,7 @@
 #include "fs/flight.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/near.h"
 #include "fs/pass.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
@@ -323,6 +324,7 @@ int fs_serve(const struct fs_config *config)
 	LIST_INIT(&s.fs.handles);
 	raise_descriptor_limit();
 	s.fs.root = cred_init();
+	near_init();
 	r = open_parts(&s);
 	if (r == 0)
 		r = open_session(&s);
