@@ -545,7 +545,7 @@ static void miss_modules(struct evidence *e, struct held *h, struct text said)
 
 		for (at += strlen(words); at < end && *at != '\''; at++)
 			if (len + 1 < sizeof(module))
-				module[len++] = *at == '.' ? '/' : *at;
+				module[len++] = (char)(*at == '.' ? '/' : *at);
 		module[len] = '\0';
 		for (uint32_t i = 0; i < e->reads.searched.count; i++) {
 			miss(e, h, e->reads.searched.at[i], module, ".py");

@@ -69,6 +69,14 @@ static const struct row rows[] = {
 	{ "Grep", "{\"pattern\":\"x\"}", "a.py:1:x", RECORD_SEARCH, NULL, 0, 0,
 	  "", "" },
 	{ "WebFetch", "{}", "x", RECORD_OTHER, NULL, 0, 0, "", "" },
+	{ "mcp__code__symbol", "{\"name\":\"f\"}", "x", RECORD_SHELL, NULL, 0,
+	  0, "", "" },
+	{ "mcp__code__outline", "{\"relative_path\":\"a.py\"}",
+	  "f: 1-20 a function of two arguments\ng: 22-40 a function of one "
+	  "argument\n",
+	  RECORD_READ, "a.py", 0, 0, "", "" },
+	{ "mcp__code__rename", "{\"relative_path\":\"a.py\"}", "done",
+	  RECORD_OTHER, NULL, 0, 0, "", "" },
 	/* Codex */
 	{ "exec_command", "{\"cmd\":\"sed -n 3,4p a.py\",\"workdir\":\"/r\"}",
 	  "Chunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 0\n"

@@ -112,6 +112,10 @@ static const struct row rows[] = {
 	{ "cat a.py | grep foo", SHELL_SEARCH, "a.py", 0, 0, false, "0" },
 	{ "true", SHELL_SILENT, NULL, 0, 0, false, "0" },
 	{ "echo hi # cat a.py", SHELL_OTHER, NULL, 0, 0, false, "0" },
+	{ "echo \"$(cat a.py)\"", SHELL_UNKNOWN, NULL, 0, 0, false, "0" },
+	{ "while read l; do echo x; done < a.py", SHELL_UNKNOWN, NULL, 0, 0,
+	  false, "0" },
+	{ "echo x < /dev/null", SHELL_OTHER, NULL, 0, 0, false, "0" },
 	{ "frobnicate a.py", SHELL_UNKNOWN, NULL, 0, 0, false, "0" },
 	{ "", SHELL_SILENT, NULL, 0, 0, false, "0" },
 };
