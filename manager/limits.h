@@ -40,7 +40,7 @@
 #define EDGE_BODIES_MAX (512u << 20)
 
 /* Blocks from this size on go back to the kernel when they are freed. */
-#define EDGE_MALLOC_KEEPS  (4 << 20)
+#define EDGE_MALLOC_KEEPS  (768 << 10)
 #define EDGE_MALLOC_ARENAS 4
 
 /*
