@@ -239,7 +239,7 @@ def a_killed_file_system_leaves_the_command_the_plain_directory():
         assert p.stdout.readline() == b"ready\n"
         os.kill(child(p, "statetape-fs"), signal.SIGKILL)
         said = p.stderr.readline().decode()
-        assert "killed by SIGKILL" in said and "not observed" in said, said
+        assert "killed by SIGKILL" in said and "not journaled" in said, said
         out, err = p.communicate(b"\n", st.DEADLINE)
         assert (out, err, p.returncode) == (b"x\n", b"", 4), (out, err)
         assert written(h) == ["a"]
