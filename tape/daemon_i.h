@@ -149,7 +149,8 @@ struct tape {
 	uint64_t retire_at_ns; /* not before */
 	uint64_t retired_times, retired_contents, retired_entries;
 
-	int error; /* the store failed: the process must end */
+	atomic_int error; /* the store failed: the process must end; the loop
+			   * looks at it without the lock */
 	bool stop;
 };
 
