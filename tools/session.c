@@ -389,15 +389,11 @@ void session_leave(struct session *s, const struct state *state)
 		return;
 	(void)shutdown(s->fd, SHUT_WR);
 	left = hear_last_word(s);
-	if (left < 0) {
+	/* Parts may be killed until the very end. */
+	if (left <= 0)
 		session_bury(s, state);
-		return;
-	}
-	if (left == 0) {
-		wait_end(s->pid);
-		wait_end(s->guard);
+	if (left == 0)
 		check_unmounted(s, state);
-	}
 	close_p(&s->fd);
 	s->fd = -1;
 }
@@ -460,7 +456,7 @@ void session_bury(struct session *s, const struct state *state)
 	    session_connect(state, &other) == 0)
 		return;
 	if (s->mount != SESSION_NONE && s->guard &&
-	    mount_find(NULL, state->id, &e) == 0)
+	    mount_find(NULL, state->id, &e) == 0 && !e.covered)
 		(void)mount_detach(e.mountpoint, true, NULL);
 	session_sweep(state);
 }

@@ -53,8 +53,8 @@ struct session {
  */
 int session_join(const struct state *s, enum session_mount mount,
 		 struct session *ret);
-/* The last to leave waits until all of it is gone. One that turns out to have
-   been killed is buried. */
+/* The last to leave waits until all of it is gone, and buries what was killed
+   on the way. */
 void session_leave(struct session *s, const struct state *state);
 
 /*
