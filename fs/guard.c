@@ -27,7 +27,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -41,7 +40,6 @@
 
 #define LAST_END "last-end"
 #define LOG	 "log"
-#define LOG_MAX	 (1 << 20) /* a longer one begins anew with the next mount */
 
 struct guard {
 	const struct guard_options *o;
@@ -174,32 +172,9 @@ static void put_null(int fd)
 
 static int open_log(struct guard *g)
 {
-	struct stat st;
-
 	if (g->o->foreground && !g->command)
 		return 0;
-	g->log = openat(g->site.state.dir_fd, LOG,
-			O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-			0600);
-	if (g->log < 0 || fstat(g->log, &st) < 0)
-		return -errno;
-	if (st.st_size > LOG_MAX && ftruncate(g->log, 0) == 0)
-		st.st_size = 0;
-	g->log_start = st.st_size;
-	return 0;
-}
-
-/* What the fs process said before it failed is what the user wants to know. */
-static void show_log(const struct guard *g)
-{
-	off_t at = g->log_start;
-	char text[1024];
-	ssize_t n;
-
-	while (g->log >= 0 && (n = pread(g->log, text, sizeof(text), at)) > 0) {
-		(void)fwrite(text, 1, (size_t)n, stderr);
-		at += n;
-	}
+	return state_open_log(&g->site.state, LOG, &g->log, &g->log_start);
 }
 
 static int by_number(const void *a, const void *b)
@@ -534,7 +509,9 @@ static void on_never_served(struct guard *g, int status)
 
 	describe_end(status, how, sizeof(how));
 	(void)take_dead_mount_away(g, NULL);
-	show_log(g);
+	/* What it said before it failed is what the user wants to know. */
+	if (g->log >= 0)
+		state_copy_log(g->log, g->log_start, stderr);
 	(void)why(&text, 0, "the file system process %s before it served '%s'",
 		  how, g->site.state.repo);
 	say(text);

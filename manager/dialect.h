@@ -27,8 +27,10 @@ struct reading {
 	bool asked;	  /* the user has */
 };
 
-/* The next element of the list is `node`. */
-void reading_element(struct reading *r, uint32_t node);
+/* The list that makes up the conversation: each element in turn is handed to
+   `element`, whose failure ends it. */
+int reading_list(struct reading *r, uint32_t list,
+		 int (*element)(struct reading *r, uint32_t node));
 /* Add an item that stands on `node`. */
 struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node);
 /* A string that belongs to the last item's text. */

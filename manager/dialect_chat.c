@@ -129,21 +129,10 @@ static void read_session(struct reading *r)
 
 int dialect_chat(struct reading *r)
 {
-	const struct json *j = &r->j;
-	uint32_t list = json_get_type(j, 0, "messages", JSON_ARRAY), i;
-	int e;
+	uint32_t list = json_get_type(&r->j, 0, "messages", JSON_ARRAY);
 
 	if (list == JSON_NONE)
 		return -EBADMSG;
 	read_session(r);
-	for (i = json_first(j, list); i != JSON_NONE;
-	     i = json_after(j, list, i)) {
-		reading_element(r, i);
-		e = read_message(r, i);
-		if (e < 0)
-			return e;
-		r->message++;
-	}
-	r->t->messages = r->message;
-	return 0;
+	return reading_list(r, list, read_message);
 }

@@ -147,8 +147,7 @@ static void read_head(struct reading *r)
 int dialect_responses(struct reading *r)
 {
 	const struct json *j = &r->j;
-	uint32_t input = json_get(j, 0, "input"), i;
-	int e;
+	uint32_t input = json_get(j, 0, "input");
 
 	read_head(r);
 	if (input == JSON_NONE)
@@ -162,14 +161,5 @@ int dialect_responses(struct reading *r)
 	}
 	if (j->nodes[input].type != JSON_ARRAY)
 		return -EBADMSG;
-	for (i = json_first(j, input); i != JSON_NONE;
-	     i = json_after(j, input, i)) {
-		reading_element(r, i);
-		e = read_item(r, i);
-		if (e < 0)
-			return e;
-		r->message++;
-	}
-	r->t->messages = r->message;
-	return 0;
+	return reading_list(r, input, read_item);
 }

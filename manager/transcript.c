@@ -20,13 +20,30 @@ static uint64_t fold(uint64_t hash, enum fold what, struct text text)
 				    hash + (uint64_t)what * 0x9e3779b97f4a7c15);
 }
 
-void reading_element(struct reading *r, uint32_t node)
+static void note_element(struct reading *r, uint32_t node)
 {
 	const struct json_node *n = &r->j.nodes[node];
 	struct element *e = array_add(&r->elements);
 
 	e->span = (struct span){ n->start, n->end };
 	e->marks = r->t->marks;
+}
+
+int reading_list(struct reading *r, uint32_t list,
+		 int (*element)(struct reading *r, uint32_t node))
+{
+	for (uint32_t i = json_first(&r->j, list); i != JSON_NONE;
+	     i = json_after(&r->j, list, i)) {
+		int e;
+
+		note_element(r, i);
+		e = element(r, i);
+		if (e < 0)
+			return e;
+		r->message++;
+	}
+	r->t->messages = r->message;
+	return 0;
 }
 
 struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node)

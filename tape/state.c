@@ -40,6 +40,7 @@
 #define STATE_BELL_SOCKET    "bell.sock"
 #define STATE_MANAGER_SOCKET "manager.sock"
 #define STATE_LONGEST	     "manager-9.sock" /* none in `run` is longer */
+#define LOG_MAX		     (1 << 20)	      /* a longer log begins anew */
 
 #define ID_NAME_MAX 40
 
@@ -586,4 +587,33 @@ int state_lock(struct state *s, pid_t *ret_pid)
 	lock_sign(fd);
 	s->lock_fd = take_fd(&fd);
 	return 0;
+}
+
+int state_open_log(const struct state *s, const char *name, int *ret_fd,
+		   off_t *ret_end)
+{
+	CLEANUP(close_p)
+	int fd = openat(s->dir_fd, name,
+			O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > LOG_MAX && ftruncate(fd, 0) == 0)
+		st.st_size = 0;
+	*ret_end = st.st_size;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+void state_copy_log(int fd, off_t at, FILE *out)
+{
+	char text[1024];
+	ssize_t n;
+
+	while ((n = pread(fd, text, sizeof(text), at)) > 0) {
+		(void)fwrite(text, 1, (size_t)n, out);
+		at += n;
+	}
 }

@@ -9,6 +9,7 @@
 #define STATETAPE_TAPE_STATE_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define STATE_JOURNAL "journal" /* directory of journal segments */
@@ -54,5 +55,14 @@ void state_list_free(char **ids, size_t n);
  * named as its holder. -ENOENT: there is no state directory.
  */
 int state_lock(struct state *s, pid_t *ret_pid);
+
+/*
+ * Open a log that is kept there, for appending and reading; one that has grown
+ * long begins anew. *ret_end is where what is said from now on begins.
+ */
+int state_open_log(const struct state *s, const char *name, int *ret_fd,
+		   off_t *ret_end);
+/* What it says from `at` on. */
+void state_copy_log(int fd, off_t at, FILE *out);
 
 #endif

@@ -155,33 +155,6 @@ static int try_join(const struct state *s, struct session *ret)
 	return r;
 }
 
-/* Its log, and where in it what it says from now on begins. */
-static int open_log(const struct state *s, off_t *ret_start)
-{
-	int fd = openat(s->dir_fd, SESSION_LOG,
-			O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-			0600);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size > SESSION_LOG_MAX && ftruncate(fd, 0) == 0)
-		st.st_size = 0;
-	*ret_start = st.st_size;
-	return fd;
-}
-
-static void show_log(int fd, off_t at)
-{
-	char text[1024];
-	ssize_t n;
-
-	while ((n = pread(fd, text, sizeof(text), at)) > 0) {
-		(void)fwrite(text, 1, (size_t)n, stderr);
-		at += n;
-	}
-}
-
 /* What a session is born with. */
 struct birth {
 	enum session_mount mount;
@@ -314,15 +287,15 @@ int session_join(const struct state *s, enum session_mount mount,
 	if (r == 0)
 		r = try_join(s, ret);
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET) {
-		log = open_log(s, &from);
-		r = log < 0 ? log : -EAGAIN;
+		r = state_open_log(s, SESSION_LOG, &log, &from);
+		r = r < 0 ? r : -EAGAIN;
 	}
 	while (r == -EAGAIN && tries-- > 0)
 		r = start(s, mount, log, ret);
 	/* What it said on the way is why it failed, or could not mount. */
 	if (log >= 0 &&
 	    (r < 0 || (ret->mount == SESSION_NONE && mount != SESSION_NONE)))
-		show_log(log, from);
+		state_copy_log(log, from, stderr);
 	if (r == 0)
 		return 0;
 	(void)complain("the session of '%s' could not be started: %s", s->repo,

@@ -12,9 +12,8 @@
 /* Held by whoever is starting one, so that no two do. */
 #define SESSION_START "run.start"
 /* Held by a session and its guard until the last of them is gone. */
-#define SESSION_LIFE	"run.lock"
-#define SESSION_LOG	"session.log"
-#define SESSION_LOG_MAX (1 << 20) /* a longer one begins anew */
+#define SESSION_LIFE "run.lock"
+#define SESSION_LOG  "session.log"
 
 int session_address(const struct state *s, struct sockaddr_un *ret);
 /* -ECONNREFUSED, -ENOENT: nobody is there. */

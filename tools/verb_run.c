@@ -49,9 +49,8 @@
 #include "tools/verbs.h"
 
 #define LOG	      "manager.log"
-#define LOG_MAX	      (1 << 20) /* a longer one begins anew */
-#define READY_MS      120000	/* then the agent starts without the graph */
-#define SILENT_MS     5000	/* also, if the tape does not even say so */
+#define READY_MS      120000 /* then the agent starts without the graph */
+#define SILENT_MS     5000   /* also, if the tape does not even say so */
 #define READY_ASK_MS  1000
 #define READY_TRY_MS  50		/* at most; less in the beginning */
 #define SHOW_AFTER_NS (300 * 1000000LL) /* of waiting, on a terminal */
@@ -323,16 +322,12 @@ static int open_port(struct run *r)
 
 static int open_log(struct run *r)
 {
-	struct stat st;
+	off_t end;
+	int rc = state_open_log(&r->state, LOG, &r->log_fd, &end);
 
-	r->log_fd = openat(
-		r->state.dir_fd, LOG,
-		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->log_fd < 0)
+	if (rc < 0)
 		return complain("cannot write '%s/" LOG "': %s", r->state.dir,
-				reason(errno));
-	if (fstat(r->log_fd, &st) == 0 && st.st_size > LOG_MAX)
-		(void)!ftruncate(r->log_fd, 0);
+				reason(rc));
 	return 0;
 }
 
