@@ -39,8 +39,8 @@
 #define STATE_PUB_SOCKET     "tape.pub"
 #define STATE_BELL_SOCKET    "bell.sock"
 #define STATE_MANAGER_SOCKET "manager.sock"
-#define STATE_LONGEST	     "manager-9.sock" /* none in `run` is longer */
-#define LOG_MAX		     (1 << 20)	      /* a longer log begins anew */
+#define STATE_LONGEST	     "manager-63.sock" /* none in `run` is longer */
+#define LOG_MAX		     (1 << 20)	       /* a longer log begins anew */
 
 #define ID_NAME_MAX 40
 
