@@ -19,6 +19,7 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/pages.h"
 #include "fs/record.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
@@ -101,7 +102,7 @@ char *fs_buffer(void)
 
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
 {
-	atomic_store_explicit(&i->stamp, inode_stamp(st), memory_order_relaxed);
+	pages_tell(fs, i, st);
 	atomic_store_explicit(&i->setid,
 			      S_ISREG(st->st_mode) &&
 				      (st->st_mode & (S_ISUID | S_ISGID)),
@@ -123,24 +124,6 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
 		return FS_HOLD_SHORT;
 	return fs->hold;
-}
-
-bool fs_pages_good(struct fs *fs, struct inode *i, const struct stat *st)
-{
-	uint64_t now = inode_stamp(st);
-	uint64_t known = atomic_exchange(&i->stamp, now);
-
-	if (known == now) {
-		atomic_fetch_add_explicit(&fs->opens_kept, 1,
-					  memory_order_relaxed);
-		return true;
-	}
-	atomic_fetch_add_explicit(&fs->opens_dropped, 1, memory_order_relaxed);
-	/* Attributes only, which takes no lock the opener may hold. */
-	if (known)
-		(void)fuse_lowlevel_notify_inval_inode(fs->session,
-						       fs_ino(fs, i), -1, 0);
-	return false;
 }
 
 static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
@@ -176,8 +159,10 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 		watch_directory(fs->watch, i);
 		(void)fstat(i->fd, &e->attr);
 	}
-	if (r == 1)
+	if (r == 1) {
+		pages_none(i, &e->attr);
 		watch_note_size(fs->watch);
+	}
 	fill_entry(fs, i, parent, e);
 	return 0;
 }
@@ -255,6 +240,22 @@ uint64_t handles_count(struct fs *fs)
 
 	(void)pthread_mutex_lock(&fs->handles_lock);
 	n = fs->handles_count;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return n;
+}
+
+size_t handles_inodes(struct fs *fs, struct inode ***ret)
+{
+	struct handle *h;
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	*ret = calloc(fs->handles_count + 1, sizeof(struct inode *));
+	LIST_FOREACH(h, &fs->handles, open)
+	{
+		if (*ret && S_ISREG(h->inode->type))
+			(*ret)[n++] = inodes_ref(fs->inodes, h->inode);
+	}
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 	return n;
 }

@@ -17,6 +17,7 @@
 
 #include "fs/actor.h"
 #include "fs/inode.h"
+#include "fs/limits.h"
 #include "fs/reads.h"
 #include "tape/bell.h"
 #include "tape/journal.h"
@@ -40,9 +41,13 @@ struct fs {
 	bool directs;	     /* readers see direct writes (ops_make.c) */
 	bool passes;	     /* large files are read without us (pass.h) */
 	bool flush;	     /* close(2) can fail below: ask it each time */
+	bool explicit;	     /* pages are dropped when we say so (pages.h) */
+	bool fine_times;     /* every change below is seen by its time */
 	double hold;	     /* seconds the kernel may keep what is watched */
 
-	pthread_mutex_t handles_lock;		 /* innermost */
+	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.h */
+
+	pthread_mutex_t handles_lock; /* only the inodes' is taken under it */
 	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */
 	uint64_t handles_count;			 /* likewise */
 
@@ -122,22 +127,11 @@ int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 /* Open the inode's file again, for use. A descriptor or a negative errno. */
 int fs_reopen(struct fs *fs, const struct inode *i, int flags);
 
-/*
- * Attributes as the kernel is to see them. Remembers what it saw of the
- * content, so that a later open can tell whether its pages are still good.
- */
+/* Attributes as the kernel is to see them. */
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
 /* `dir`: the watched directory in question; NULL: whichever it is. */
 double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st);
-
-/*
- * At an open: are the pages (of a directory: the listing) that the kernel
- * keeps those of the file as it is now, which `st` tells? If not, they are
- * about to be dropped, and its attributes, which may be as old, are taken back
- * here.
- */
-bool fs_pages_good(struct fs *fs, struct inode *i, const struct stat *st);
 
 /*
  * Look `name` up below and fill *e, one lookup counted. Names that are not
@@ -155,6 +149,8 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
 int handle_fd(struct fs *fs, struct handle *h);
 void handle_free(struct fs *fs, struct handle *h);
 uint64_t handles_count(struct fs *fs);
+/* The inodes of open files, each a reference; may name one twice. */
+size_t handles_inodes(struct fs *fs, struct inode ***ret);
 /*
  * After the last request: the kernel tells of a release without waiting, and
  * an unmount that comes quickly swallows it. Log and free what is left.

@@ -36,6 +36,8 @@ struct inode {
 	/* Free-standing facts, each read and written whole. */
 	_Atomic uint64_t stamp; /* version of the content the kernel may hold,
 				   0: unknown (inode_stamp()) */
+	_Atomic off_t told;	/* size that the kernel was told, or made */
+	atomic_bool linked;	/* had several names when last seen */
 	atomic_bool setid;	/* set-user-id or set-group-id when last seen */
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */

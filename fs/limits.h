@@ -105,6 +105,11 @@
 /* Requests nobody waits for (read-ahead, releases) under way at once. */
 #define FS_BACKGROUND_MAX 64
 
+/*
+ * Changes of files that share a lock wait for each other (pages.h).
+ */
+#define FS_CHANGE_LOCKS 256
+
 /* Out of descriptors: tries, and the milliseconds between them. */
 #define FS_DESCRIPTOR_TRIES   400
 #define FS_DESCRIPTOR_WAIT_MS 5
@@ -118,6 +123,9 @@
 
 /* Milliseconds of changes below that are looked at together. */
 #define WATCH_SETTLE_MS 100
+
+/* Milliseconds between looks at open files whose changes are not reported. */
+#define WATCH_SWEEP_MS 500
 
 /*
  * Inodes cost a descriptor each. Of the process's limit, what inodes may take

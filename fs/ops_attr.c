@@ -18,6 +18,7 @@
 #include "fs/fs.h"
 #include "fs/limits.h"
 #include "fs/near.h"
+#include "fs/pages.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
 
@@ -121,10 +122,8 @@ static int change_size(const struct change *c)
 	if (!(c->to_set & FUSE_SET_ATTR_SIZE))
 		return 0;
 	r = c->h ? ftruncate(c->h->fd, size) : truncate(c->name.path, size);
-	if (r == 0) {
+	if (r == 0)
 		fs_drop_setid(c->req, c->i, c->i->fd);
-		atomic_store(&c->i->stamp, 0);
-	}
 	return note(c, JOURNAL_TRUNCATE, size, NULL, r);
 }
 
@@ -164,11 +163,14 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 			    .h = fi ? fs_handle(fi) : NULL,
 			    .attr = attr,
 			    .to_set = to_set };
+	struct own_change own;
 	int r = 0;
 
 	fd_name(c.i->fd, &c.name);
+	pages_change(fs, c.i, &own);
 	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(*steps); n++)
 		r = steps[n](&c);
+	pages_changed(fs, &own);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else
@@ -306,27 +308,35 @@ static void finish_xattr(fuse_req_t req, struct inode *i, enum journal_op op,
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 			const char *value, size_t size, int flags)
 {
-	struct inode *i = fs_inode(fs_of(req), ino);
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct own_change own;
 	struct fd_name file;
 	int r = 0;
 
 	fd_name(i->fd, &file);
+	pages_change(fs, i, &own);
 	if (setxattr(file.path, name, value, size, flags) < 0)
 		r = -errno;
 	else
 		acl_drops_setgid(req, i, name);
+	pages_changed(fs, &own);
 	finish_xattr(req, i, JOURNAL_SETXATTR, name, (int64_t)size, r);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	struct inode *i = fs_inode(fs_of(req), ino);
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct own_change own;
 	struct fd_name file;
 	int r = 0;
 
 	fd_name(i->fd, &file);
+	pages_change(fs, i, &own);
 	if (removexattr(file.path, name) < 0)
 		r = -errno;
+	pages_changed(fs, &own);
 	finish_xattr(req, i, JOURNAL_REMOVEXATTR, name, -1, r);
 }
 

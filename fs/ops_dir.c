@@ -20,6 +20,7 @@
 #include "fs/fs.h"
 #include "fs/limits.h"
 #include "fs/near.h"
+#include "fs/pages.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
 
@@ -75,7 +76,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 	record_read(fs, req, READS_LISTED, i);
 	fi->fh = (uintptr_t)h;
 	fi->cache_readdir = 1;
-	fi->keep_cache = fstat(h->fd, &st) == 0 && fs_pages_good(fs, i, &st);
+	fi->keep_cache = fstat(h->fd, &st) == 0 && pages_good(fs, i, &st);
 	if (fuse_reply_open(req, fi) < 0)
 		handle_free(fs, h);
 }

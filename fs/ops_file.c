@@ -15,8 +15,10 @@
 #include "fs/fs.h"
 #include "fs/limits.h"
 #include "fs/near.h"
+#include "fs/pages.h"
 #include "fs/pass.h"
 #include "fs/record.h"
+#include "fs/watch.h"
 #include "graph/base/cleanup.h"
 
 /*
@@ -61,7 +63,6 @@ static void settle_pages(fuse_req_t req, struct handle *h, struct stat *st,
 	int fd = atomic_load(&h->fd);
 
 	if (fi->flags & O_TRUNC) {
-		atomic_store(&i->stamp, 0);
 		fs_drop_setid(req, i, fd);
 		record_inode(fs, req, i, h,
 			     &(struct record){ .op = JOURNAL_TRUNCATE,
@@ -71,7 +72,7 @@ static void settle_pages(fuse_req_t req, struct handle *h, struct stat *st,
 	if (fd >= 0 && fstat(fd, st) < 0)
 		*st = (struct stat){ 0 };
 	if (!(fi->flags & O_TRUNC))
-		fi->keep_cache = fs_pages_good(fs, i, st);
+		fi->keep_cache = pages_good(fs, i, st);
 }
 
 static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
@@ -87,6 +88,8 @@ static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
 		atomic_store_explicit(&i->readable, true, memory_order_relaxed);
 		record_read(fs, req, READS_OPENED, i);
 	}
+	if (atomic_load_explicit(&i->linked, memory_order_relaxed))
+		watch_unsure(fs->watch);
 	settle_pages(req, h, st, fi);
 	pass_begin(req, h, st, fi);
 	if (fuse_reply_open(req, fi) < 0) {
@@ -101,10 +104,13 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct inode *i = fs_inode(fs, ino);
 	struct handle *h;
 	struct stat st;
+	struct own_change change;
 	int fd = -1;
 
 	if (!opened_later(fs, i, fi->flags, &st)) {
+		pages_change(fs, fi->flags & O_TRUNC ? i : NULL, &change);
 		fd = open_below(fs, i, fi->flags);
+		pages_changed(fs, &change);
 		if (fd < 0) {
 			(void)fuse_reply_err(req, -fd);
 			return;
@@ -233,11 +239,13 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
 	struct iovec data = { .iov_len = size };
+	struct own_change change;
 	ssize_t put;
 
 	(void)ino;
 	/* iovec serves reading too and has no const. */
 	memcpy(&data.iov_base, &buf, sizeof(buf));
+	pages_change(fs, h->inode, &change);
 	/* Write-back of a mapping keeps its place on any handle. */
 	if (fi->flags & O_APPEND && !fi->writepage)
 		put = write_end(fs, h->inode, h->fd, &data, &off);
@@ -246,11 +254,10 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	if (put < 0)
 		put = -errno;
 	if (put > 0) {
-		atomic_store_explicit(&h->inode->stamp, 0,
-				      memory_order_relaxed);
 		atomic_store_explicit(&h->wrote, true, memory_order_relaxed);
 		fs_drop_setid(req, h->inode, h->fd);
 	}
+	pages_changed(fs, &change);
 	record_inode(fs, req, h->inode, h,
 		     &(struct record){ .op = fi->writepage ? JOURNAL_MMAP
 							   : JOURNAL_WRITE,
@@ -268,14 +275,16 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
+	struct own_change change;
 	char detail[32];
-	int r = fallocate(h->fd, mode, off, length) < 0 ? -errno : 0;
+	int r;
 
 	(void)ino;
-	if (r == 0) {
-		atomic_store(&h->inode->stamp, 0);
+	pages_change(fs, h->inode, &change);
+	r = fallocate(h->fd, mode, off, length) < 0 ? -errno : 0;
+	if (r == 0)
 		fs_drop_setid(req, h->inode, h->fd);
-	}
+	pages_changed(fs, &change);
 	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
 	record_inode(fs, req, h->inode, h,
 		     &(struct record){ .op = JOURNAL_FALLOCATE,
@@ -295,6 +304,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	struct fs *fs = fs_of(req);
 	struct handle *from = fs_handle(fi_in), *to = fs_handle(fi_out);
 	struct record what = { .op = JOURNAL_COPY, .off = off_out };
+	struct own_change change;
 	char source[RECORD_PATH_MAX];
 	int from_fd = handle_fd(fs, from);
 	ssize_t copied;
@@ -308,15 +318,16 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	/* The reply has 32 bits for the count. */
 	if (len > INT32_MAX)
 		len = INT32_MAX;
+	pages_change(fs, to->inode, &change);
 	copied = copy_file_range(from_fd, &off_in, to->fd, &off_out, len,
 				 (unsigned)flags);
 	what.res = copied < 0 ? -errno : copied;
 	what.len = copied < 0 ? (int64_t)len : copied;
 	if (copied > 0) {
-		atomic_store(&to->inode->stamp, 0);
 		atomic_store(&to->wrote, true);
 		fs_drop_setid(req, to->inode, to->fd);
 	}
+	pages_changed(fs, &change);
 	record_path(fs, from->inode, source, sizeof(source));
 	what.path2 = source;
 	record_inode(fs, req, to->inode, to, &what);

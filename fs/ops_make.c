@@ -9,6 +9,7 @@
 
 #include "fs/cred.h"
 #include "fs/fs.h"
+#include "fs/pages.h"
 #include "fs/pass.h"
 #include "fs/record.h"
 
@@ -90,13 +91,16 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 	struct record what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	char path2[RECORD_PATH_MAX];
+	struct own_change change;
 	struct fd_name from;
 	int r = 0;
 
 	fd_name(i->fd, &from);
+	pages_change(fs, i, &change);
 	if (linkat(fs->proc_fd, from.name, dir->fd, newname,
 		   AT_SYMLINK_FOLLOW) < 0)
 		r = -errno;
+	pages_changed(fs, &change);
 	what.res = r;
 	record_path_in(fs, dir, newname, path2, sizeof(path2));
 	what.path2 = path2;
@@ -153,7 +157,6 @@ static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
 	}
 	if (h->writable)
 		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
-	atomic_store(&i->stamp, 0);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
 	pass_begin(req, h, &e->attr, fi);
@@ -218,6 +221,7 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i);
 	if (r < 0)
 		return r;
+	pages_none(i, &e->attr);
 	fs_attr(fs, i, &e->attr);
 	e->ino = fs_ino(fs, i);
 	e->generation = i->id;

@@ -12,6 +12,7 @@
 
 #include "fs/fs.h"
 #include "fs/near.h"
+#include "fs/pages.h"
 #include "fs/record.h"
 
 /*
@@ -99,8 +100,12 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
 	struct inode *i = inodes_find(fs->inodes, dir, name);
-	int r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
+	struct own_change change;
+	int r;
 
+	pages_change(fs, i, &change);
+	r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
+	pages_changed(fs, &change);
 	if (r == 0)
 		inodes_drop_name(fs->inodes, dir, name);
 	record_name(
@@ -133,11 +138,14 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 					      : JOURNAL_RENAME,
 			       .off = -1,
 			       .len = -1 };
+	struct own_change change;
 	char path2[RECORD_PATH_MAX];
 	int r = 0;
 
+	pages_change(fs, i, &change);
 	if (renameat2(dir->fd, name, to->fd, newname, flags) < 0)
 		r = -errno;
+	pages_changed(fs, &change);
 	what.res = r;
 	/* While the old names stand: paths are told as they were. */
 	record_path_in(fs, to, newname, path2, sizeof(path2));

@@ -7,22 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
-#include <sys/vfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fs/answer.h"
+#include "fs/below.h"
 #include "fs/cred.h"
 #include "fs/flight.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
 #include "fs/near.h"
+#include "fs/pages.h"
 #include "fs/pass.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
@@ -41,73 +39,6 @@ static int fail(const char *what, int r)
 	return r;
 }
 
-static bool acl_below(struct fs *fs)
-{
-	struct fd_name root;
-
-	fd_name(inodes_root(fs->inodes)->fd, &root);
-	return getxattr(root.path, "system.posix_acl_access", NULL, 0) >= 0 ||
-	       errno != EOPNOTSUPP;
-}
-
-static bool kernel_at_least(unsigned long major, unsigned long minor)
-{
-	struct utsname name;
-	unsigned long has_major, has_minor = 0;
-	char *end;
-
-	if (uname(&name) < 0)
-		return false;
-	has_major = strtoul(name.release, &end, 10);
-	if (*end == '.')
-		has_minor = strtoul(end + 1, NULL, 10);
-	return has_major > major || (has_major == major && has_minor >= minor);
-}
-
-/* Network file systems, which keep some errors for close(2). */
-static bool is_remote(int fd)
-{
-	struct statfs st;
-
-	if (fstatfs(fd, &st) < 0)
-		return true;
-	switch (st.f_type) {
-	case NFS_SUPER_MAGIC:
-	case SMB_SUPER_MAGIC:
-	case CIFS_SUPER_MAGIC:
-	case SMB2_SUPER_MAGIC:
-	case AFS_SUPER_MAGIC:
-	case V9FS_MAGIC:
-	case FUSE_SUPER_MAGIC:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * Directory positions hold for any descriptor, not just the one they came
- * from: known of these, and of tmpfs since it numbers its entries (6.6).
- */
-static bool positions_lasting(int fd)
-{
-	struct statfs st;
-
-	if (fstatfs(fd, &st) < 0)
-		return false;
-	switch (st.f_type) {
-	case EXT4_SUPER_MAGIC:
-	case XFS_SUPER_MAGIC:
-	case BTRFS_SUPER_MAGIC:
-	case F2FS_SUPER_MAGIC:
-		return true;
-	case TMPFS_MAGIC:
-		return kernel_at_least(6, 6);
-	default:
-		return false;
-	}
-}
-
 static void want(struct fuse_conn_info *conn, unsigned flag, bool on)
 {
 	if (on && conn->capable & flag)
@@ -119,21 +50,20 @@ static void want(struct fuse_conn_info *conn, unsigned flag, bool on)
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct server *s = userdata;
-	bool acl = acl_below(&s->fs);
+	int root_fd = inodes_root(s->fs.inodes)->fd;
 
 	/* Never: the writer would be answered before we saw his bytes. */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, false);
 	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
-	want(conn, FUSE_CAP_AUTO_INVAL_DATA, true);
 	want(conn, FUSE_CAP_READDIRPLUS, true);
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
 	/* The umask is applied below, where default ACLs are known. */
 	want(conn, FUSE_CAP_DONT_MASK, true);
-	want(conn, FUSE_CAP_POSIX_ACL, acl);
+	want(conn, FUSE_CAP_POSIX_ACL, below_has_acl(root_fd));
 	s->fs.dirs_stateless = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
-			       positions_lasting(inodes_root(s->fs.inodes)->fd);
+			       below_positions_last(root_fd);
 	want(conn, FUSE_CAP_SPLICE_READ, false);
 	want(conn, FUSE_CAP_SPLICE_WRITE, true);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
@@ -145,6 +75,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2, true);
 #endif
+	pages_init(&s->fs, conn);
 	pass_init(&s->fs, conn);
 	s->fs.prunes = conn->proto_major == 7 && conn->proto_minor >= 45;
 	/* Since Linux 6.6 a direct write drops the pages it makes stale. */
@@ -194,7 +125,7 @@ static int open_parts(struct server *s)
 	int r;
 
 	/* Other machines' changes reach a network file system unannounced. */
-	fs->flush = is_remote(c->root_fd);
+	fs->flush = below_is_remote(c->root_fd);
 	fs->hold = fs->flush ? FS_HOLD_SHORT : FS_HOLD_LONG;
 	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fs->files_max = FS_FILES_SHARE(fs_descriptors());
@@ -321,6 +252,8 @@ int fs_serve(const struct fs_config *config)
 	int r;
 
 	(void)pthread_mutex_init(&s.fs.handles_lock, NULL);
+	for (size_t n = 0; n < FS_CHANGE_LOCKS; n++)
+		(void)pthread_mutex_init(&s.fs.change_locks[n], NULL);
 	LIST_INIT(&s.fs.handles);
 	raise_descriptor_limit();
 	s.fs.root = cred_init();

@@ -9,7 +9,7 @@
  * together. When the queue ran over, every name is looked at.
  *
  * A mapping's stores raise no event. They are seen at the next open, which
- * compares for itself (fs_pages_good()).
+ * compares for itself (pages_good()).
  */
 #include "fs/watch.h"
 
@@ -27,6 +27,7 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/pages.h"
 #include "graph/base/cleanup.h"
 
 #define EVENTS                                                             \
@@ -42,6 +43,8 @@ struct watch {
 	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
 	atomic_bool shed;
+	atomic_bool doubt;    /* somebody asks for open files to be looked at */
+	atomic_bool sweeping; /* they are, again and again */
 	bool shed_all; /* the thread's: last time, not only the older half */
 	uint64_t relisted; /* the thread's: see take_back_listing() */
 	atomic_uint admitted;
@@ -65,6 +68,7 @@ void watch_directory(struct watch *w, struct inode *i)
 	wd = inotify_add_watch(w->inotify_fd, name.path, EVENTS);
 	if (wd < 0) {
 		count(&w->refused);
+		watch_unsure(w);
 		return;
 	}
 	inodes_set_watch(w->fs->inodes, i, wd);
@@ -89,6 +93,18 @@ void watch_shed(struct watch *w)
 {
 	if (w && !atomic_exchange(&w->shed, true))
 		wake(w);
+}
+
+void watch_doubt(struct watch *w)
+{
+	if (w && !atomic_exchange(&w->doubt, true))
+		wake(w);
+}
+
+void watch_unsure(struct watch *w)
+{
+	if (w && !atomic_load(&w->sweeping))
+		watch_doubt(w);
 }
 
 void watch_note_size(struct watch *w)
@@ -135,20 +151,11 @@ static void take_back_listing(struct watch *w, struct inode *dir)
 	take_back_inode(w, dir);
 }
 
-/*
- * A known file: does the kernel hold its present state? A stamp of 0 says
- * that our own change was the last one: the kernel has dropped the attributes
- * itself, the next open drops the pages, and only an open handle could go on
- * reading old ones.
- */
-static void check_inode(struct watch *w, struct inode *i, const struct stat *st)
+/* A known file: does the kernel hold its present state? */
+static void check_inode(struct watch *w, struct inode *i)
 {
-	uint64_t known = atomic_load(&i->stamp);
-
-	if (known == inode_stamp(st) || (!known && !atomic_load(&i->opens)))
-		return;
-	atomic_store(&i->stamp, 0);
-	take_back_inode(w, i);
+	if (pages_check(w->fs, i))
+		count(&w->invalidations);
 }
 
 /* A second name was given to a file that may be known by its first. */
@@ -158,7 +165,7 @@ static void check_other_names(struct watch *w, const struct stat *st)
 
 	if (!i)
 		return;
-	check_inode(w, i, st);
+	check_inode(w, i);
 	inodes_unref(w->fs->inodes, i);
 }
 
@@ -170,7 +177,7 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 	bool there = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
 	if (i && there && st.st_ino == i->key.ino && st.st_dev == i->key.dev) {
-		check_inode(w, i, &st);
+		check_inode(w, i);
 		inodes_unref(fs->inodes, i);
 		return;
 	}
@@ -216,7 +223,6 @@ static void watch_again(struct watch *w, struct inode *dir)
 static void handle_event(struct watch *w, const struct inotify_event *e)
 {
 	struct inode *dir;
-	struct stat st;
 
 	if (e->mask & IN_Q_OVERFLOW) {
 		check_everything(w);
@@ -229,8 +235,8 @@ static void handle_event(struct watch *w, const struct inotify_event *e)
 		watch_again(w, dir);
 	else if (e->len)
 		check_name(w, dir, e->name);
-	else if (fstat(dir->fd, &st) == 0)
-		check_inode(w, dir, &st);
+	else
+		check_inode(w, dir);
 	inodes_unref(w->fs->inodes, dir);
 }
 
@@ -346,6 +352,32 @@ static void shed(struct watch *w)
 	inodes_names_free(fs->inodes, names, n);
 }
 
+/*
+ * Files that are open are looked at without being reported: on somebody's
+ * doubt, and every WATCH_SWEEP_MS where reports may be missing, because
+ * directories are not watched or files are written by other names. An open
+ * looks for itself, so that those who are not open can wait.
+ */
+static void sweep(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct inode **open;
+	bool again = watch_incomplete(w);
+	size_t n;
+
+	/* First: who opens a file from now on is looked at, or asks again. */
+	atomic_store(&w->doubt, false);
+	atomic_store(&w->sweeping, false);
+	n = handles_inodes(fs, &open);
+	for (size_t k = 0; k < n; k++) {
+		check_inode(w, open[k]);
+		again = again || atomic_load(&open[k]->linked);
+		inodes_unref(fs->inodes, open[k]);
+	}
+	free(open);
+	atomic_store(&w->sweeping, n > 0 && again);
+}
+
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;
@@ -354,7 +386,10 @@ static void *watch_main(void *arg)
 	uint64_t wakes;
 
 	while (!atomic_load(&w->stop)) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		int pause = atomic_load(&w->sweeping) ? WATCH_SWEEP_MS : -1;
+		int ready = poll(fds, 2, pause);
+
+		if (ready < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents && read(w->wake_fd, &wakes, 8) == 8 &&
 		    atomic_load(&w->shed))
@@ -363,6 +398,8 @@ static void *watch_main(void *arg)
 			(void)poll(fds, 1, WATCH_SETTLE_MS);
 			drain(w);
 		}
+		if (!ready || atomic_load(&w->doubt))
+			sweep(w);
 	}
 	return NULL;
 }

@@ -31,6 +31,11 @@ void watch_directory(struct watch *w, struct inode *i);
 /* Some directory is not watched: the limit on watches was reached. */
 bool watch_incomplete(const struct watch *w);
 
+/* An open file was changed, maybe unreported: look at all of them now. */
+void watch_doubt(struct watch *w);
+/* One may be changed unreported as long as it is open: look time and again. */
+void watch_unsure(struct watch *w);
+
 /* An inode was added; starts shedding when there are too many. */
 void watch_note_size(struct watch *w);
 /* Out of descriptors: shed now. */

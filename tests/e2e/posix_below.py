@@ -195,6 +195,47 @@ class Below(posixcase.Case):
         self.file(lambda d: put(d + "/f", b"while open"), look,
                   (b"while open", 10, b"while open"))
 
+    def test_open_content_written_by_a_name_outside(self):
+        """Nothing reports such a change."""
+        held = {}
+
+        def outside(d):
+            return os.path.dirname(self.below) + "/out" + os.path.basename(d)
+
+        def prepare(d):
+            put(d + "/f", b"before")
+            os.link(d + "/f", outside(d))
+
+        def change(d):
+            with opened(outside(d), os.O_WRONLY | os.O_APPEND) as fd:
+                os.write(fd, b" and after")
+
+        def look(d):
+            if d not in held:
+                held[d] = os.open(d + "/f", os.O_RDONLY)
+                self.addCleanup(os.close, held[d])
+            return os.pread(held[d], 99, 0)
+        self.shows(prepare, change, look, b"before and after")
+
+    def test_a_reader_at_the_end_gets_what_is_added_below(self):
+        """No zeroes where old pages end, whenever it looks."""
+        put(self.below + "/log", b"")
+        want = b"".join(b"line %d of the log\n" % n for n in range(300))
+        with opened(self.mnt + "/log") as fd, \
+                opened(self.below + "/log", os.O_WRONLY) as log:
+            got = b""
+            for n in range(300):
+                os.write(log, b"line %d of the log\n" % n)
+                os.stat(self.mnt + "/log")
+                got += os.read(fd, 4096)
+                self.assertTrue(want.startswith(got), got[-80:])
+            posixcase.st.eventually(
+                lambda: os.stat(self.mnt + "/log").st_size == len(want),
+                "all is there")
+            while len(got) < len(want):
+                got += os.read(fd, 4096)
+            self.assertEqual(got, want)
+
     def test_content_in_a_mapping_kept_by_a_process(self):
         kept = {}
 

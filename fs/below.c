@@ -1,0 +1,89 @@
+#include "fs/below.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+
+#include "fs/fs.h"
+
+static bool kernel_at_least(unsigned long major, unsigned long minor)
+{
+	struct utsname name;
+	unsigned long has_major, has_minor = 0;
+	char *end;
+
+	if (uname(&name) < 0)
+		return false;
+	has_major = strtoul(name.release, &end, 10);
+	if (*end == '.')
+		has_minor = strtoul(end + 1, NULL, 10);
+	return has_major > major || (has_major == major && has_minor >= minor);
+}
+
+bool below_has_acl(int fd)
+{
+	struct fd_name root;
+
+	fd_name(fd, &root);
+	return getxattr(root.path, "system.posix_acl_access", NULL, 0) >= 0 ||
+	       errno != EOPNOTSUPP;
+}
+
+bool below_is_remote(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return true;
+	switch (st.f_type) {
+	case NFS_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case V9FS_MAGIC:
+	case FUSE_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool below_positions_last(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+		return true;
+	case TMPFS_MAGIC:
+		return kernel_at_least(6, 6); /* numbers its entries */
+	default:
+		return false;
+	}
+}
+
+bool below_times_fine(int fd)
+{
+	struct statfs st;
+
+	if (!kernel_at_least(6, 13) || fstatfs(fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
