@@ -7,6 +7,7 @@
 
 #include "fs/flight.h"
 #include "fs/limits.h"
+#include "fs/ring.h"
 #include "fs/watch.h"
 #include "tape/journal_text.h"
 
@@ -109,6 +110,8 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
 	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
+	(void)cJSON_AddStringToObject(ret, "transport",
+				      ring_used() ? "io_uring" : "device");
 	put_journal(a->fs, ret);
 	put_watch(a->fs, ret);
 	put_reads(a->fs, ret);

@@ -9,7 +9,7 @@
 
 #include "fs/fs.h"
 
-static bool kernel_at_least(unsigned long major, unsigned long minor)
+bool kernel_at_least(unsigned long major, unsigned long minor)
 {
 	struct utsname name;
 	unsigned long has_major, has_minor = 0;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "fs/near.h"
+#include "fs/ring.h"
 
 #define STEP_NS 50000
 
@@ -57,14 +58,28 @@ bool flight_wait(int patience_ms)
 	return ended;
 }
 
-#define COUNTED(op, parameters, arguments)           \
-	static void counted_##op parameters          \
-	{                                            \
-		unsigned count = begin();            \
-		near_caller(fuse_req_ctx(req)->pid); \
-                                                     \
-		flight.inner.op arguments;           \
-		end(count);                          \
+/* What the worker of a request does first. A ring's is where it belongs. */
+static void arrive(fuse_req_t req)
+{
+	if (!ring_serves(req))
+		near_caller(fuse_req_ctx(req)->pid);
+}
+
+#define COUNTED(op, parameters, arguments)  \
+	static void watched_##op parameters \
+	{                                   \
+		unsigned count = begin();   \
+                                            \
+		arrive(req);                \
+		flight.inner.op arguments;  \
+		end(count);                 \
+	}
+
+#define PASSED(op, parameters, arguments)   \
+	static void watched_##op parameters \
+	{                                   \
+		arrive(req);                \
+		flight.inner.op arguments;  \
 	}
 
 COUNTED(open, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
@@ -75,10 +90,6 @@ COUNTED(write,
 	(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 	 off_t off, struct fuse_file_info *fi),
 	(req, ino, buf, size, off, fi))
-COUNTED(write_buf,
-	(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *bufv, off_t off,
-	 struct fuse_file_info *fi),
-	(req, ino, bufv, off, fi))
 COUNTED(fallocate,
 	(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
 	 struct fuse_file_info *fi),
@@ -120,24 +131,111 @@ COUNTED(rename,
 	 fuse_ino_t newparent, const char *newname, unsigned flags),
 	(req, parent, name, newparent, newname, flags))
 
-#define COUNT(op) (ops->op = ops->op ? counted_##op : NULL)
+PASSED(lookup, (fuse_req_t req, fuse_ino_t parent, const char *name),
+       (req, parent, name))
+PASSED(forget, (fuse_req_t req, fuse_ino_t ino, uint64_t nlookup),
+       (req, ino, nlookup))
+PASSED(forget_multi,
+       (fuse_req_t req, size_t count, struct fuse_forget_data *forgets),
+       (req, count, forgets))
+PASSED(getattr, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+       (req, ino, fi))
+PASSED(readlink, (fuse_req_t req, fuse_ino_t ino), (req, ino))
+PASSED(read,
+       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+	struct fuse_file_info *fi),
+       (req, ino, size, off, fi))
+PASSED(flush, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+       (req, ino, fi))
+PASSED(fsync,
+       (fuse_req_t req, fuse_ino_t ino, int datasync,
+	struct fuse_file_info *fi),
+       (req, ino, datasync, fi))
+PASSED(opendir, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+       (req, ino, fi))
+PASSED(readdir,
+       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+	struct fuse_file_info *fi),
+       (req, ino, size, off, fi))
+PASSED(readdirplus,
+       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+	struct fuse_file_info *fi),
+       (req, ino, size, off, fi))
+PASSED(releasedir, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
+       (req, ino, fi))
+PASSED(fsyncdir,
+       (fuse_req_t req, fuse_ino_t ino, int datasync,
+	struct fuse_file_info *fi),
+       (req, ino, datasync, fi))
+PASSED(statfs, (fuse_req_t req, fuse_ino_t ino), (req, ino))
+PASSED(setxattr,
+       (fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+	size_t size, int flags),
+       (req, ino, name, value, size, flags))
+PASSED(getxattr,
+       (fuse_req_t req, fuse_ino_t ino, const char *name, size_t size),
+       (req, ino, name, size))
+PASSED(listxattr, (fuse_req_t req, fuse_ino_t ino, size_t size),
+       (req, ino, size))
+PASSED(removexattr, (fuse_req_t req, fuse_ino_t ino, const char *name),
+       (req, ino, name))
+/* NOLINTNEXTLINE(readability-function-size): libfuse's. */
+PASSED(ioctl,
+       (fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
+	struct fuse_file_info *fi, unsigned flags, const void *in_buf,
+	size_t in_size, size_t out_size),
+       (req, ino, cmd, arg, fi, flags, in_buf, in_size, out_size))
+PASSED(lseek,
+       (fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
+	struct fuse_file_info *fi),
+       (req, ino, off, whence, fi))
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+PASSED(tmpfile,
+       (fuse_req_t req, fuse_ino_t parent, mode_t mode,
+	struct fuse_file_info *fi),
+       (req, parent, mode, fi))
+#endif
+
+#define WATCH(op) (ops->op = watched_##op)
 
 void flight_watch(struct fuse_lowlevel_ops *ops)
 {
 	flight.inner = *ops;
-	COUNT(open);
-	COUNT(release);
-	COUNT(write);
-	COUNT(write_buf);
-	COUNT(fallocate);
-	COUNT(copy_file_range);
-	COUNT(setattr);
-	COUNT(mknod);
-	COUNT(mkdir);
-	COUNT(symlink);
-	COUNT(link);
-	COUNT(create);
-	COUNT(unlink);
-	COUNT(rmdir);
-	COUNT(rename);
+	WATCH(open);
+	WATCH(release);
+	WATCH(write);
+	WATCH(fallocate);
+	WATCH(copy_file_range);
+	WATCH(setattr);
+	WATCH(mknod);
+	WATCH(mkdir);
+	WATCH(symlink);
+	WATCH(link);
+	WATCH(create);
+	WATCH(unlink);
+	WATCH(rmdir);
+	WATCH(rename);
+	WATCH(lookup);
+	WATCH(forget);
+	WATCH(forget_multi);
+	WATCH(getattr);
+	WATCH(readlink);
+	WATCH(read);
+	WATCH(flush);
+	WATCH(fsync);
+	WATCH(opendir);
+	WATCH(readdir);
+	WATCH(readdirplus);
+	WATCH(releasedir);
+	WATCH(fsyncdir);
+	WATCH(statfs);
+	WATCH(setxattr);
+	WATCH(getxattr);
+	WATCH(listxattr);
+	WATCH(removexattr);
+	WATCH(ioctl);
+	WATCH(lseek);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+	WATCH(tmpfile);
+#endif
 }

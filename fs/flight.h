@@ -14,7 +14,10 @@
 
 #include "fs/fs.h"
 
-/* From now on every operation of `ops` that can change a file is counted. */
+/*
+ * From now on the worker of each operation of `ops`, which has all of ours,
+ * goes to its caller (near.h), and every one that can change a file is counted.
+ */
 void flight_watch(struct fuse_lowlevel_ops *ops);
 
 /*

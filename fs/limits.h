@@ -106,6 +106,13 @@
 #define FS_BACKGROUND_MAX 64
 
 /*
+ * Requests that each processor's ring takes at once, and all rings together:
+ * each has a buffer of FS_REQUEST_MAX, which costs memory once it was used.
+ */
+#define RING_DEPTH	 4
+#define RING_ENTRIES_MAX 256
+
+/*
  * Changes of files that share a lock wait for each other (pages.h).
  */
 #define FS_CHANGE_LOCKS 256

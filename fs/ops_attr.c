@@ -17,7 +17,6 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
-#include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
@@ -39,7 +38,6 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 		       struct fuse_file_info *fi)
 {
 	(void)fi;
-	near_caller(fuse_req_ctx(req)->pid);
 	(void)reply_attr(req, fs_inode(fs_of(req), ino));
 }
 

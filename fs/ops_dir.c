@@ -19,7 +19,6 @@
 
 #include "fs/fs.h"
 #include "fs/limits.h"
-#include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
@@ -222,7 +221,6 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 							   : FS_REQUEST_MAX };
 	int r = reply ? 0 : -ENOMEM;
 
-	near_caller(fuse_req_ctx(req)->pid);
 	if (r == 0 && own)
 		r = open_stream(fs, l.dir, &h);
 	if (r == 0)

@@ -14,7 +14,6 @@
 #include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
-#include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/pass.h"
 #include "fs/record.h"
@@ -192,7 +191,6 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	ssize_t got;
 
 	(void)ino;
-	near_caller(fuse_req_ctx(req)->pid);
 	if (fd < 0) {
 		(void)fuse_reply_err(req, -fd);
 		return;

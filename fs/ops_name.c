@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "fs/fs.h"
-#include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/record.h"
 
@@ -58,7 +57,6 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_entry_param e;
 	int r;
 
-	near_caller(fuse_req_ctx(req)->pid);
 	r = fs_entry(fs, dir, name, &e);
 
 	if (r == -ENOENT) {

@@ -22,6 +22,7 @@
 #include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/pass.h"
+#include "fs/ring.h"
 #include "fs/watch.h"
 #include "graph/base/cleanup.h"
 #include "tape/wire.h"
@@ -153,9 +154,11 @@ static int open_session(struct server *s)
 {
 	static const struct fuse_lowlevel_ops first = { .init = op_init };
 	struct fuse_lowlevel_ops ops = first;
-	char name[] = "statetape";
-	char *argv[] = { name, NULL };
-	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	char name[] = "statetape", o[] = "-o", rings[64];
+	char *argv[] = { name, o, rings, NULL };
+	bool ringed =
+		s->config.rings && ring_option(&s->fs, rings, sizeof(rings));
+	struct fuse_args args = FUSE_ARGS_INIT(ringed ? 3 : 1, argv);
 	char fd_path[32];
 
 	ops_name_fill(&ops);

@@ -22,6 +22,7 @@ struct fs_config {
 	bool journal;		 /* off only to measure what it costs */
 	uint64_t journal_keep;	 /* bytes of journal kept; 0: default */
 	bool watch;		 /* follow changes made below the mount */
+	bool rings;		 /* io_uring where the kernel offers it */
 	int ready_fd; /* one byte when serving; then closed. -1: none */
 };
 

@@ -23,6 +23,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fs/below.h"
 #include "fs/mount.h"
 #include "graph/base/cleanup.h"
 #include "tools/probe.h"
@@ -45,6 +46,7 @@
 #else
 #define LIBFUSE_PASSES false
 #endif
+#define LIBFUSE_RINGS (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))
 
 enum verdict {
 	OK,	  /* nothing is lost */
@@ -280,20 +282,6 @@ static bool is_probed(const struct machine *m)
 	return m->direct == 0 || m->user == 0;
 }
 
-/* Is the running kernel at least major.minor? */
-static bool kernel_is(unsigned long major, unsigned long minor)
-{
-	struct utsname u;
-	char *end = NULL;
-	unsigned long first, second;
-
-	if (uname(&u) < 0)
-		return false;
-	first = strtoul(u.release, &end, 10);
-	second = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-	return first > major || (first == major && second >= minor);
-}
-
 static void check_kernel(struct report *r, const struct machine *m)
 {
 	struct utsname u;
@@ -316,7 +304,7 @@ static void check_passthrough(struct report *r, const struct machine *m)
 		"a large file takes longer to read for the first time";
 	const char *how = is_probed(m) ? "" : " (by version)";
 	bool there = is_probed(m) ? m->fuse.flags & PROBE_FUSE_PASSTHROUGH
-				  : kernel_is(6, 9);
+				  : kernel_at_least(6, 9);
 
 	if (!LIBFUSE_PASSES)
 		note(r, "FUSE passthrough", DEGRADED,
@@ -338,17 +326,24 @@ static void check_passthrough(struct report *r, const struct machine *m)
 static void check_uring(struct report *r, const struct machine *m)
 {
 	static const char file[] = "/sys/module/fuse/parameters/enable_uring";
+	static const char name[] = "FUSE over io_uring";
+	static const char lost[] = "opening files takes longer";
 
-	if (is_probed(m) && (m->fuse.flags & PROBE_FUSE_OVER_IO_URING))
-		note(r, "FUSE over io_uring", OK,
-		     "is offered by the kernel; not needed");
-	else if (access(file, F_OK) == 0)
-		note(r, "FUSE over io_uring", OK,
-		     "is known to the kernel and %s; not needed",
-		     conf_says(file, "Y") ? "switched on" : "switched off");
+	if (access(file, F_OK) < 0)
+		note(r, name, OK,
+		     "is unknown to this kernel; Linux 6.14 has it, and opens "
+		     "files faster");
+	else if (!LIBFUSE_RINGS)
+		note(r, name, DEGRADED,
+		     "is unknown to this libfuse: %s; 3.18 has it", lost);
+	else if (is_probed(m) ? !(m->fuse.flags & PROBE_FUSE_OVER_IO_URING)
+			      : !conf_says(file, "Y"))
+		note(r, name, DEGRADED,
+		     "is switched off: %s; as root, for mounts to come: "
+		     "'echo Y >%s'",
+		     lost, file);
 	else
-		note(r, "FUSE over io_uring", OK,
-		     "is unknown to this kernel; not needed");
+		note(r, name, OK, "is offered by the kernel");
 }
 
 static void check_namespaces(struct report *r, const struct machine *m)

@@ -17,6 +17,7 @@ int verb_mount(const struct invocation *in)
 		.allow_other = o[OPTION_ALLOW_OTHER].given,
 		.journal = !o[OPTION_NO_JOURNAL].given,
 		.watch = !o[OPTION_NO_WATCH].given,
+		.rings = !o[OPTION_NO_IO_URING].given,
 		.journal_keep = o[OPTION_KEEP_SIZE].number,
 	};
 

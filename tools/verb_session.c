@@ -405,6 +405,7 @@ static int guarded(const struct invocation *in, enum session_mount mount)
 		.private = mount == SESSION_PRIVATE,
 		.journal = true,
 		.watch = true,
+		.rings = true,
 		.lend_root = true,
 	};
 

@@ -166,7 +166,9 @@ static void print_head(const cJSON *a, bool colours)
 	}
 	(void)printf(" (pid %" PRIu64 ", ", number(a, "pid"));
 	print_uptime(number(a, "uptime_s"));
-	(void)puts(")");
+	(void)puts(strcmp(text(a, "transport"), "io_uring") == 0
+			   ? ", by io_uring)"
+			   : ")");
 }
 
 static void print_lost(const cJSON *j, bool colours)

@@ -27,6 +27,10 @@ static const struct verb_option mount_options[] = {
 	  .name = "no-watch",
 	  .text = "Do not look for changes made below the mount; they may stay "
 		  "invisible while the kernel has the old state cached" },
+	{ .id = OPTION_NO_IO_URING,
+	  .name = "no-io-uring",
+	  .text = "Take requests by the device alone, though the kernel offers "
+		  "io_uring for them" },
 	{ .id = OPTION_KEEP_SIZE,
 	  .name = "keep",
 	  .kind = OPTION_SIZE,

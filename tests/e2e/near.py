@@ -38,7 +38,7 @@ def ask(m, processor, times):
 def a_lone_caller_is_followed():
     """By the workers that serve it: one without a turn stays where it was."""
     mine = processors()
-    with st.Mount() as m:
+    with st.Mount(args=["--no-io-uring"]) as m:
         for processor in mine[0], mine[-1]:
             ask(m, processor, TURNS)
             assert frozenset({processor}) in workers(m), workers(m)
@@ -46,7 +46,7 @@ def a_lone_caller_is_followed():
 
 def several_callers_are_served_from_anywhere():
     mine = processors()
-    with st.Mount() as m:
+    with st.Mount(args=["--no-io-uring"]) as m:
         ask(m, mine[0], TURNS)
         before = workers(m)
         assert frozenset({mine[0]}) in before, before
