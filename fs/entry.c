@@ -160,7 +160,7 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 		(void)fstat(i->fd, &e->attr);
 	}
 	if (r == 1) {
-		pages_none(i, &e->attr);
+		pages_none(fs, i, &e->attr);
 		watch_note_size(fs->watch);
 	}
 	fill_entry(fs, i, parent, e);

@@ -36,12 +36,13 @@ struct inode {
 	/* Free-standing facts, each read and written whole. */
 	_Atomic uint64_t stamp; /* version of the content the kernel may hold,
 				   0: unknown (inode_stamp()) */
-	_Atomic off_t told;	/* size that the kernel was told, or made */
 	atomic_bool linked;	/* had several names when last seen */
 	atomic_bool setid;	/* set-user-id or set-group-id when last seen */
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
 	atomic_bool readable;	/* was opened for reading once */
+
+	off_t size; /* at that version; protected by a lock of pages.c */
 
 	/* Handles by the way they read (pass.h), protected by their lock. */
 	uint32_t cached, passed;

@@ -221,7 +221,7 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i);
 	if (r < 0)
 		return r;
-	pages_none(i, &e->attr);
+	pages_none(fs, i, &e->attr);
 	fs_attr(fs, i, &e->attr);
 	e->ino = fs_ino(fs, i);
 	e->generation = i->id;

@@ -34,55 +34,62 @@ static pthread_mutex_t *lock_of(struct fs *fs, const struct inode *i)
 	return &fs->change_locks[i->id % FS_CHANGE_LOCKS];
 }
 
-/* The stamp `i` has below, 0: it cannot be told. */
-static uint64_t stamp_below(const struct inode *i)
+/* The stamp of `i` below, and its status; 0: they cannot be told. */
+static uint64_t look_below(const struct inode *i, struct stat *ret)
 {
-	struct stat st;
-
-	return fstat(i->fd, &st) < 0 ? 0 : inode_stamp(&st);
+	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
 }
 
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 {
+	struct stat st;
+
 	*ret = (struct own_change){ .i = i };
 	if (!i)
 		return;
 	ret->lock = lock_of(fs, i);
 	(void)pthread_mutex_lock(ret->lock);
-	ret->ours = stamp_below(i) == atomic_load(&i->stamp);
+	ret->ours = look_below(i, &st) == atomic_load(&i->stamp);
 }
 
 void pages_changed(struct fs *fs, struct own_change *c)
 {
 	struct stat st;
+	uint64_t now;
 
 	if (!c->i)
 		return;
-	if (fstat(c->i->fd, &st) == 0) {
-		atomic_store(&c->i->told, st.st_size);
-		if (c->ours)
-			atomic_store(&c->i->stamp,
-				     fs->fine_times ? inode_stamp(&st) : 0);
-	}
+	now = look_below(c->i, &st);
+	if (now)
+		c->i->size = st.st_size;
+	if (c->ours)
+		atomic_store(&c->i->stamp, fs->fine_times ? now : 0);
 	(void)pthread_mutex_unlock(c->lock);
 }
 
-void pages_none(struct inode *i, const struct stat *st)
+void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 {
+	pthread_mutex_t *lock = lock_of(fs, i);
+
+	(void)pthread_mutex_lock(lock);
+	i->size = st->st_size;
 	atomic_store(&i->stamp, inode_stamp(st));
-	atomic_store(&i->told, st->st_size);
+	(void)pthread_mutex_unlock(lock);
 }
 
 /* Puts the stamp right, and returns whether it was. */
 static bool set_right(struct fs *fs, struct inode *i)
 {
 	pthread_mutex_t *lock = lock_of(fs, i);
+	struct stat st;
 	uint64_t now;
 	bool was;
 
 	(void)pthread_mutex_lock(lock);
-	now = stamp_below(i);
+	now = look_below(i, &st);
 	was = now && now == atomic_exchange(&i->stamp, now);
+	if (now)
+		i->size = st.st_size;
 	(void)pthread_mutex_unlock(lock);
 	return was;
 }
@@ -104,18 +111,20 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 	return false;
 }
 
-/* Did somebody else change `i` since its stamp was set? */
-static bool is_changed(struct fs *fs, struct inode *i)
+/* *st anew, with the size that we know of where somebody else changed it. */
+static bool tell_changed(struct fs *fs, struct inode *i, struct stat *st)
 {
 	pthread_mutex_t *lock = lock_of(fs, i);
 	uint64_t known;
-	bool r;
+	bool changed;
 
 	(void)pthread_mutex_lock(lock);
 	known = atomic_load(&i->stamp);
-	r = known && known != stamp_below(i);
+	changed = look_below(i, st) != known && known;
+	if (changed)
+		st->st_size = i->size;
 	(void)pthread_mutex_unlock(lock);
-	return r;
+	return changed;
 }
 
 void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
@@ -129,31 +138,59 @@ void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
 	atomic_store_explicit(&i->linked, st->st_nlink > 1,
 			      memory_order_relaxed);
 	if (atomic_load(&i->stamp) != now && atomic_load(&i->opens) &&
-	    is_changed(fs, i)) {
-		st->st_size = atomic_load(&i->told);
+	    tell_changed(fs, i, st))
 		watch_doubt(fs->watch);
-		return;
-	}
-	atomic_store(&i->told, st->st_size);
 }
 
-bool pages_check(struct fs *fs, struct inode *i)
+/*
+ * What the kernel has is `now` or younger, and `known` was the stamp. If
+ * something happened meanwhile, somebody will look again.
+ */
+static void settle(struct fs *fs, struct inode *i, uint64_t known, uint64_t now)
 {
-	uint64_t known = atomic_load(&i->stamp);
-	uint64_t now = stamp_below(i);
+	pthread_mutex_t *lock = lock_of(fs, i);
+	struct stat st;
+
+	(void)pthread_mutex_lock(lock);
+	if (atomic_load(&i->stamp) == known && look_below(i, &st) == now) {
+		i->size = st.st_size;
+		atomic_store(&i->stamp, fs->fine_times ? now : 0);
+	}
+	(void)pthread_mutex_unlock(lock);
+}
+
+/* Did somebody else change `i` since it had the stamp `known`? */
+static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
+{
+	pthread_mutex_t *lock = lock_of(fs, i);
+	struct stat st;
+	bool r;
 
 	/*
 	 * A stamp of 0 says that the last change was our own: the next open
 	 * drops the pages, and only an open handle could go on reading old
 	 * ones.
 	 */
-	if (known == now || (known ? !is_changed(fs, i) : !i->opens))
+	if (!known)
+		return atomic_load(&i->opens) > 0;
+	(void)pthread_mutex_lock(lock);
+	r = atomic_load(&i->stamp) == known && look_below(i, &st) != known;
+	(void)pthread_mutex_unlock(lock);
+	return r;
+}
+
+bool pages_check(struct fs *fs, struct inode *i)
+{
+	uint64_t known = atomic_load(&i->stamp);
+	struct stat st;
+	uint64_t now = look_below(i, &st);
+
+	if (!now || known == now || !is_changed(fs, i, known))
 		return false;
 	/* Pages first: what is read from now on is `now` or younger. */
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
 					       0);
-	(void)atomic_compare_exchange_strong(&i->stamp, &known,
-					     fs->fine_times ? now : 0);
+	settle(fs, i, known, now);
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1,
 					       0);
 	return true;

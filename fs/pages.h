@@ -37,7 +37,7 @@ void pages_change(struct fs *fs, struct inode *i, struct own_change *ret);
 void pages_changed(struct fs *fs, struct own_change *c);
 
 /* An inode the kernel has no pages of, in the state that `st` tells. */
-void pages_none(struct inode *i, const struct stat *st);
+void pages_none(struct fs *fs, struct inode *i, const struct stat *st);
 
 /*
  * At an open: are the pages (of a directory: the listing) that the kernel
