@@ -63,7 +63,6 @@ struct handle {
 	atomic_int fd;		 /* -1: not opened yet (handle_fd()) */
 	bool writable;
 	bool passed, counted; /* pass.h */
-	uint64_t stamp;	      /* likewise: the content when it was opened */
 	atomic_bool wrote;
 	struct inode *inode;  /* a reference */
 	struct actor *opener; /* a reference, NULL: unknown */

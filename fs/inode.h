@@ -41,8 +41,9 @@ struct inode {
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
 	atomic_bool readable;	/* was opened for reading once */
+	_Atomic uint64_t accounted; /* version the journal accounts for */
 
-	off_t size; /* at that version; protected by a lock of pages.c */
+	off_t size; /* as `stamp` tells; protected by a lock of pages.c */
 
 	/* Handles by the way they read (pass.h), protected by their lock. */
 	uint32_t cached, passed;

@@ -43,13 +43,16 @@ static uint64_t look_below(const struct inode *i, struct stat *ret)
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 {
 	struct stat st;
+	uint64_t before;
 
 	*ret = (struct own_change){ .i = i };
 	if (!i)
 		return;
 	ret->lock = lock_of(fs, i);
 	(void)pthread_mutex_lock(ret->lock);
-	ret->ours = look_below(i, &st) == atomic_load(&i->stamp);
+	before = look_below(i, &st);
+	ret->ours = before == atomic_load(&i->stamp);
+	ret->accounted = before == atomic_load(&i->accounted);
 }
 
 void pages_changed(struct fs *fs, struct own_change *c)
@@ -64,7 +67,30 @@ void pages_changed(struct fs *fs, struct own_change *c)
 		c->i->size = st.st_size;
 	if (c->ours)
 		atomic_store(&c->i->stamp, fs->fine_times ? now : 0);
+	if (c->accounted)
+		atomic_store(&c->i->accounted, now);
 	(void)pthread_mutex_unlock(c->lock);
+}
+
+void pages_account(struct inode *i)
+{
+	struct stat st;
+
+	atomic_store(&i->accounted, look_below(i, &st));
+}
+
+bool pages_unseen(struct fs *fs, struct inode *i)
+{
+	pthread_mutex_t *lock = lock_of(fs, i);
+	struct stat st;
+	uint64_t now;
+	bool unseen;
+
+	(void)pthread_mutex_lock(lock);
+	now = look_below(i, &st);
+	unseen = now && now != atomic_exchange(&i->accounted, now);
+	(void)pthread_mutex_unlock(lock);
+	return unseen;
 }
 
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st)

@@ -26,7 +26,8 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn);
 struct own_change {
 	struct inode *i; /* NULL: nothing to keep account of */
 	pthread_mutex_t *lock;
-	bool ours; /* nobody else had changed it */
+	bool ours;	/* nobody else had changed it */
+	bool accounted; /* nor had it been changed unseen */
 };
 
 /*
@@ -35,6 +36,14 @@ struct own_change {
  */
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret);
 void pages_changed(struct fs *fs, struct own_change *c);
+
+/*
+ * Stores into a mapping that passes us by (pass.h) change a file unseen. From
+ * pages_account() on, which is called while nobody has the file open, each
+ * pages_unseen() tells whether it was changed, and not by us, since the last.
+ */
+void pages_account(struct inode *i);
+bool pages_unseen(struct fs *fs, struct inode *i);
 
 /* An inode the kernel has no pages of, in the state that `st` tells. */
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "fs/limits.h"
+#include "fs/pages.h"
 #include "fs/record.h"
 
 #ifdef FUSE_CAP_PASSTHROUGH
@@ -88,25 +89,23 @@ void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 	if (!fs->passes)
 		return;
 	(void)pthread_mutex_lock(&fs->handles_lock);
-	if (!i->backing && i->cached == 0 && !h->writable && pass_would(fs, st))
+	if (!i->backing && i->cached == 0 && !h->writable &&
+	    pass_would(fs, st)) {
 		i->backing = register_below(req, h);
+		pages_account(i);
+	}
 	if (i->backing)
 		set_passed(fs, h, fi);
 	else
 		i->cached++;
 	h->counted = true;
 	(void)pthread_mutex_unlock(&fs->handles_lock);
-	if (h->passed && h->writable)
-		h->stamp = inode_stamp(st);
 }
 
 /* It may have been changed through a mapping, which nobody told us of. */
 static void look_for_stores(fuse_req_t req, struct handle *h)
 {
-	struct stat st;
-
-	if (!h->passed || !h->writable || atomic_load(&h->wrote) ||
-	    fstat(h->fd, &st) < 0 || inode_stamp(&st) == h->stamp)
+	if (!h->passed || !h->writable || !pages_unseen(fs_of(req), h->inode))
 		return;
 	record_inode(fs_of(req), req, h->inode, h,
 		     &(struct record){ .op = JOURNAL_MMAP,

@@ -104,6 +104,30 @@ def stores_through_a_mapping_are_told_at_its_release():
             for line in m.journal()), "the journal tells of it")
 
 
+def stores_are_told_of_who_also_writes_and_of_nobody_else():
+    with st.Mount() as m:
+        need_pass(m)
+        large(m, "stored")
+        large(m, "written")
+        for name in "stored", "written":
+            with open(m.path + "/" + name, "rb", buffering=0) as reader, \
+                    open(m.path + "/" + name, "r+b", buffering=0) as writer:
+                reader.read(1)
+                writer.write(b"written")
+                if name == "stored":
+                    with mmap.mmap(writer.fileno(), 0) as view:
+                        view[50:56] = b"stored"
+                writer.write(b"again")
+                with open(m.path + "/" + name, "r+b") as idle:
+                    writer.write(b"and again")
+                    idle.fileno()
+        st.eventually(lambda: any(
+            line["op"] == "close" and line["path"] == "written"
+            for line in m.journal()), "all is told")
+        told = {line["path"] for line in m.journal() if line["op"] == "mmap"}
+        assert told == {"stored"}, told
+
+
 def truncated_renamed_and_removed_while_it_is_read():
     with st.Mount() as m:
         need_pass(m)
@@ -164,5 +188,6 @@ def no_open_is_refused_whatever_the_order():
 st.main(a_large_file_reads_as_it_is_below,
         what_a_writer_writes_meanwhile_is_logged_and_seen,
         stores_through_a_mapping_are_told_at_its_release,
+        stores_are_told_of_who_also_writes_and_of_nobody_else,
         truncated_renamed_and_removed_while_it_is_read,
         no_open_is_refused_whatever_the_order)
