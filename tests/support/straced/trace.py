@@ -191,7 +191,8 @@ def parse(lines):
                 open_calls.pop(tid, None)
                 yield "gone", tid
             continue
-        if rest.startswith("---"):
+        # Signals, and what somebody was about to call when he was killed.
+        if rest.startswith(("---", "???(")):
             continue
         r = _RESUMED.match(rest)
         if r:

@@ -93,6 +93,10 @@ class Reading(Case):
         self.assertEqual([c.ok for w, c in trace.parse(log) if w == "exit"],
                          [False, False])
 
+    def test_a_call_that_was_not_begun_is_none(self):
+        lines = ["10 ???() = ?", "10 +++ killed by SIGKILL +++"]
+        self.assertEqual(list(trace.parse(lines)), [("gone", 10)])
+
     def test_a_line_that_cannot_be_read_is_an_error(self):
         with self.assertRaises(ValueError):
             list(trace.parse(["nonsense"]))
