@@ -99,9 +99,10 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct inode *dir = fs_inode(fs, parent);
 	struct inode *i = inodes_find(fs->inodes, dir, name);
 	struct own_change change;
+	bool stays = i && (atomic_load(&i->opens) || atomic_load(&i->linked));
 	int r;
 
-	pages_change(fs, i, &change);
+	pages_change(fs, stays ? i : NULL, &change);
 	r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
 	pages_changed(fs, &change);
 	if (r == 0)
