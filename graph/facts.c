@@ -47,37 +47,6 @@ static void find_symbols(struct facts_reader *r, const TSLanguage *language)
 		ts_language_field_id_for_name(language, "definition", 10);
 }
 
-/* A parser, with memory of its own. */
-static bool parser_open(struct facts_reader *r)
-{
-	struct facts_heap *former;
-	TSTree *tree;
-	bool ok;
-
-	r->heap = facts_heap_new();
-	former = facts_heap_use(r->heap);
-	r->parser = ts_parser_new();
-	ok = ts_parser_set_language(r->parser, tree_sitter_python());
-	/* A cursor is made of a node, and must be of one at any time. */
-	tree = ok ? ts_parser_parse_string(r->parser, NULL, "", 0) : NULL;
-	if (tree) {
-		r->cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
-		ts_tree_delete(tree);
-	}
-	(void)facts_heap_use(former);
-	return tree;
-}
-
-static void parser_close(struct facts_reader *r)
-{
-	struct facts_heap *former = facts_heap_use(r->heap);
-
-	ts_tree_cursor_delete(&r->cursor);
-	ts_parser_delete(r->parser);
-	(void)facts_heap_use(former);
-	facts_heap_free(r->heap);
-}
-
 /* Places in arrays are counted before there is anything in them. */
 static void arrays_open(struct facts_reader *r)
 {
@@ -114,34 +83,17 @@ struct facts_reader *facts_reader_new(void)
 {
 	struct facts_reader *r = must_calloc(1, sizeof(*r));
 
-	if (!parser_open(r)) {
-		free(r);
-		return NULL;
-	}
+	r->heap = facts_heap_new();
 	find_symbols(r, tree_sitter_python());
 	arrays_open(r);
 	return r;
-}
-
-/* Bytes of parser memory kept between two files. */
-#define HEAP_KEPT (32u << 20)
-
-/* What a very large file left behind is not kept for the next small one. */
-static void forget_much(struct facts_reader *r)
-{
-	if (facts_heap_bytes(r->heap) < HEAP_KEPT &&
-	    !facts_heap_has_lost(r->heap))
-		return;
-	parser_close(r);
-	if (!parser_open(r))
-		abort();
 }
 
 void facts_reader_free(struct facts_reader *r)
 {
 	if (!r)
 		return;
-	parser_close(r);
+	facts_heap_free(r->heap);
 	free(r->syns);
 	array_release(&r->units);
 	array_release(&r->spans);
@@ -386,30 +338,42 @@ static struct facts *finish(struct facts_reader *r)
 }
 
 /*
- * The grammar's scanner keeps something from one text to the next: whether it
- * was in a formatted string when the text ended. It is made anew with the
- * language.
+ * Every text has a parser of its own: that costs little, for the grammar's
+ * scanner would have to be made anew anyway (it keeps from one text to the
+ * next whether it was in a formatted string), and whatever else tree-sitter
+ * holds for the text can then go at once, see forget().
  */
-static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
+static TSTree *parse(const char *text, uint32_t len)
 {
-	if (!ts_parser_set_language(r->parser, tree_sitter_python()))
-		return NULL;
-	return ts_parser_parse_string(r->parser, NULL, text, len);
+	TSParser *p = ts_parser_new();
+	TSTree *tree = NULL;
+
+	if (ts_parser_set_language(p, tree_sitter_python()))
+		tree = ts_parser_parse_string(p, NULL, text, len);
+	ts_parser_delete(p);
+	return tree;
+}
+
+/* The tree and the cursor, which nobody deleted. */
+static void forget(struct facts_reader *r)
+{
+	r->cursor = (TSTreeCursor){ 0 };
+	facts_heap_clear(r->heap);
 }
 
 static struct facts *read_file(struct facts_reader *r, const char *text,
 			       size_t len)
 {
-	struct facts *f;
 	TSTree *tree;
 	TSNode root;
 
 	if (len > INT32_MAX)
 		return NULL;
-	tree = parse(r, text, (uint32_t)len);
+	tree = parse(text, (uint32_t)len);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
+	r->cursor = ts_tree_cursor_new(root);
 	clear(r, text, (uint32_t)len);
 	r->broken = ts_node_has_error(root);
 	reader_units(r, root);
@@ -418,9 +382,7 @@ static struct facts *read_file(struct facts_reader *r, const char *text,
 	reader_texts(r);
 	if (r->broken)
 		find_errors(r, root);
-	f = finish(r);
-	ts_tree_delete(tree);
-	return f;
+	return finish(r);
 }
 
 struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
@@ -428,8 +390,8 @@ struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
 	struct facts_heap *former = facts_heap_use(r->heap);
 	struct facts *f = read_file(r, text, len);
 
+	forget(r);
 	(void)facts_heap_use(former);
-	forget_much(r);
 	return f;
 }
 
@@ -484,27 +446,25 @@ static bool set_alone(struct facts_reader *r, const char *text, size_t len,
 static struct facts *read_alone(struct facts_reader *r, const char *text,
 				size_t len, size_t indent, bool method)
 {
-	struct facts *f = NULL;
 	TSTree *tree;
 	TSNode root;
 
 	if (len > INT32_MAX / 2 || indent > UINT8_MAX ||
 	    !is_plain_text(text, len) || !set_alone(r, text, len, indent))
 		return NULL;
-	tree = parse(r, r->alone.at, r->alone.count);
+	tree = parse(r->alone.at, r->alone.count);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
+	r->cursor = ts_tree_cursor_new(root);
 	clear(r, r->alone.at, r->alone.count);
-	if (!ts_node_has_error(root) &&
-	    reader_units_alone(r, root, r->len - (uint32_t)len, method)) {
-		reader_texts(r);
-		if (r->spans.at[0].end == r->len && !r->uneven && !r->hollow &&
-		    !r->joined)
-			f = finish(r);
-	}
-	ts_tree_delete(tree);
-	return f;
+	if (ts_node_has_error(root) ||
+	    !reader_units_alone(r, root, r->len - (uint32_t)len, method))
+		return NULL;
+	reader_texts(r);
+	if (r->spans.at[0].end != r->len || r->uneven || r->hollow || r->joined)
+		return NULL;
+	return finish(r);
 }
 
 struct facts *facts_read_unit(struct facts_reader *r, const char *text,
@@ -513,7 +473,7 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 	struct facts_heap *former = facts_heap_use(r->heap);
 	struct facts *f = read_alone(r, text, len, indent, method);
 
+	forget(r);
 	(void)facts_heap_use(former);
-	forget_much(r);
 	return f;
 }

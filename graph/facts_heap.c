@@ -10,14 +10,17 @@
  * memory is taken to begin later than it does, among the children, and free()
  * would end the process. A child is a pointer or a small node: a word whose
  * last three bits are zero, or whose last one is set. Ours end in MARK, which
- * is neither; what lacks it is left alone, and goes when the heap does.
+ * is neither; what lacks it is left alone, and goes when the heap is cleared.
  *
  * The functions are in place before main() is, for whatever tree-sitter took
  * must be given back as it was taken.
  */
 #include "graph/facts_heap.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tree_sitter/api.h>
 
@@ -34,6 +37,8 @@
 #define STEP	((size_t)16)
 #define CLASSES 64u /* cells of up to CLASSES * STEP bytes are ours */
 #define BLOCK	((size_t)256 << 10)
+/* What a very large file left behind is not kept for the next small one. */
+#define BLOCKS_KEPT 128
 
 #define MARK_BITS 3
 #define MARK	  2u
@@ -59,10 +64,9 @@ struct block {
 };
 
 struct facts_heap {
-	struct block *blocks;
-	char *at, *end; /* what is left of the newest block */
-	size_t bytes;
-	bool lost;	     /* something was to be freed that is no cell */
+	struct block *first; /* of those that are here, in use or not */
+	struct block *block; /* the last in use */
+	char *at, *end;	     /* what is left of it */
 	struct large larges; /* the head of their ring */
 	struct free_cell *free[CLASSES + 1];
 };
@@ -128,18 +132,29 @@ static void *cell_resize(struct cell *c, size_t size)
 	return &l->cell + 1;
 }
 
+static struct block *block_new(void)
+{
+	struct block *b = must_alloc(sizeof(*b) + BLOCK);
+
+	b->next = NULL;
+	return b;
+}
+
+static void block_use(struct facts_heap *h, struct block *b)
+{
+	h->block = b;
+	h->at = b->bytes;
+	h->end = b->bytes + BLOCK;
+}
+
 static struct cell *cell_cut(struct facts_heap *h, size_t bytes)
 {
 	struct cell *c;
 
 	if ((size_t)(h->end - h->at) < bytes) {
-		struct block *b = must_alloc(sizeof(*b) + BLOCK);
-
-		b->next = h->blocks;
-		h->blocks = b;
-		h->at = b->bytes;
-		h->end = b->bytes + BLOCK;
-		h->bytes += BLOCK;
+		if (!h->block->next)
+			h->block->next = block_new();
+		block_use(h, h->block->next);
 	}
 	c = (struct cell *)(void *)h->at;
 	h->at += bytes;
@@ -175,10 +190,9 @@ static void heap_free(void *p)
 	if (!p)
 		return;
 	c--;
-	if (!is_cell(c)) {
-		if (in_use)
-			in_use->lost = true;
-	} else if (class_of(c) == 0) {
+	if (!is_cell(c))
+		return;
+	if (class_of(c) == 0) {
 		large_unlink(large_of(c));
 		free(large_of(c));
 	} else if (in_use) {
@@ -225,24 +239,50 @@ struct facts_heap *facts_heap_new(void)
 	struct facts_heap *h = must_calloc(1, sizeof(*h));
 
 	h->larges.next = h->larges.prev = &h->larges;
+	h->first = block_new();
+	block_use(h, h->first);
 	return h;
 }
 
-void facts_heap_free(struct facts_heap *h)
+static void free_larges(struct facts_heap *h)
 {
-	struct block *next;
 	struct large *l;
 
-	if (!h)
-		return;
 	while ((l = h->larges.next) != &h->larges) {
 		large_unlink(l);
 		free(l);
 	}
-	for (struct block *b = h->blocks; b; b = next) {
+}
+
+static void free_blocks(struct block *b)
+{
+	struct block *next;
+
+	for (; b; b = next) {
 		next = b->next;
 		free(b);
 	}
+}
+
+void facts_heap_clear(struct facts_heap *h)
+{
+	struct block *last = h->first;
+
+	free_larges(h);
+	for (unsigned n = 1; n < BLOCKS_KEPT && last->next; n++)
+		last = last->next;
+	free_blocks(last->next);
+	last->next = NULL;
+	memset(h->free, 0, sizeof(h->free));
+	block_use(h, h->first);
+}
+
+void facts_heap_free(struct facts_heap *h)
+{
+	if (!h)
+		return;
+	free_larges(h);
+	free_blocks(h->first);
 	free(h);
 }
 
@@ -252,14 +292,4 @@ struct facts_heap *facts_heap_use(struct facts_heap *h)
 
 	in_use = h;
 	return former;
-}
-
-size_t facts_heap_bytes(const struct facts_heap *h)
-{
-	return h->bytes;
-}
-
-bool facts_heap_has_lost(const struct facts_heap *h)
-{
-	return h->lost;
 }

@@ -2,15 +2,13 @@
  * Memory for the parser. tree-sitter asks for millions of small cells per
  * second and gives them back a moment later, on one thread; a list of free
  * cells per size serves that in a few instructions, which makes parsing a
- * quarter faster than with malloc().
+ * quarter faster than with malloc(). And a tree that was read need not be given
+ * back node by node: all cells are, at once.
  *
  * A heap belongs to one reader and is used by one thread at a time.
  */
 #ifndef STATETAPE_GRAPH_FACTS_HEAP_H
 #define STATETAPE_GRAPH_FACTS_HEAP_H
-
-#include <stdbool.h>
-#include <stddef.h>
 
 struct facts_heap;
 struct facts_heap *facts_heap_new(void);
@@ -23,13 +21,10 @@ void facts_heap_free(struct facts_heap *h);
  */
 struct facts_heap *facts_heap_use(struct facts_heap *h);
 
-/* Bytes held in cells, free ones included. */
-size_t facts_heap_bytes(const struct facts_heap *h);
-
 /*
- * tree-sitter gave something back in a way that cannot be right: some cells
- * will stay until the heap is freed.
+ * All cells are given back, whether tree-sitter did so or not. It must know
+ * none of them any more.
  */
-bool facts_heap_has_lost(const struct facts_heap *h);
+void facts_heap_clear(struct facts_heap *h);
 
 #endif

@@ -200,8 +200,7 @@ struct piece {
 };
 
 struct facts_reader {
-	TSParser *parser;
-	struct facts_heap *heap; /* the parser's memory */
+	struct facts_heap *heap; /* the parser's memory, and its tree's */
 	TSTreeCursor cursor;
 	uint8_t *syns; /* enum syn by TSSymbol */
 	uint32_t syns_count;
