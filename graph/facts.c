@@ -45,11 +45,14 @@ static void find_symbols(struct facts_reader *r, const TSLanguage *language)
 	r->name_field = ts_language_field_id_for_name(language, "name", 4);
 	r->definition_field =
 		ts_language_field_id_for_name(language, "definition", 10);
+	r->operator_field =
+		ts_language_field_id_for_name(language, "operator", 8);
 }
 
 /* Places in arrays are counted before there is anything in them. */
 static void arrays_open(struct facts_reader *r)
 {
+	array_reserve(&r->levels, 1);
 	array_reserve(&r->units, 1);
 	array_reserve(&r->exprs, 1);
 	array_reserve(&r->places, 1);
@@ -95,6 +98,7 @@ void facts_reader_free(struct facts_reader *r)
 		return;
 	facts_heap_free(r->heap);
 	free(r->syns);
+	array_release(&r->levels);
 	array_release(&r->units);
 	array_release(&r->spans);
 	array_release(&r->exprs);
@@ -220,10 +224,10 @@ static uint32_t def_of(const struct facts_reader *r)
 }
 
 /* Onwards from a node whose children are done, or are of no interest. */
-static bool go_on(struct facts_reader *r)
+static bool go_on(struct facts_reader *r, TSTreeCursor *at)
 {
-	while (!ts_tree_cursor_goto_next_sibling(&r->cursor)) {
-		if (!ts_tree_cursor_goto_parent(&r->cursor))
+	while (!ts_tree_cursor_goto_next_sibling(at)) {
+		if (!ts_tree_cursor_goto_parent(at))
 			return false;
 		r->items.count--;
 	}
@@ -236,25 +240,26 @@ static bool go_on(struct facts_reader *r)
  */
 static void find_errors(struct facts_reader *r, TSNode root)
 {
+	TSTreeCursor at = ts_tree_cursor_new(root);
 	bool more = true;
 	uint32_t def;
 
 	r->items.count = 0;
 	array_push(&r->items, FACTS_NONE);
-	ts_tree_cursor_reset(&r->cursor, root);
 	while (more) {
-		look(r);
+		reader_see(r, ts_tree_cursor_current_node(&at));
 		if (r->syn == SYN_ERROR || ts_node_is_missing(r->node))
 			mark_broken(r, *array_last(&r->items));
 		def = def_of(r);
 		if (def == FACTS_NONE)
 			def = *array_last(&r->items);
 		if (ts_node_has_error(r->node) &&
-		    ts_tree_cursor_goto_first_child(&r->cursor))
+		    ts_tree_cursor_goto_first_child(&at))
 			array_push(&r->items, def);
 		else
-			more = go_on(r);
+			more = go_on(r, &at);
 	}
+	ts_tree_cursor_delete(&at);
 }
 
 /* One array of the block: where it is, and what to copy there. */
@@ -341,7 +346,7 @@ static struct facts *finish(struct facts_reader *r)
  * Every text has a parser of its own: that costs little, for the grammar's
  * scanner would have to be made anew anyway (it keeps from one text to the
  * next whether it was in a formatted string), and whatever else tree-sitter
- * holds for the text can then go at once, see forget().
+ * holds for the text can then go at once: trees are never deleted.
  */
 static TSTree *parse(const char *text, uint32_t len)
 {
@@ -352,13 +357,6 @@ static TSTree *parse(const char *text, uint32_t len)
 		tree = ts_parser_parse_string(p, NULL, text, len);
 	ts_parser_delete(p);
 	return tree;
-}
-
-/* The tree and the cursor, which nobody deleted. */
-static void forget(struct facts_reader *r)
-{
-	r->cursor = (TSTreeCursor){ 0 };
-	facts_heap_clear(r->heap);
 }
 
 static struct facts *read_file(struct facts_reader *r, const char *text,
@@ -373,7 +371,6 @@ static struct facts *read_file(struct facts_reader *r, const char *text,
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
-	r->cursor = ts_tree_cursor_new(root);
 	clear(r, text, (uint32_t)len);
 	r->broken = ts_node_has_error(root);
 	reader_units(r, root);
@@ -390,7 +387,7 @@ struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
 	struct facts_heap *former = facts_heap_use(r->heap);
 	struct facts *f = read_file(r, text, len);
 
-	forget(r);
+	facts_heap_clear(r->heap);
 	(void)facts_heap_use(former);
 	return f;
 }
@@ -456,7 +453,6 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);
-	r->cursor = ts_tree_cursor_new(root);
 	clear(r, r->alone.at, r->alone.count);
 	if (ts_node_has_error(root) ||
 	    !reader_units_alone(r, root, r->len - (uint32_t)len, method))
@@ -473,7 +469,7 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 	struct facts_heap *former = facts_heap_use(r->heap);
 	struct facts *f = read_alone(r, text, len, indent, method);
 
-	forget(r);
+	facts_heap_clear(r->heap);
 	(void)facts_heap_use(former);
 	return f;
 }

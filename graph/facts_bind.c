@@ -155,11 +155,25 @@ void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t)
 		bind_attribute(r, e->a, e->b, t);
 }
 
+static void target_chain(struct facts_reader *r, uint32_t dot, struct target t)
+{
+	uint32_t object = reader_chain(r, dot);
+	facts_str name = strings_add(&r->strings, r->text + dot + 1,
+				     end_of(r->node) - dot - 1);
+
+	bind_attribute(r, object, name, t);
+}
+
 static void target_attribute(struct facts_reader *r, struct target t)
 {
+	uint32_t dot = reader_last_dot(r);
 	uint32_t object;
 	facts_str name;
 
+	if (dot) {
+		target_chain(r, dot, t);
+		return;
+	}
 	if (!down(r))
 		return;
 	object = reader_expr(r);

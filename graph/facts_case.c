@@ -20,7 +20,6 @@ static bool is_capture(struct facts_reader *r)
 
 	for (ok = down_quiet(r); ok; ok = next_quiet(r))
 		n++;
-	look(r);
 	return n == 1;
 }
 
@@ -115,8 +114,7 @@ static bool is_splat(struct facts_reader *r)
 
 	if (r->syn == SYN_CASE_PATTERN && down_quiet(r)) {
 		splat = r->syn == SYN_SPLAT_PATTERN;
-		up(r);
-		look(r);
+		reader_up(r);
 	}
 	return splat;
 }
@@ -133,7 +131,6 @@ static bool is_group(struct facts_reader *r)
 		if (char_at(r, start_of(r->node)) == ',')
 			group = false;
 	}
-	look(r);
 	return group && n == 1;
 }
 
@@ -241,8 +238,7 @@ static bool is_irrefutable(struct facts_reader *r)
 		return true;
 	if (down_quiet(r)) {
 		any = r->syn == SYN_DOTTED_NAME && is_capture(r);
-		up(r);
-		look(r);
+		reader_up(r);
 	}
 	return any;
 }

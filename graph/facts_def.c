@@ -332,11 +332,10 @@ static void unit(struct facts_reader *r, struct pending p, bool method)
 	uint32_t from = r->pending.count;
 	uint32_t number = r->units.count;
 
-	ts_tree_cursor_reset(&r->cursor, p.node);
+	reader_begin_at(r, p.node);
 	begin_span(r, p.node);
 	begin(r, UNIT_FUNCTION);
 	r->unit->parent = number - p.parent;
-	look(r);
 	if (p.conditional)
 		r->unit->flags |= UNIT_CONDITIONAL;
 	if (method)
@@ -361,13 +360,12 @@ static void read_pending(struct facts_reader *r)
 
 void reader_units(struct facts_reader *r, TSNode root)
 {
-	ts_tree_cursor_reset(&r->cursor, root);
+	reader_begin_at(r, root);
 	begin_span(r, root);
 	begin(r, UNIT_MODULE);
 	r->span->start = r->span->body = r->span->def = 0;
 	r->span->row = r->span->column = 0;
 	end_header(r);
-	look(r);
 	(void)reader_suite(r);
 	end_body(r);
 	turn_around(r, 0);
@@ -391,7 +389,7 @@ bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
 {
 	struct pending p = { 0 };
 
-	ts_tree_cursor_reset(&r->cursor, root);
+	reader_begin_at(r, root);
 	if (start && !enter_block(r))
 		return false;
 	if (!down_quiet(r) || start_of(r->node) != start ||

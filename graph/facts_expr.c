@@ -23,15 +23,6 @@ uint32_t reader_unknown(struct facts_reader *r)
 	return reader_make(r, EXPR_UNKNOWN, 0, 0, 0);
 }
 
-/* The newest expression stands here. */
-static void put_place(struct facts_reader *r, TSPoint p)
-{
-	struct place *place = array_last(&r->places);
-
-	place->line = p.row - r->span->row;
-	place->column = place->line ? p.column : p.column - r->span->column;
-}
-
 uint32_t reader_name(struct facts_reader *r)
 {
 	TSPoint p = ts_node_start_point(r->node);
@@ -41,7 +32,7 @@ uint32_t reader_name(struct facts_reader *r)
 	if (start_of(r->node) == end_of(r->node))
 		return reader_unknown(r);
 	e = reader_make(r, EXPR_NAME, string_of(r, r->node), r->block, 0);
-	put_place(r, p);
+	reader_put_place(r, p);
 	return e;
 }
 
@@ -263,6 +254,8 @@ static uint32_t attribute(struct facts_reader *r)
 	bool starred = false;
 	uint32_t e;
 
+	if (reader_last_dot(r))
+		return reader_chain(r, end_of(r->node));
 	if (down(r)) {
 		of = reader_expr(r);
 		starred = take_star(r, &of);
@@ -275,7 +268,7 @@ static uint32_t attribute(struct facts_reader *r)
 	if (!name)
 		return of == FACTS_NONE ? reader_unknown(r) : of;
 	e = reader_make(r, EXPR_ATTR, of, name, r->block);
-	put_place(r, p);
+	reader_put_place(r, p);
 	return put_star(r, e, starred);
 }
 
@@ -434,15 +427,12 @@ static uint32_t as_pattern(struct facts_reader *r)
 	return e;
 }
 
-char reader_operator(struct facts_reader *r)
+char reader_operator(const struct facts_reader *r)
 {
-	while (next_any(r)) {
-		char c = char_at(r, start_of(r->node));
+	TSNode n = ts_node_child_by_field_id(array_last(&r->levels)->node,
+					     r->operator_field);
 
-		if (r->syn == SYN_SKIP && c != '#' && c != '\\')
-			return c;
-	}
-	return '\0';
+	return ts_node_is_null(n) ? '\0' : char_at(r, start_of(n));
 }
 
 static uint32_t binary(struct facts_reader *r)
@@ -457,7 +447,7 @@ static uint32_t binary(struct facts_reader *r)
 	left = reader_expr(r);
 	starred = take_star(r, &left);
 	c = reader_operator(r);
-	if (c && next(r)) {
+	if (next(r)) {
 		right = reader_expr(r);
 		done(r);
 	}
@@ -571,7 +561,7 @@ static uint32_t dotted_name(struct facts_reader *r)
 		}
 		e = reader_make(r, EXPR_ATTR, e, string_of(r, r->node),
 				r->block);
-		put_place(r, p);
+		reader_put_place(r, p);
 	}
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }

@@ -130,10 +130,10 @@ static uint32_t iterable(struct facts_reader *r, uint32_t start)
 {
 	uint32_t e = FACTS_NONE;
 
-	if (down_quiet(r) && next_quiet(r)) {
+	if (reader_down_second(r)) {
 		reader_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
-		up(r);
+		reader_up(r);
 	}
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }

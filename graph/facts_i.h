@@ -1,7 +1,8 @@
 /*
- * Inside the reader of facts: one walk over the syntax tree, with a cursor.
+ * Inside the reader of facts: one walk over the syntax tree, from a node at
+ * hand to the next.
  *
- * The cursor moves by down() and next(), which see nothing but nodes that say
+ * It moves by down() and next(), which see nothing but nodes that say
  * something: tokens and comments are passed over, and what stands in an error
  * is saved on the way (reader_salvage()). When next() finds nothing more it
  * has gone back up, so that a loop over children ends where it began:
@@ -9,7 +10,7 @@
  *	for (ok = down(r); ok; ok = next(r))
  *		... r->syn, r->node ...
  *
- * Every reader_...() that reads the node at hand leaves the cursor on it.
+ * Every reader_...() that reads the node at hand ends with that at hand.
  * They call each other as deep as the text is nested, up to DEPTH_MAX.
  *
  * A unit is read whole before those inside it, which wait in `pending`: so
@@ -199,22 +200,32 @@ struct piece {
 	uint32_t next;	   /* of the same variable; FACTS_NONE: none */
 };
 
+/* A node whose children are read. */
+struct level {
+	TSNode node;
+	enum syn syn;
+	bool tokens;	    /* are seen, too */
+	bool many;	    /* children: then there is a cursor */
+	uint32_t at, count; /* else: which of how many is at hand */
+	TSTreeCursor cursor;
+};
+
 struct facts_reader {
 	struct facts_heap *heap; /* the parser's memory, and its tree's */
-	TSTreeCursor cursor;
-	uint8_t *syns; /* enum syn by TSSymbol */
+	uint8_t *syns;		 /* enum syn by TSSymbol */
 	uint32_t syns_count;
-	TSFieldId name_field, definition_field;
+	TSFieldId name_field, definition_field, operator_field;
 
-	/* The file, and where in it the cursor's last move led. */
+	/* The file, and where in it we are. */
 	const char *text;
 	uint32_t len;
 	bool broken; /* its tree has errors */
 	bool uneven; /* a line is indented as Python would not have it */
 	bool hollow; /* something without a body */
 	bool joined; /* statements begin in lines that others go on in */
-	TSNode node;
+	TSNode node; /* at hand */
 	enum syn syn;
+	ARRAY(struct level) levels;
 
 	/* The facts so far. */
 	ARRAY(struct facts_unit) units;
@@ -276,6 +287,16 @@ struct facts_reader {
 /* facts.c */
 void reader_salvage(struct facts_reader *r);
 
+/* facts_walk.c: from node to node; most go by down() and next(), below */
+void reader_see(struct facts_reader *r, TSNode node); /* what it is */
+void reader_begin_at(struct facts_reader *r, TSNode node);
+/* false: there is none. `tokens`: those that say nothing by themselves, too. */
+bool reader_down(struct facts_reader *r, bool tokens);
+/* To the second that says something, where that is read before the first. */
+bool reader_down_second(struct facts_reader *r);
+bool reader_next(struct facts_reader *r);
+void reader_up(struct facts_reader *r);
+
 /* facts_expr.c: numbers of expressions in the unit */
 uint32_t reader_expr(struct facts_reader *r);
 uint32_t reader_type(struct facts_reader *r); /* an annotation */
@@ -291,8 +312,8 @@ uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
 			 uint32_t from);
 /* One of items[from ..] alone, more as a tuple. */
 uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from);
-/* From the left operand to the operator: its first byte, 0 if there is none. */
-char reader_operator(struct facts_reader *r);
+/* Of which an operand is at hand: its first byte. */
+char reader_operator(const struct facts_reader *r);
 void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
 		     uint32_t e, struct place p);
 
@@ -304,6 +325,12 @@ void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
 	 string_is(r, expr_at(r, e)->b, text, sizeof(text) - 1))
 
 uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async);
+
+/* facts_chain.c: a.b.c, read from the text */
+/* The last dot of the attribute at hand; 0: it has to be read from the tree. */
+uint32_t reader_last_dot(const struct facts_reader *r);
+/* The node's text up to `end`: all of it, or to one of its dots. */
+uint32_t reader_chain(struct facts_reader *r, uint32_t end);
 
 /* facts_logic.c: conditions, and what they tell */
 uint32_t reader_not(struct facts_reader *r);
@@ -431,6 +458,15 @@ static inline char char_at(const struct facts_reader *r, uint32_t place)
 	return r->text[place];
 }
 
+/* The newest expression stands here. */
+static inline void reader_put_place(struct facts_reader *r, TSPoint p)
+{
+	struct place *place = array_last(&r->places);
+
+	place->line = p.row - r->span->row;
+	place->column = place->line ? p.column : p.column - r->span->column;
+}
+
 /* The node's text as a string of the facts. */
 static inline facts_str string_of(struct facts_reader *r, TSNode n)
 {
@@ -448,43 +484,21 @@ static inline bool string_is(const struct facts_reader *r, facts_str s,
 	       !memcmp(r->strings.text.at + from, text, len);
 }
 
-static inline void look(struct facts_reader *r)
-{
-	TSSymbol s;
-
-	r->node = ts_tree_cursor_current_node(&r->cursor);
-	s = ts_node_symbol(r->node);
-	r->syn = s < r->syns_count ? (enum syn)r->syns[s] : SYN_ERROR;
-}
-
-static inline void up(struct facts_reader *r)
-{
-	(void)ts_tree_cursor_goto_parent(&r->cursor);
-}
-
 /* Tokens and errors, too. */
 static inline bool down_any(struct facts_reader *r)
 {
-	if (!ts_tree_cursor_goto_first_child(&r->cursor))
-		return false;
-	look(r);
-	return true;
+	return reader_down(r, true);
 }
 
 static inline bool next_any(struct facts_reader *r)
 {
-	if (ts_tree_cursor_goto_next_sibling(&r->cursor)) {
-		look(r);
-		return true;
-	}
-	up(r);
-	return false;
+	return reader_next(r);
 }
 
 /* Errors are passed over: for what will be walked again. */
 static inline bool next_quiet(struct facts_reader *r)
 {
-	while (next_any(r))
+	while (reader_next(r))
 		if (r->syn > SYN_ERROR)
 			return true;
 	return false;
@@ -492,14 +506,14 @@ static inline bool next_quiet(struct facts_reader *r)
 
 static inline bool down_quiet(struct facts_reader *r)
 {
-	if (!down_any(r))
+	if (!reader_down(r, false))
 		return false;
 	return r->syn > SYN_ERROR || next_quiet(r);
 }
 
 static inline bool next(struct facts_reader *r)
 {
-	while (next_any(r)) {
+	while (reader_next(r)) {
 		if (r->syn > SYN_ERROR)
 			return true;
 		if (r->syn == SYN_ERROR)
@@ -510,7 +524,7 @@ static inline bool next(struct facts_reader *r)
 
 static inline bool down(struct facts_reader *r)
 {
-	if (!down_any(r))
+	if (!reader_down(r, false))
 		return false;
 	if (r->syn > SYN_ERROR)
 		return true;
@@ -523,7 +537,7 @@ static inline bool down(struct facts_reader *r)
 static inline void done(struct facts_reader *r)
 {
 	if (!r->broken)
-		up(r);
+		reader_up(r);
 	else
 		while (next(r))
 			continue;

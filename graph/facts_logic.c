@@ -143,19 +143,17 @@ uint32_t reader_boolean(struct facts_reader *r)
 	uint32_t left, right = FACTS_NONE, outside = r->block;
 	uint32_t items = r->items.count;
 	bool and, told;
-	char op;
 
 	if (!down(r))
 		return reader_unknown(r);
 	left = reader_expr(r);
-	op = reader_operator(r);
-	and = op == 'a';
-	told = op && r->checks.count > from;
+	and = reader_operator(r) == 'a';
+	told = r->checks.count > from;
 	if (told) {
 		outside = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, from, r->checks.count, and);
 	}
-	if (op && next(r)) {
+	if (next(r)) {
 		right = reader_expr(r);
 		done(r);
 	}
@@ -196,9 +194,9 @@ uint32_t reader_conditional(struct facts_reader *r)
 	bool ok;
 	int i = 0;
 
-	if (down_quiet(r) && next_quiet(r)) {
+	if (reader_down_second(r)) {
 		(void)reader_expr(r);
-		up(r);
+		reader_up(r);
 	}
 	to = r->checks.count;
 	for (ok = down(r); ok; ok = next(r), i++) {

@@ -119,18 +119,18 @@ uint32_t reader_lambda(struct facts_reader *r)
 	return e;
 }
 
-/* for ... in (these), the cursor being on the clause. */
+/* for ... in (these), the clause being at hand. */
 static uint32_t clause_iterable(struct facts_reader *r)
 {
 	bool async = char_at(r, start_of(r->node)) == 'a';
 	uint32_t from = r->items.count;
 	uint32_t e;
+	bool ok;
 
-	if (down_quiet(r))
-		while (next_quiet(r)) {
-			e = reader_expr(r);
-			array_push(&r->items, e);
-		}
+	for (ok = reader_down_second(r); ok; ok = next_quiet(r)) {
+		e = reader_expr(r);
+		array_push(&r->items, e);
+	}
 	e = reader_one_or_tuple(r, from);
 	return reader_make(r, EXPR_ITER, e, async, 0);
 }
@@ -141,7 +141,7 @@ static void clause_target(struct facts_reader *r, uint32_t value)
 
 	if (down(r)) {
 		reader_target(r, t);
-		up(r);
+		reader_up(r);
 	}
 }
 
@@ -199,7 +199,7 @@ uint32_t reader_comp(struct facts_reader *r)
 	scope = clauses(r, &o);
 	if (down_quiet(r)) {
 		element = reader_expr(r);
-		up(r);
+		reader_up(r);
 	} else {
 		element = reader_unknown(r);
 	}

@@ -62,10 +62,9 @@ static void bind_targets(struct facts_reader *r, uint32_t type, uint32_t value)
 static uint32_t assignment(struct facts_reader *r)
 {
 	uint32_t type = FACTS_NONE, value = FACTS_NONE;
+	bool ok;
 
-	if (!down_quiet(r))
-		return reader_unknown(r);
-	while (next_quiet(r)) {
+	for (ok = reader_down_second(r); ok; ok = next_quiet(r)) {
 		if (r->syn == SYN_TYPE)
 			type = reader_type(r);
 		else
@@ -148,7 +147,7 @@ facts_str reader_leading_name(struct facts_reader *r)
 	if (r->syn == SYN_IDENTIFIER)
 		name = string_of(r, r->node);
 	while (depth-- > 0)
-		up(r);
+		reader_up(r);
 	return name;
 }
 

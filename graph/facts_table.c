@@ -4,6 +4,8 @@
  */
 #include "graph/facts_table.h"
 
+/* Names are short: the way to the library would take longer. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "graph/base/memory.h"

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+/* Texts are short: the way to the library would take longer. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "graph/base/memory.h"

@@ -28,6 +28,61 @@ static void a_call_comes_after_its_callee_and_arguments(void **state)
 		    "  #17 a.b[c](d, *e, k=f, **g)[(1:2, h)]\n");
 }
 
+/* Most are read from the text; these look alike, and some must not be. */
+static void attributes_are_those_of_the_tree_however_written(void **state)
+{
+	assert_dump(state, DUMP_EXPRS,
+		    "None.a\n"
+		    "True.b.c\n"
+		    "1 .d\n"
+		    "a.b.c\n"
+		    "(a . b\n .c)\n"
+		    "\303\244.b\n"
+		    "None_.a.b = f().g\n",
+		    "0 module \n"
+		    "  #0 None\n"
+		    "  #1 None.a in 1\n"
+		    "  #2 True\n"
+		    "  #3 True.b in 1\n"
+		    "  #4 True.b.c in 1\n"
+		    "  #5 1\n"
+		    "  #6 1.d in 1\n"
+		    "  #7 a in 1\n"
+		    "  #8 a.b in 1\n"
+		    "  #9 a.b.c in 1\n"
+		    "  #10 a in 1\n"
+		    "  #11 a.b in 1\n"
+		    "  #12 a.b.c in 1\n"
+		    "  #13 \303\244 in 1\n"
+		    "  #14 \303\244.b in 1\n"
+		    "  #15 f in 1\n"
+		    "  #16 f()\n"
+		    "  #17 f().g in 1\n"
+		    "  #18 None_ in 1\n"
+		    "  #19 None_.a in 1\n");
+	assert_dump(state, DUMP_READS,
+		    "x = [aa.bb.cc,\n"
+		    "     aa.bb .dd]\n",
+		    "0 module \n"
+		    "  read aa @0:5\n"
+		    "  read aa.bb @0:8\n"
+		    "  read aa.bb.cc @0:11\n"
+		    "  read aa.bb.dd @1:12\n"
+		    "variable x line 0 lines 2\n");
+}
+
+static void errors_between_operand_and_operator_are_searched(void **state)
+{
+	assert_dump(state, DUMP_EXPRS, "see a ok ) or c\n",
+		    "0 module  broken\n"
+		    "  #0 see in 1\n"
+		    "  #1 a in 1\n"
+		    "  #2 ok in 1\n"
+		    "  #3 c in 1\n"
+		    "  #4 either(see, c)\n"
+		    "broken\n");
+}
+
 static void either_operand_is_the_value_of_or_the_right_one_of_and(void **state)
 {
 	assert_dump(state, DUMP_EXPRS, "x or y and z\n",
@@ -423,6 +478,10 @@ static void a_star_is_put_on_all_of_what_it_is_meant_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			attributes_are_those_of_the_tree_however_written),
+		cmocka_unit_test(
+			errors_between_operand_and_operator_are_searched),
 		cmocka_unit_test(a_call_comes_after_its_callee_and_arguments),
 		cmocka_unit_test(
 			either_operand_is_the_value_of_or_the_right_one_of_and),
