@@ -16,6 +16,7 @@
 #define MAX_WANTED (16ULL << 30)
 #define MAX_SHARE  64
 #define GROW_LEAST ((size_t)16 << 10)
+#define GROW_MOST  ((size_t)128 << 10)
 
 static size_t page_size(void)
 {
@@ -64,10 +65,27 @@ void region_release(struct region *r)
 	*r = (struct region){ 0 };
 }
 
-/* By half, so that growing a little at a time is cheap. */
+/* More than is asked for, so that growing a little at a time is cheap. */
+static size_t step_of(const struct region *r)
+{
+	size_t half = r->size / 2 + GROW_LEAST;
+
+	return half < GROW_MOST ? half : GROW_MOST;
+}
+
+/*
+ * All pages at once. Asking for them one by one takes longer; and one that is
+ * read first, as those of tables are, is asked for twice, and all processors
+ * have to hear of it. Where the kernel does not know how, it is one by one.
+ */
+static void get_pages(void *at, size_t bytes)
+{
+	(void)madvise(at, bytes, MADV_POPULATE_WRITE);
+}
+
 void region_grow(struct region *r, size_t bytes)
 {
-	size_t size = r->size + r->size / 2 + GROW_LEAST;
+	size_t size = r->size + step_of(r);
 
 	size = whole_pages(size < bytes ? bytes : size);
 	if (size > r->max)
@@ -75,6 +93,7 @@ void region_grow(struct region *r, size_t bytes)
 	if (bytes > r->max || mprotect(r->at + r->size, size - r->size,
 				       PROT_READ | PROT_WRITE) < 0)
 		end_without_memory();
+	get_pages(r->at + r->size, size - r->size);
 	r->size = size;
 }
 
