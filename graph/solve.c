@@ -32,6 +32,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "graph/base/entry.h"
 #include "graph/base/memory.h"
 #include "graph/graph_i.h"
 
@@ -56,37 +57,45 @@ static void grow_table(struct graph *g)
 	       (g->node_mask + 1ULL) * sizeof(*g->node_table));
 	for (node_t n = 0; n < g->nodes_count; n++) {
 		const struct node *e = &g->nodes[n];
-		uint32_t at = node_hash(e->kind, e->a, e->b) & mask;
+		uint32_t hash = node_hash(e->kind, e->a, e->b);
+		uint32_t at = hash & mask;
 
 		while (g->node_table[at])
 			at = (at + 1) & mask;
-		g->node_table[at] = n + 1;
+		g->node_table[at] = entry_of(hash, mask, n);
 	}
 	g->node_mask = mask;
+}
+
+static bool node_is(const struct node *e, enum node_kind kind, uint32_t a,
+		    uint32_t b)
+{
+	return e->kind == kind && e->a == a && e->b == b;
 }
 
 /* Its place in the table; empty: it is not there yet. */
 static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
 			   uint32_t b)
 {
-	uint32_t at;
+	uint32_t hash = node_hash(kind, a, b), mask, at, entry;
 
 	if (g->nodes_count >= g->node_mask / 2)
 		grow_table(g);
-	at = node_hash(kind, a, b) & g->node_mask;
-	for (; g->node_table[at]; at = (at + 1) & g->node_mask) {
-		const struct node *e = &g->nodes[g->node_table[at] - 1];
-
-		if (e->kind == kind && e->a == a && e->b == b)
+	mask = g->node_mask;
+	for (at = hash & mask; (entry = g->node_table[at]);
+	     at = (at + 1) & mask)
+		if (entry_may_be(entry, hash, mask) &&
+		    node_is(&g->nodes[entry_number(entry, mask)], kind, a, b))
 			break;
-	}
 	return &g->node_table[at];
 }
 
-/* A slot's 0 is NONE. */
+/* An empty slot's is NONE. */
 node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
-	return *node_slot(g, kind, a, b) - 1;
+	uint32_t *slot = node_slot(g, kind, a, b);
+
+	return entry_number(*slot, g->node_mask);
 }
 
 node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
@@ -95,9 +104,9 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	node_t n;
 
 	if (*slot)
-		return *slot - 1;
+		return entry_number(*slot, g->node_mask);
 	n = g->nodes_count++;
-	*slot = n + 1;
+	*slot = entry_of(node_hash(kind, a, b), g->node_mask, n);
 	graph_need(g, nodes, g->nodes_count);
 	g->nodes[n] = (struct node){
 		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE

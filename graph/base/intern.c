@@ -17,6 +17,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "graph/base/entry.h"
 #include "graph/base/memory.h"
 
 #define CHUNK (16u << 10)
@@ -41,7 +42,7 @@ struct intern {
 	} numbers;
 	uintptr_t base;
 	struct text *texts;
-	uint32_t *slots; /* number + 1, 0: free */
+	uint32_t *slots; /* see entry.h */
 
 	bool whole; /* in regions, and else: */
 	struct region bytes_home, texts_home, slots_home;
@@ -123,7 +124,9 @@ static uint32_t *probe(const struct intern *t, const char *text, size_t len,
 
 		if (!t->slots[at])
 			return &t->slots[at];
-		have = &t->texts[t->slots[at] - 1];
+		if (!entry_may_be(t->slots[at], hash, mask))
+			continue;
+		have = &t->texts[entry_number(t->slots[at], mask)];
 		if (have->hash == hash && have->len == len &&
 		    memcmp(text_of(t, have), text, len) == 0)
 			return &t->slots[at];
@@ -147,13 +150,16 @@ static void clear_slots(struct intern *t)
 
 static void grow_slots(struct intern *t)
 {
+	uint32_t mask;
+
 	clear_slots(t);
+	mask = t->numbers.mask;
 	for (uint32_t id = 0; id < t->numbers.count; id++) {
-		uint32_t at = t->texts[id].hash & t->numbers.mask;
+		uint32_t hash = t->texts[id].hash, at = hash & mask;
 
 		while (t->slots[at])
-			at = (at + 1) & t->numbers.mask;
-		t->slots[at] = id + 1;
+			at = (at + 1) & mask;
+		t->slots[at] = entry_of(hash, mask, id);
 	}
 }
 
@@ -196,9 +202,9 @@ uint32_t intern_add(struct intern *t, const char *text, size_t len)
 	uint32_t id;
 
 	if (*slot)
-		return *slot - 1;
+		return entry_number(*slot, t->numbers.mask);
 	id = t->numbers.count++;
-	*slot = id + 1;
+	*slot = entry_of(hash, t->numbers.mask, id);
 	if (t->whole)
 		region_need(&t->texts_home, t->numbers.count,
 			    sizeof(*t->texts));
@@ -217,7 +223,8 @@ uint32_t intern_find(const struct intern *t, const char *text, size_t len)
 {
 	uint32_t *slot = probe(t, text, len, (uint32_t)XXH3_64bits(text, len));
 
-	return *slot ? *slot - 1 : INTERN_NONE;
+	/* An empty slot's is INTERN_NONE. */
+	return entry_number(*slot, t->numbers.mask);
 }
 
 const char *intern_text(const struct intern *t, uint32_t id, size_t *ret_len)
