@@ -432,7 +432,7 @@ char reader_operator(const struct facts_reader *r)
 	TSNode n = ts_node_child_by_field_id(array_last(&r->levels)->node,
 					     r->operator_field);
 
-	return ts_node_is_null(n) ? '\0' : char_at(r, start_of(n));
+	return char_at(r, ts_node_is_null(n) ? r->len : start_of(n));
 }
 
 static uint32_t binary(struct facts_reader *r)
