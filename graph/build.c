@@ -240,6 +240,7 @@ static void tally(struct build_report *n, const struct item *i)
 	n->parsed += !i->mapped && !i->same;
 	n->cached += i->mapped || i->same;
 	n->broken += i->same ? i->entry->broken : i->facts->broken;
+	n->vast += i->same ? i->entry->vast : i->facts->vast;
 }
 
 static int put(struct builder *m, struct item *i)

@@ -41,6 +41,7 @@ struct build_report {
 	size_t parsed;	   /* of them, read anew */
 	size_t cached;	   /* and found in the cache */
 	size_t broken;	   /* and with a syntax error */
+	size_t vast;	   /* and too much to be parsed */
 	size_t unreadable; /* left out, directories too */
 	size_t too_large;  /* left out */
 	int cache_error;   /* why no new cache was written, 0: none needed */

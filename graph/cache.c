@@ -513,6 +513,7 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 		e.facts_size = f.facts->size;
 		e.facts_hash = XXH3_64bits(f.facts, f.facts->size);
 		e.broken = f.facts->broken;
+		e.vast = f.facts->vast;
 	}
 	w->entries = must_grow(w->entries, &w->entries_size,
 			       w->header.count + 1, sizeof(*w->entries));

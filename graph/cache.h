@@ -34,7 +34,7 @@ struct cache_entry {
 	uint64_t facts_size; /* 0: it has none by themselves */
 	uint64_t facts_hash;
 	uint32_t dir; /* number of its directory */
-	uint32_t broken;
+	uint16_t broken, vast;
 };
 
 /* One directory of the repository, see struct tree_dir. */

@@ -292,7 +292,8 @@ int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
 	enum found found = FOUND_MUCH;
 	struct facts *f;
 
-	if (file != NONE)
+	/* Edits make it grow, one definition at a time. */
+	if (file != NONE && !facts_is_vast(r, text, len))
 		found = edit_part(g, r, file, text, len);
 	if (ret_partial)
 		*ret_partial = found == FOUND_UNIT;

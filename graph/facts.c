@@ -126,6 +126,9 @@ void facts_reader_free(struct facts_reader *r)
 	array_release(&r->paths);
 	array_release(&r->mix);
 	array_release(&r->alone);
+	array_release(&r->gaps);
+	array_release(&r->opens);
+	array_release(&r->ranges);
 	strings_release(&r->strings);
 	pairs_release(&r->variable_of);
 	pairs_release(&r->bound);
@@ -328,6 +331,7 @@ static struct facts *finish(struct facts_reader *r)
 	head.strings_count = r->strings.ends.count;
 	head.broken = r->broken || r->uneven || r->hollow;
 	head.joined = r->joined;
+	head.vast = r->vast;
 	head.has_all = r->all_seen && !r->all_unknown;
 	head.all.from = r->lists.count;
 	if (head.has_all) {
@@ -342,44 +346,122 @@ static struct facts *finish(struct facts_reader *r)
 	return assemble(r, &head);
 }
 
+/* Look over it, if it is large. */
+static uint32_t scan(struct facts_reader *r, const char *text, uint32_t len)
+{
+	r->gaps.count = 0;
+	return len < FACTS_GAP_MIN ? 0 : reader_scan(r, text, len);
+}
+
+bool facts_is_vast(struct facts_reader *r, const char *text, size_t len)
+{
+	return len >= FACTS_TOKENS_MAX && len <= INT32_MAX &&
+	       scan(r, text, (uint32_t)len) >= FACTS_TOKENS_MAX;
+}
+
+/* From one place to another, further on. */
+static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
+{
+	const char *line;
+
+	while ((line = memchr(text + *at, '\n', to - *at))) {
+		*at = (uint32_t)(line - text) + 1;
+		*point = (TSPoint){ .row = point->row + 1 };
+	}
+	point->column += to - *at;
+	*at = to;
+}
+
+/* What lies between the gaps, as the parser wants to be told. */
+static void ranges_of_gaps(struct facts_reader *r, const char *text,
+			   uint32_t len)
+{
+	TSPoint point = { 0 };
+	uint32_t at = 0, i;
+
+	r->ranges.count = 0;
+	for (i = 0; i <= r->gaps.count; i++) {
+		TSRange *range = array_add(&r->ranges);
+		bool last = i == r->gaps.count;
+
+		range->start_byte = at;
+		range->start_point = point;
+		walk_to(text, last ? len : r->gaps.at[i].start, &at, &point);
+		range->end_byte = at;
+		range->end_point = point;
+		if (!last)
+			walk_to(text, r->gaps.at[i].end, &at, &point);
+	}
+}
+
+/* What lies in gaps is not parsed, nor is what takes too much work. */
+static void set_bounds(struct facts_reader *r, TSParser *p, const char *text,
+		       uint32_t len)
+{
+	ranges_of_gaps(r, text, len);
+	(void)ts_parser_set_included_ranges(p, r->ranges.at, r->ranges.count);
+	ts_parser_set_cancellation_flag(p, facts_heap_weary(r->heap));
+}
+
 /*
  * Every text has a parser of its own: that costs little, for the grammar's
  * scanner would have to be made anew anyway (it keeps from one text to the
  * next whether it was in a formatted string), and whatever else tree-sitter
  * holds for the text can then go at once: trees are never deleted.
  */
-static TSTree *parse(const char *text, uint32_t len)
+static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
 {
 	TSParser *p = ts_parser_new();
 	TSTree *tree = NULL;
 
-	if (ts_parser_set_language(p, tree_sitter_python()))
+	if (ts_parser_set_language(p, tree_sitter_python())) {
+		if (len >= FACTS_GAP_MIN)
+			set_bounds(r, p, text, len);
 		tree = ts_parser_parse_string(p, NULL, text, len);
+	}
 	ts_parser_delete(p);
 	return tree;
+}
+
+static struct facts *read_tree(struct facts_reader *r, TSTree *tree,
+			       const char *text, uint32_t len)
+{
+	TSNode root = ts_tree_root_node(tree);
+
+	clear(r, text, len);
+	r->broken = ts_node_has_error(root);
+	reader_units(r, root);
+	if (r->vast)
+		reader_piece(r, 0, len);
+	r->spans.at[0].end = len;
+	r->spans.at[0].last_row = last_row(text, len);
+	reader_texts(r);
+	if (r->broken)
+		find_errors(r, root);
+	return finish(r);
+}
+
+/* Of what is too much, the module alone: all that is known is what it reads. */
+static TSTree *parse_file(struct facts_reader *r, const char *text,
+			  uint32_t len)
+{
+	TSTree *tree = NULL;
+
+	if (scan(r, text, len) < FACTS_TOKENS_MAX)
+		tree = parse(r, text, len);
+	r->vast = !tree;
+	return tree ? tree : parse(r, "", 0);
 }
 
 static struct facts *read_file(struct facts_reader *r, const char *text,
 			       size_t len)
 {
 	TSTree *tree;
-	TSNode root;
 
 	if (len > INT32_MAX)
 		return NULL;
-	tree = parse(text, (uint32_t)len);
-	if (!tree)
-		return NULL;
-	root = ts_tree_root_node(tree);
-	clear(r, text, (uint32_t)len);
-	r->broken = ts_node_has_error(root);
-	reader_units(r, root);
-	r->spans.at[0].end = (uint32_t)len;
-	r->spans.at[0].last_row = last_row(text, len);
-	reader_texts(r);
-	if (r->broken)
-		find_errors(r, root);
-	return finish(r);
+	tree = parse_file(r, text, (uint32_t)len);
+	return tree ? read_tree(r, tree, text, (uint32_t)len) : NULL;
 }
 
 struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
@@ -449,7 +531,9 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 	if (len > INT32_MAX / 2 || indent > UINT8_MAX ||
 	    !is_plain_text(text, len) || !set_alone(r, text, len, indent))
 		return NULL;
-	tree = parse(r->alone.at, r->alone.count);
+	r->vast = false;
+	(void)scan(r, r->alone.at, r->alone.count);
+	tree = parse(r, r->alone.at, r->alone.count);
 	if (!tree)
 		return NULL;
 	root = ts_tree_root_node(tree);

@@ -284,6 +284,7 @@ struct facts {
 	uint8_t joined;	 /* no error, but lines are joined as nobody should
 			    join them: with a backslash before a statement,
 			    or with nothing */
+	uint8_t vast;	 /* too much to be parsed: it is its module, whole */
 	struct facts_range all;	   /* in lists: strings in __all__ */
 	XXH128_hash_t module_hash; /* module symbol: top-level statements that
 				      are no definition and no variable, of
@@ -298,11 +299,20 @@ struct facts_reader *facts_reader_new(void);
 void facts_reader_free(struct facts_reader *r);
 
 /*
+ * Tokens in a file that is parsed, long runs of plain data not counted (see
+ * facts_scan.c): about a second's work for the parser, and 230 MB. No file of
+ * fewer bytes has as many.
+ */
+#define FACTS_TOKENS_MAX (1u << 20)
+
+/*
  * Read a whole file. Any bytes will do: what does not parse is left out and
  * marked. NULL: `len` is beyond 2^31, or the facts are beyond 2^32 bytes.
  * Memory that cannot be had ends the process.
  */
 struct facts *facts_read(struct facts_reader *r, const char *text, size_t len);
+/* Would its facts be `vast`? */
+bool facts_is_vast(struct facts_reader *r, const char *text, size_t len);
 
 /*
  * Read one definition by itself: `text` from its first decorator (or def) to

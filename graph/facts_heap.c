@@ -40,6 +40,15 @@
 /* What a very large file left behind is not kept for the next small one. */
 #define BLOCKS_KEPT 128
 
+/*
+ * What work is: a cell, and every byte of a large one, for children are copied
+ * there. A text without errors takes at most eight cells a token, and large
+ * ones are few; but recovering from errors copies an ever longer list again and
+ * again, which is a second for half a gigabyte.
+ */
+#define WORK_CELL 64u
+#define WORK_MAX  ((size_t)1 << 30)
+
 #define MARK_BITS 3
 #define MARK	  2u
 
@@ -67,6 +76,8 @@ struct facts_heap {
 	struct block *first; /* of those that are here, in use or not */
 	struct block *block; /* the last in use */
 	char *at, *end;	     /* what is left of it */
+	size_t work;	     /* since it was clear */
+	size_t weary;	     /* 1: it is more than WORK_MAX */
 	struct large larges; /* the head of their ring */
 	struct free_cell *free[CLASSES + 1];
 };
@@ -114,6 +125,15 @@ static void large_unlink(struct large *l)
 	l->next->prev = l->prev;
 }
 
+static void work(size_t size)
+{
+	if (!in_use)
+		return;
+	in_use->work += WORK_CELL + (size > CLASSES * STEP ? size : 0);
+	if (in_use->work > WORK_MAX)
+		in_use->weary = 1;
+}
+
 static void *cell_from_malloc(size_t size)
 {
 	struct large *l = must_alloc(sizeof(*l) + size);
@@ -126,6 +146,7 @@ static void *cell_resize(struct cell *c, size_t size)
 {
 	struct large *l = large_of(c);
 
+	work(size);
 	large_unlink(l);
 	l = must_realloc(l, sizeof(*l) + size);
 	large_link(l, size);
@@ -168,6 +189,7 @@ static void *heap_alloc(size_t size)
 	struct free_cell *f;
 	struct cell *c;
 
+	work(size);
 	if (!h || ALL_LARGE || size == 0 || size > CLASSES * STEP)
 		return cell_from_malloc(size);
 	f = h->free[class];
@@ -274,6 +296,7 @@ void facts_heap_clear(struct facts_heap *h)
 	free_blocks(last->next);
 	last->next = NULL;
 	memset(h->free, 0, sizeof(h->free));
+	h->work = h->weary = 0;
 	block_use(h, h->first);
 }
 
@@ -292,4 +315,9 @@ struct facts_heap *facts_heap_use(struct facts_heap *h)
 
 	in_use = h;
 	return former;
+}
+
+const size_t *facts_heap_weary(const struct facts_heap *h)
+{
+	return &h->weary;
 }

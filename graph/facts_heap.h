@@ -10,6 +10,8 @@
 #ifndef STATETAPE_GRAPH_FACTS_HEAP_H
 #define STATETAPE_GRAPH_FACTS_HEAP_H
 
+#include <stddef.h>
+
 struct facts_heap;
 struct facts_heap *facts_heap_new(void);
 /* All cells go with it. */
@@ -26,5 +28,12 @@ struct facts_heap *facts_heap_use(struct facts_heap *h);
  * none of them any more.
  */
 void facts_heap_clear(struct facts_heap *h);
+
+/*
+ * Not 0 once so much was asked for since it was clear that the text must be
+ * one that the parser cannot cope with: a flag as parsers take them. How much
+ * is asked for depends on nothing but the text.
+ */
+const size_t *facts_heap_weary(const struct facts_heap *h);
 
 #endif

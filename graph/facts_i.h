@@ -30,6 +30,8 @@
 
 /* Beyond it, counted in each unit, expressions and statements are left out. */
 #define DEPTH_MAX 1000
+/* A stretch of data that is shorter is parsed; so is a text that is. */
+#define FACTS_GAP_MIN (32u << 10)
 /* What a condition may tell about names; more is forgotten. */
 #define CHECKS_MAX 8
 
@@ -200,6 +202,12 @@ struct piece {
 	uint32_t next;	   /* of the same variable; FACTS_NONE: none */
 };
 
+/* Text that is not parsed. */
+struct gap {
+	uint32_t start, end;
+};
+struct scan_open;
+
 /* A node whose children are read. */
 struct level {
 	TSNode node;
@@ -219,6 +227,7 @@ struct facts_reader {
 	/* The file, and where in it we are. */
 	const char *text;
 	uint32_t len;
+	bool vast;   /* it is not parsed */
 	bool broken; /* its tree has errors */
 	bool uneven; /* a line is indented as Python would not have it */
 	bool hollow; /* something without a body */
@@ -282,6 +291,11 @@ struct facts_reader {
 	ARRAY(uint64_t) mix;
 
 	ARRAY(char) alone; /* text of a definition read by itself */
+
+	/* Before it is parsed (facts_scan.c). */
+	ARRAY(struct gap) gaps;
+	ARRAY(struct scan_open) opens;
+	ARRAY(TSRange) ranges; /* what lies between gaps */
 };
 
 /* facts.c */
@@ -296,6 +310,9 @@ bool reader_down(struct facts_reader *r, bool tokens);
 bool reader_down_second(struct facts_reader *r);
 bool reader_next(struct facts_reader *r);
 void reader_up(struct facts_reader *r);
+
+/* facts_scan.c: fills r->gaps; how many tokens stand outside of them. */
+uint32_t reader_scan(struct facts_reader *r, const char *text, uint32_t len);
 
 /* facts_expr.c: numbers of expressions in the unit */
 uint32_t reader_expr(struct facts_reader *r);

@@ -129,11 +129,17 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 /* Files known, in no order. `broken`: it has a syntax error. */
 typedef bool file_visit(const char *path, bool broken, void *arg);
 void graph_files(const struct graph *g, file_visit *visit, void *arg);
-/* One of them: 1: it has a syntax error. 0: it has none. -ENOENT: unknown. */
+/* One of them; -ENOENT: unknown. */
+enum file_state {
+	FILE_PARSES,
+	FILE_BROKEN, /* it has a syntax error */
+	FILE_VAST,   /* it was too much to be parsed: it is its module alone */
+};
 int graph_file(const struct graph *g, const char *path);
 
 struct graph_stats {
-	size_t files, broken, symbols[SYMBOL_KINDS], edges[EDGE_KINDS];
+	size_t files, broken, vast;
+	size_t symbols[SYMBOL_KINDS], edges[EDGE_KINDS];
 	size_t sites, resolved; /* call sites, and those with an edge */
 	size_t keys, postings;	/* what answers depend on */
 	uint64_t steps; /* answers computed, keys looked at for changes */

@@ -171,10 +171,14 @@ void graph_files(const struct graph *g, file_visit *visit, void *arg)
 int graph_file(const struct graph *g, const char *path)
 {
 	uint32_t file = file_find(g, path);
+	const struct facts *f;
 
 	if (file == NONE || !g->files[file].there)
 		return -ENOENT;
-	return g->files[file].sheet->facts->broken;
+	f = g->files[file].sheet->facts;
+	if (f->vast)
+		return FILE_VAST;
+	return f->broken ? FILE_BROKEN : FILE_PARSES;
 }
 
 /* Facts are the one thing that lies elsewhere. */
@@ -217,6 +221,7 @@ void graph_stat(const struct graph *g, struct graph_stats *ret)
 			continue;
 		ret->files++;
 		ret->broken += g->files[k].sheet->facts->broken;
+		ret->vast += g->files[k].sheet->facts->vast;
 	}
 	for (symbol_t s = 0; s < graph_symbols_max(g); s++) {
 		struct symbol now;

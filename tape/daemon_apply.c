@@ -319,10 +319,15 @@ static void fill_symbols(struct work *w, const struct diff *d,
 static void compare_graph(struct work *w)
 {
 	struct tape *t = w->t;
+	static const enum entry_syntax syntax_of[] = {
+		[FILE_PARSES] = ENTRY_PARSES,
+		[FILE_BROKEN] = ENTRY_BROKEN,
+		[FILE_VAST] = ENTRY_VAST,
+	};
 	struct graph_delta delta = { 0 };
 	struct diff d;
 	bool moved = w->kind == ENTRY_RENAME;
-	int r = 0, broken;
+	int r = 0, state;
 
 	if (!concerns_graph(w->c->path) &&
 	    !(moved && concerns_graph(w->c->from)))
@@ -339,9 +344,9 @@ static void compare_graph(struct work *w)
 	diff_init(&d, t->graph, &delta);
 	fill_symbols(w, &d, &delta);
 	diff_release(&d);
-	broken = graph_file(t->graph, w->c->path);
-	if (broken >= 0)
-		w->e->syntax = broken ? ENTRY_BROKEN : ENTRY_PARSES;
+	state = graph_file(t->graph, w->c->path);
+	if (state >= 0)
+		w->e->syntax = syntax_of[state];
 	else if (lang_of(w->c->path))
 		w->e->syntax = w->has ? ENTRY_NO_LANGUAGE : ENTRY_PARSES;
 }

@@ -36,7 +36,12 @@ static inline const char *entry_origin_name(enum entry_origin origin)
 					 : "recovered";
 }
 
-enum entry_syntax { ENTRY_NO_LANGUAGE, ENTRY_PARSES, ENTRY_BROKEN };
+enum entry_syntax {
+	ENTRY_NO_LANGUAGE,
+	ENTRY_PARSES,
+	ENTRY_BROKEN,
+	ENTRY_VAST, /* too much for the parser */
+};
 
 /* The sets of the method (spec, section 4). */
 enum entry_set { ENTRY_X, ENTRY_DX, ENTRY_R, ENTRY_ADDED, ENTRY_SETS };

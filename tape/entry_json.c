@@ -109,6 +109,7 @@ static void put_content(cJSON *to, const struct entry *e)
 		[ENTRY_NO_LANGUAGE] = "none",
 		[ENTRY_PARSES] = "ok",
 		[ENTRY_BROKEN] = "error",
+		[ENTRY_VAST] = "vast",
 	};
 
 	if (e->had)

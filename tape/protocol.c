@@ -478,8 +478,9 @@ const struct protocol_member protocol_entry[] = {
 		    "or went."),
 	NAMES("R", "Symbols not in X that read a variable in X."),
 	LIST("new", "Symbols that came: \"name\", \"kind\"."),
-	WORD("syntax", "ok, error (the parser saw what it could), or none "
-		       "where no language is known."),
+	WORD("syntax", "ok, error (the parser saw what it could), vast (it "
+		       "was too much for the parser, and is its module "
+		       "alone), or none where no language is known."),
 	OBJECT("author", "Who did it, see below."),
 	LIST("journal", "First and last line of the journal it is made of; "
 			"0, 0: none."),

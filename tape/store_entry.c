@@ -188,7 +188,7 @@ static int append(struct store *s, struct entry *e)
 static bool is_sound(const struct entry *e)
 {
 	if (e->kind >= ENTRY_KINDS || e->origin > ENTRY_RECOVERED ||
-	    e->syntax > ENTRY_BROKEN || (!e->path && e->kind != ENTRY_GAP))
+	    e->syntax > ENTRY_VAST || (!e->path && e->kind != ENTRY_GAP))
 		return false;
 	for (size_t i = 0; i < e->symbols_count; i++)
 		if (e->symbols[i].set >= ENTRY_SETS)

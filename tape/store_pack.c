@@ -216,8 +216,7 @@ int store_unpack(const void *bytes, size_t len, struct arena *a,
 	p.journal_last = p.journal_first + get(&c);
 	get_ranges(&c, a, &p);
 	get_symbols(&c, a, &p);
-	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED ||
-	    p.syntax > ENTRY_BROKEN)
+	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
 		return -EBADMSG;
 	*ret = p;
 	return 0;

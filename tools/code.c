@@ -89,6 +89,8 @@ static void warn(const char *repo, const struct build_report *n)
 		  "files over 16 MiB were left out");
 	add_count(&text, n->broken, "file has a syntax error",
 		  "files have syntax errors");
+	add_count(&text, n->vast, "file was too much for the parser",
+		  "files were too much for the parser");
 	if (!n->files)
 		(void)complain("'%s' holds no Python%s%s", repo,
 			       *text ? ": " : "", text);

@@ -201,6 +201,9 @@ static void print_remarks(FILE *out, const cJSON *e, bool colours)
 		(void)fprintf(out, "    %sit has a syntax error%s\n",
 			      colour_text(colours, COLOUR_RED),
 			      colour_text(colours, COLOUR_NONE));
+	if (strcmp(text(e, "syntax"), "vast") == 0)
+		(void)fputs("    it is too much for the parser: one module\n",
+			    out);
 	if (cJSON_IsTrue(json_member(e, "marker")))
 		(void)fprintf(out,
 			      "    %sa mark of StateTape's was written "

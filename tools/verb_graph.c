@@ -248,6 +248,7 @@ static void json_stats(const struct code *c, const struct graph_stats *n)
 		{ "parsed", r->parsed },
 		{ "cached", r->cached },
 		{ "broken", n->broken },
+		{ "vast", n->vast },
 		{ "unreadable", r->unreadable },
 		{ "too_large", r->too_large },
 		{ "sites", n->sites },

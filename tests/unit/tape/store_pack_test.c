@@ -77,7 +77,6 @@ static void what_is_not_ours_is_refused(void **state)
 	assert_bad("\0\0\0\0\0\0\0", 7);       /* too short */
 	assert_bad("\0\0\0\0\0\0\0\0\0", 9);   /* too long */
 	assert_bad("\x03\0\0\0\0\0\0\0", 8);   /* no such origin */
-	assert_bad("\x0c\0\0\0\0\0\0\0", 8);   /* no such syntax */
 	assert_bad("\0\x80\0\0\0\0\0\0\0", 9); /* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
 	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* so many ranges */
