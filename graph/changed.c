@@ -166,8 +166,8 @@ static uint32_t stars_above(const struct unit *u, uint32_t bind)
 {
 	uint32_t stars = 0;
 
-	for (uint32_t k = 0; u->starred && k < bind; k++)
-		stars += bind_of(u, k)->kind == BIND_STAR;
+	for (uint32_t k = star_after(u, 0); k < bind; k = star_after(u, k + 1))
+		stars++;
 	return stars;
 }
 
@@ -235,21 +235,17 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 		}
 		return;
 	}
-	for (uint32_t k = 0; k < u->u->binds.count; k++) {
-		const struct facts_bind *b = bind_of(u, k);
-
-		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
-		    block_of(u, b->block)->scope == 0)
+	for (uint32_t k = bind_after(u, name, 0); k != NONE;
+	     k = bind_after(u, name, k + 1))
+		if (block_of(u, bind_of(u, k)->block)->scope == 0)
 			print_bind(g, n, k, p);
-	}
 	print_nonlocals(g, n, name, p);
 }
 
 static void print_stars(const struct unit *u, struct print *p)
 {
-	for (uint32_t k = 0; k < u->u->binds.count; k++)
-		if (bind_of(u, k)->kind == BIND_STAR)
-			add_bind(p, u, k);
+	for (uint32_t k = star_after(u, 0); k != NONE; k = star_after(u, k + 1))
+		add_bind(p, u, k);
 }
 
 static void print_all(const struct unit *u, struct print *p)

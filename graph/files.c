@@ -382,8 +382,9 @@ static int name_order(const void *a, const void *b)
 static void names_drop(struct graph *g, struct unit *u)
 {
 	list_give(g, u->names, u->names_count * sizeof(*u->names));
-	u->names = NULL;
-	u->names_count = 0;
+	list_give(g, u->every, u->every_count * sizeof(*u->every));
+	u->names = u->every = NULL;
+	u->names_count = u->every_count = 0;
 }
 
 static void shifts_drop(struct graph *g, struct unit *u)
@@ -411,6 +412,23 @@ static bool binds_here(const struct unit *u, const struct facts_bind *b)
 	       block_of(u, b->block)->scope == 0;
 }
 
+/* A unit with fewer bindings is as well looked through. */
+#define EVERY_MIN 24
+
+/* All bindings, for bind_after() and who goes backwards. */
+static void every_make(struct unit *u, struct graph *g)
+{
+	uint32_t count = u->u->binds.count;
+
+	if (count < EVERY_MIN)
+		return;
+	u->every = list_take(g, count * sizeof(*u->every));
+	u->every_count = count;
+	for (uint32_t k = 0; k < count; k++)
+		u->every[k] = (struct name){ bind_atom(u, k), k };
+	qsort(u->every, count, sizeof(*u->every), name_order);
+}
+
 /* What its own scope binds or puts something into, by name; and whether it
    binds dotted names. */
 static void names_make(struct unit *u, struct graph *g)
@@ -418,6 +436,7 @@ static void names_make(struct unit *u, struct graph *g)
 	uint32_t count = 0;
 
 	names_drop(g, u);
+	every_make(u, g);
 	u->dotted = u->starred = u->global = false;
 	if (u->u->kind == UNIT_FUNCTION) {
 		flags_of_function(u, g);

@@ -76,7 +76,9 @@ struct unit {
 	uint32_t at;	    /* which of its sheet's units `u` is */
 	struct name *names; /* modules and classes: bindings by atom */
 	uint32_t names_count;
-	uint32_t *slots; /* places that make edges */
+	uint32_t every_count;
+	struct name *every; /* all bindings by atom, where they are many */
+	uint32_t *slots;    /* places that make edges */
 	uint32_t slots_count;
 	uint32_t stamp; /* graph->stamp when a change last met it */
 	uint8_t kept;	/* during a change: see files.c; 0: it goes */
@@ -394,6 +396,14 @@ static inline atom_t atom_of(const struct unit *u, facts_str s)
 	return u->sheet->atoms[s];
 }
 
+/* NONE: it has no name, for it is a star import. */
+static inline atom_t bind_atom(const struct unit *u, uint32_t b)
+{
+	facts_str name = bind_of(u, b)->name;
+
+	return name == FACTS_NONE ? NONE : atom_of(u, name);
+}
+
 static inline atom_t atom(struct graph *g, const char *text, size_t len)
 {
 	return intern_add(g->atoms, text, len);
@@ -445,6 +455,11 @@ set_t name_eval(struct graph *g, unit_t n, uint32_t e);
 set_t bind_eval(struct graph *g, unit_t n, uint32_t at);
 bool has_name(const struct unit *u, atom_t name);
 uint32_t names_from(const struct unit *u, atom_t name);
+/* Of all bindings by that name the first from `from` on; NONE: there is none.
+ */
+uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from);
+/* Star imports of a module or class, likewise. */
+uint32_t star_after(const struct unit *u, uint32_t from);
 uint32_t binds_before(const struct unit *u, uint32_t e);
 bool own_place(const struct graph *g, unit_t n);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */

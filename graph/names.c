@@ -42,6 +42,56 @@ uint32_t names_from(const struct unit *u, atom_t name)
 	return low;
 }
 
+/* Where binding `bind` of that name is in u->every, or would be. */
+static uint32_t every_from(const struct unit *u, atom_t name, uint32_t bind)
+{
+	uint32_t low = 0, high = u->every_count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		const struct name *n = &u->every[mid];
+
+		if (n->atom < name || (n->atom == name && n->bind < bind))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from)
+{
+	uint32_t count = u->u->binds.count, k = from;
+
+	if (u->every_count) {
+		k = every_from(u, name, from);
+		return k < u->every_count && u->every[k].atom == name
+			       ? u->every[k].bind
+			       : NONE;
+	}
+	while (k < count && bind_atom(u, k) != name)
+		k++;
+	return k < count ? k : NONE;
+}
+
+/* For bind_back(), to begin with the last binding before `to`. */
+static uint32_t back_from(const struct unit *u, atom_t name, uint32_t to)
+{
+	return u->every_count ? every_from(u, name, to) : to;
+}
+
+/* The bindings of that name, from the last to the first, then NONE. */
+static uint32_t bind_back(const struct unit *u, atom_t name, uint32_t *at)
+{
+	if (u->every_count)
+		return *at && u->every[*at - 1].atom == name
+			       ? u->every[--*at].bind
+			       : NONE;
+	while (*at && bind_atom(u, *at - 1) != name)
+		--*at;
+	return *at ? --*at : NONE;
+}
+
 bool has_name(const struct unit *u, atom_t name)
 {
 	uint32_t k;
@@ -53,13 +103,10 @@ bool has_name(const struct unit *u, atom_t name)
 				return true;
 		return false;
 	}
-	for (k = 0; k < u->u->binds.count; k++) {
-		const struct facts_bind *b = bind_of(u, k);
-
-		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
-		    in_own_scope(u, b))
+	for (k = bind_after(u, name, 0); k != NONE;
+	     k = bind_after(u, name, k + 1))
+		if (in_own_scope(u, bind_of(u, k)))
 			return true;
-	}
 	return false;
 }
 
@@ -298,6 +345,12 @@ static bool settles(const struct facts_bind *b)
 	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
 }
 
+/* A star import has no name. */
+uint32_t star_after(const struct unit *u, uint32_t from)
+{
+	return u->starred ? bind_after(u, NONE, from) : NONE;
+}
+
 static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 {
 	const struct unit *u = unit_of(g, n);
@@ -316,14 +369,10 @@ uint32_t brings_solve(struct graph *g, unit_t module, atom_t name)
 		return 0;
 	if (has_name(unit_of(g, module), name))
 		return 1;
-	for (uint32_t k = 0; unit_of(g, module)->starred &&
-			     k < unit_of(g, module)->u->binds.count;
-	     k++) {
-		unit_t from;
+	for (uint32_t k = star_after(unit_of(g, module), 0); k != NONE;
+	     k = star_after(unit_of(g, module), k + 1)) {
+		unit_t from = star_from(g, module, k);
 
-		if (bind_of(unit_of(g, module), k)->kind != BIND_STAR)
-			continue;
-		from = star_from(g, module, k);
 		if (from != NONE && ask(g, ASK_BRINGS, from, name))
 			return 1;
 	}
@@ -333,18 +382,16 @@ uint32_t brings_solve(struct graph *g, unit_t module, atom_t name)
 /* What stars bring that come after binding `after` of module n. */
 static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 {
+	const struct unit *u = unit_of(g, n);
+	uint32_t at = back_from(u, NONE, u->u->binds.count), k;
 	set_t s = SET_NONE;
 
 	need(g, KEY_STARS, n, 0);
-	if (!unit_of(g, n)->starred)
-		return SET_NONE;
-	for (uint32_t k = unit_of(g, n)->u->binds.count; k-- > after;) {
-		struct facts_bind b = *bind_of(unit_of(g, n), k);
-		unit_t from;
+	while (u->starred && (k = bind_back(u, NONE, &at)) != NONE &&
+	       k >= after) {
+		struct facts_bind b = *bind_of(u, k);
+		unit_t from = star_from(g, n, k);
 
-		if (b.kind != BIND_STAR)
-			continue;
-		from = star_from(g, n, k);
 		if (from == NONE || from == n ||
 		    !ask(g, ASK_BRINGS, from, name))
 			continue;
@@ -364,15 +411,11 @@ static set_t globals_eval(struct graph *g, unit_t module, atom_t name)
 	for (uint32_t k = 0; k < f->globals_count; k++) {
 		unit_t n = f->globals[k];
 
-		for (uint32_t b = 0; b < unit_of(g, n)->u->binds.count; b++) {
-			const struct unit *u = unit_of(g, n);
-			const struct facts_bind *bind = bind_of(u, b);
-
-			if (bind->outer == 1 && bind->name != FACTS_NONE &&
-			    atom_of(u, bind->name) == name)
+		for (uint32_t b = bind_after(unit_of(g, n), name, 0); b != NONE;
+		     b = bind_after(unit_of(g, n), name, b + 1))
+			if (bind_of(unit_of(g, n), b)->outer == 1)
 				s = set_join(g->terms, s, bind_eval(g, n, b));
-			f = &g->files[unit_of(g, module)->file];
-		}
+		f = &g->files[unit_of(g, module)->file];
 	}
 	return s;
 }
@@ -385,14 +428,10 @@ static set_t nonlocals_eval(struct graph *g, unit_t n, atom_t name)
 	for (uint32_t k = 1; k <= unit_of(g, n)->u->units; k++) {
 		unit_t m = unit_below(g, n, k);
 
-		for (uint32_t b = 0; b < unit_of(g, m)->u->binds.count; b++) {
-			const struct unit *u = unit_of(g, m);
-			const struct facts_bind *bind = bind_of(u, b);
-
-			if (bind->outer == 2 && bind->name != FACTS_NONE &&
-			    atom_of(u, bind->name) == name)
+		for (uint32_t b = bind_after(unit_of(g, m), name, 0); b != NONE;
+		     b = bind_after(unit_of(g, m), name, b + 1))
+			if (bind_of(unit_of(g, m), b)->outer == 2)
 				s = set_join(g->terms, s, bind_eval(g, m, b));
-		}
 	}
 	return s;
 }
@@ -401,12 +440,12 @@ static set_t function_name(struct graph *g, unit_t n, atom_t name)
 {
 	set_t s = nonlocals_eval(g, n, name);
 
-	for (uint32_t k = 0; k < unit_of(g, n)->u->binds.count; k++) {
+	for (uint32_t k = bind_after(unit_of(g, n), name, 0); k != NONE;
+	     k = bind_after(unit_of(g, n), name, k + 1)) {
 		const struct unit *u = unit_of(g, n);
 		const struct facts_bind *b = bind_of(u, k);
 
-		if (b->name != FACTS_NONE && atom_of(u, b->name) == name &&
-		    (in_own_scope(u, b) || is_own_store(u, b)))
+		if (in_own_scope(u, b) || is_own_store(u, b))
 			s = set_join(g->terms, s, bind_eval(g, n, k));
 	}
 	return s;
@@ -570,14 +609,14 @@ static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
 static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 {
 	const struct unit *u = unit_of(g, use->n);
+	uint32_t at = back_from(u, use->name, binds_in_reach(u, use)), k;
 	set_t s = SET_NONE;
 	bool settled = false;
 
-	for (uint32_t k = binds_in_reach(u, use); k-- > 0;) {
+	while ((k = bind_back(u, use->name, &at)) != NONE) {
 		const struct facts_bind *b = bind_of(u, k);
 
-		if (b->name == FACTS_NONE || atom_of(u, b->name) != use->name ||
-		    b->outer || block_of(u, b->block)->scope != 0)
+		if (b->outer || block_of(u, b->block)->scope != 0)
 			continue;
 		if (b->at > use->expr && (b->kind == BIND_NARROW ||
 					  !share_loop(u, b->block, use->block)))
@@ -586,8 +625,6 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 		    !block_holds(u, b->block, use->block))
 			continue;
 		s = set_join(g->terms, s, bind_value(g, use->n, k));
-		u = unit_of(g, use->n);
-		b = bind_of(u, k);
 		if (b->at <= use->expr && settles(b) &&
 		    (b->block == 0 || block_holds(u, b->block, use->block))) {
 			settled = true;
@@ -659,12 +696,11 @@ static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
 	bool found = false;
 	set_t s = SET_NONE;
 
-	for (uint32_t k = 0; k < unit_of(g, use->n)->u->binds.count; k++) {
+	for (uint32_t k = bind_after(unit_of(g, use->n), use->name, 0);
+	     k != NONE; k = bind_after(unit_of(g, use->n), use->name, k + 1)) {
 		const struct unit *u = unit_of(g, use->n);
-		const struct facts_bind *b = bind_of(u, k);
 
-		if (b->name == FACTS_NONE || atom_of(u, b->name) != use->name ||
-		    block_of(u, b->block)->scope != scope)
+		if (block_of(u, bind_of(u, k)->block)->scope != scope)
 			continue;
 		found = true;
 		s = set_join(g->terms, s, bind_value(g, use->n, k));

@@ -144,13 +144,12 @@ static void target_starred(struct graph *g, unit_t module, atom_t name,
 			   struct targets *t)
 {
 	need(g, KEY_STARS, module, 0);
-	for (uint32_t k = 0; k < unit_of(g, module)->u->binds.count; k++) {
+	for (uint32_t k = star_after(unit_of(g, module), 0); k != NONE;
+	     k = star_after(unit_of(g, module), k + 1)) {
 		const struct unit *u = unit_of(g, module);
 		const struct facts_bind *b = bind_of(u, k);
 		unit_t from;
 
-		if (b->kind != BIND_STAR)
-			continue;
 		from = module_find(g, import_name(g, module, b->level,
 						  atom_of(u, b->module)));
 		if (from != NONE && star_exports(g, from, name))

@@ -225,6 +225,7 @@ static void move_units(struct graph *g, const struct moves *m)
 		struct unit *u = &g->units[k];
 
 		u->names = moved(u->names, m->heap);
+		u->every = moved(u->every, m->heap);
 		u->slots = moved(u->slots, m->heap);
 		u->shifts = moved(u->shifts, m->heap);
 		if (!u->sheet)
