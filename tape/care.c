@@ -19,7 +19,7 @@ struct file {
 
 /* What the page holds. A half-written one harms nobody: it names no file. */
 struct note {
-	struct file now;
+	struct file now;	       /* of the thread that crashed */
 	volatile sig_atomic_t crashed; /* while at work on it */
 	struct file blamed;
 	unsigned crashes; /* it caused */
@@ -33,6 +33,7 @@ static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 #define SIGNALS (sizeof(signals) / sizeof(*signals))
 
 static struct note *minded; /* of the one care there is */
+static __thread struct file at_work;
 
 static bool is_same(const struct file *f, const char *path,
 		    const struct tree_stamp *st)
@@ -44,22 +45,31 @@ static bool is_same(const struct file *f, const char *path,
 /* The handler is reset by then: the signal that comes again ends us. */
 static void on_crash(int number)
 {
-	if (minded && minded->now.path[0])
+	if (minded && at_work.path[0] && !minded->crashed) {
+		minded->now = at_work;
 		minded->crashed = 1;
+	}
 	(void)raise(number);
+}
+
+/* The stack may be what ran out. */
+static void mind_stack(void)
+{
+	static __thread char stack[16384];
+	static __thread bool minds;
+	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+
+	if (!minds && sigaltstack(&other, NULL) == 0)
+		minds = true;
 }
 
 static void mind_crashes(void)
 {
-	/* The stack may be what ran out. */
-	static char stack[16384];
-	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
 	struct sigaction a = {
 		.sa_handler = on_crash,
 		.sa_flags = SA_ONSTACK | (int)SA_RESETHAND | SA_NODEFER,
 	};
 
-	(void)sigaltstack(&other, NULL);
 	for (size_t i = 0; i < SIGNALS; i++)
 		(void)sigaction(signals[i], &a, NULL);
 }
@@ -121,19 +131,20 @@ void care_free(struct care *c)
 	free(c);
 }
 
-void care_begin(struct care *c, const char *path, const struct tree_stamp *st)
+void care_begin(const char *path, const struct tree_stamp *st)
 {
 	size_t len = strlen(path);
 
 	if (len >= PATH_MAX)
 		return;
-	c->note->now.stamp = *st;
-	memcpy(c->note->now.path, path, len + 1);
+	mind_stack();
+	at_work.stamp = *st;
+	memcpy(at_work.path, path, len + 1);
 }
 
-void care_end(struct care *c)
+void care_end(void)
 {
-	c->note->now.path[0] = '\0';
+	at_work.path[0] = '\0';
 }
 
 bool care_avoids(const struct care *c, const char *path,

@@ -26,6 +26,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/facts.h"
 #include "graph/graph.h"
+#include "tape/ahead.h"
 #include "tape/bell.h"
 #include "tape/care.h"
 #include "tape/daemon_i.h"
@@ -447,6 +448,7 @@ static int tape_open(struct tape *t)
 		r = open_store(t);
 	if (r < 0)
 		return r;
+	t->ahead = ahead_new(t->c->root_fd, t->care);
 	atomic_store(&t->head, store_head(t->store));
 	a.store = t->store;
 	t->answers = answers_new(&a);
@@ -477,6 +479,7 @@ static void tape_release(struct tape *t)
 	if (t->facts)
 		facts_reader_free(t->facts);
 	graph_free(t->graph);
+	ahead_free(t->ahead);
 	care_free(t->care);
 	paths_each(&t->known, free_node, NULL);
 	paths_release(&t->known);

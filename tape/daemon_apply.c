@@ -24,6 +24,7 @@
 #include "graph/graph.h"
 #include "graph/lang.h"
 #include "graph/tree.h"
+#include "tape/ahead.h"
 #include "tape/care.h"
 #include "tape/daemon_i.h"
 #include "tape/journal.h"
@@ -196,6 +197,7 @@ static const char *last_part(const char *path)
 static int graph_see(struct tape *t, const char *path, const struct look *now,
 		     bool has)
 {
+	struct facts *f;
 	int r;
 
 	if (!lang_of(path))
@@ -208,9 +210,12 @@ static int graph_see(struct tape *t, const char *path, const struct look *now,
 	    now->len > TREE_FILE_MAX || !tree_covers(t->c->root_fd, path) ||
 	    care_avoids(t->care, path, &now->stamp))
 		return graph_remove(t->graph, path);
-	care_begin(t->care, path, &now->stamp);
+	f = ahead_take(t->ahead, path, now->hash);
+	if (f)
+		return graph_put(t->graph, path, f);
+	care_begin(path, &now->stamp);
 	r = graph_edit(t->graph, t->facts, path, now->text, now->len, NULL);
-	care_end(t->care);
+	care_end();
 	return r;
 }
 

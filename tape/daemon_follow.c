@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "tape/ahead.h"
 #include "tape/bell.h"
 #include "tape/daemon_i.h"
 #include "tape/journal.h"
@@ -22,6 +23,8 @@
 
 /* A reader keeps the authors it met; now and then a new one is opened. */
 #define READER_LINES UINT64_C(500000)
+/* So many files at once are read ahead. */
+#define MANY 8
 /* So many lines without an entry, and the position is kept all the same. */
 #define POSITION_LINES UINT64_C(20000)
 
@@ -134,6 +137,17 @@ static void date_line(struct journal_line *l)
 		l->mono_ns = 0;
 }
 
+/* Of one file alone the parse is as well done when its turn comes. */
+static void read_ahead(struct tape *t, const struct journal_event *e)
+{
+	if (settle_pending(t->settle) < MANY)
+		return;
+	if (e->op == JOURNAL_CLOSE)
+		ahead_written(t->ahead, e->path);
+	else if (e->op == JOURNAL_RENAME)
+		ahead_written(t->ahead, e->path2);
+}
+
 static void on_line(struct tape *t, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
@@ -144,6 +158,7 @@ static void on_line(struct tape *t, const struct journal_line *l)
 		watch_sweep(t, ENTRY_MOUNT, true);
 	else
 		settle_line(t->settle, l);
+	read_ahead(t, e);
 }
 
 static void renew_reader(struct tape *t)
@@ -278,6 +293,9 @@ static enum turn turn_of(const struct settled *s)
 
 static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 {
+	for (size_t i = 0; n >= MANY && i < n; i++)
+		if (!s[i].gone)
+			ahead_expect(t->ahead, s[i].path);
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (size_t i = 0; i < n; i++) {
 			struct change c = change_of(&s[i]);
@@ -301,6 +319,8 @@ void follow_apply(struct tape *t, bool all)
 			t->floor = s[i].first;
 	apply_settled(t, s, n);
 	t->floor = 0;
+	if (!settle_pending(t->settle))
+		ahead_clear(t->ahead);
 	if (follow_position(t) > store_position(t->store) + POSITION_LINES)
 		apply_begin(t);
 	apply_commit(t);

@@ -24,6 +24,7 @@
 #include "tape/look.h"
 #include "tape/paths.h"
 
+struct ahead;
 struct bell_ear;
 struct care;
 struct facts_reader;
@@ -110,6 +111,7 @@ struct tape {
 	struct publish *publish;
 	struct wire_server *wire;
 	struct care *care;
+	struct ahead *ahead;
 
 	/* Files. */
 	struct paths known;

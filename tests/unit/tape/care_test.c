@@ -28,7 +28,7 @@ static void die(int dir_fd, const char *path, int number)
 		if (care_open(dir_fd, &c) < 0)
 			_exit(1);
 		if (*path)
-			care_begin(c, path, &stamp);
+			care_begin(path, &stamp);
 		(void)raise(number);
 		_exit(2);
 	}

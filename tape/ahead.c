@@ -1,0 +1,317 @@
+/*
+ * A job per path, in a table, and in a queue while it waits. It is begun by a
+ * helper that finds it first in the queue, or dropped when its facts are asked
+ * for before that: whoever asks reads the file faster than waiting for it.
+ */
+#include "tape/ahead.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/buf.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/memory.h"
+#include "graph/facts.h"
+#include "graph/lang.h"
+#include "graph/team.h"
+#include "graph/tree.h"
+#include "tape/care.h"
+#include "tape/look.h"
+#include "tape/paths.h"
+
+enum { HELPERS_MAX = 8, JOBS_MAX = 16384 };
+
+/* Facts that wait to be taken; beyond, helpers rest. */
+#define BYTES_MAX ((size_t)64 << 20)
+
+enum job_state {
+	JOB_WAITS, /* in the queue */
+	JOB_RUNS,  /* in a helper's hands */
+	JOB_STALE, /* likewise, but the file was written since */
+	JOB_DONE,
+};
+
+struct job {
+	struct paths_node at; /* first */
+	enum job_state state;
+	struct job *next, *prev; /* in the queue's ring */
+	XXH128_hash_t hash;
+	struct facts *facts; /* NULL: there were none to be had */
+};
+
+struct ahead {
+	int root_fd;
+	const struct care *care;
+	unsigned helpers;
+	unsigned threads; /* of them, that were begun */
+	pthread_t ids[HELPERS_MAX];
+
+	pthread_mutex_t lock; /* a leaf: nothing is done while it is held */
+	pthread_cond_t work;  /* for helpers */
+	pthread_cond_t done;  /* for who takes */
+	struct paths jobs;    /* protected by lock, as all below */
+	struct job queue;     /* the head of its ring */
+	size_t bytes;	      /* of facts that wait */
+	bool stop;
+};
+
+static void unqueue(struct job *j)
+{
+	j->prev->next = j->next;
+	j->next->prev = j->prev;
+}
+
+static void queue_locked(struct ahead *a, struct job *j)
+{
+	j->state = JOB_WAITS;
+	j->next = &a->queue;
+	j->prev = a->queue.prev;
+	j->prev->next = j;
+	a->queue.prev = j;
+	(void)pthread_cond_signal(&a->work);
+}
+
+static void forget_facts_locked(struct ahead *a, struct job *j)
+{
+	if (j->facts)
+		a->bytes -= j->facts->size;
+	free(TAKE(j->facts));
+}
+
+/* It is in nobody's hands. */
+static void drop_locked(struct ahead *a, struct job *j)
+{
+	if (j->state == JOB_WAITS)
+		unqueue(j);
+	forget_facts_locked(a, j);
+	paths_remove(&a->jobs, &j->at);
+	free(j);
+}
+
+/* NULL: the helper is to end. */
+static struct job *next_locked(struct ahead *a)
+{
+	struct job *j;
+
+	while (!a->stop && (a->queue.next == &a->queue || a->bytes > BYTES_MAX))
+		(void)pthread_cond_wait(&a->work, &a->lock);
+	if (a->stop)
+		return NULL;
+	j = a->queue.next;
+	unqueue(j);
+	j->state = JOB_RUNS;
+	return j;
+}
+
+static struct facts *read_facts(const struct ahead *a, struct facts_reader *r,
+				const char *path, struct buf *text,
+				XXH128_hash_t *ret_hash)
+{
+	struct facts *f;
+	struct look now;
+
+	look_at(a->root_fd, path, text, &now);
+	if (now.kind != LOOK_FILE || !now.text || now.len > TREE_FILE_MAX ||
+	    care_avoids(a->care, path, &now.stamp))
+		return NULL;
+	*ret_hash = now.hash;
+	care_begin(path, &now.stamp);
+	f = facts_read(r, now.text, now.len);
+	care_end();
+	return f;
+}
+
+static void finish_locked(struct ahead *a, struct job *j, struct facts *f,
+			  XXH128_hash_t hash)
+{
+	if (j->state == JOB_STALE) {
+		free(f);
+		queue_locked(a, j);
+		return;
+	}
+	j->state = JOB_DONE;
+	j->hash = hash;
+	j->facts = f;
+	if (f)
+		a->bytes += f->size;
+}
+
+static void *helper_main(void *arg)
+{
+	struct ahead *a = arg;
+	struct facts_reader *r = facts_reader_new();
+	struct buf text = TREE_TEXT;
+	struct job *j;
+
+	(void)pthread_mutex_lock(&a->lock);
+	while (r && (j = next_locked(a))) {
+		CLEANUP(free_p) char *path = paths_copy(j->at.path);
+		XXH128_hash_t hash = { 0 };
+		struct facts *f;
+
+		(void)pthread_mutex_unlock(&a->lock);
+		f = read_facts(a, r, path, &text, &hash);
+		(void)pthread_mutex_lock(&a->lock);
+		finish_locked(a, j, f, hash);
+		(void)pthread_cond_broadcast(&a->done);
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	buf_release(&text);
+	facts_reader_free(r);
+	return NULL;
+}
+
+struct ahead *ahead_new(int root_fd, const struct care *care)
+{
+	struct ahead *a = must_calloc(1, sizeof(*a));
+	unsigned processors = team_processors();
+
+	a->root_fd = root_fd;
+	a->care = care;
+	a->helpers = processors > HELPERS_MAX ? HELPERS_MAX : processors - 1;
+	a->queue.next = a->queue.prev = &a->queue;
+	(void)pthread_mutex_init(&a->lock, NULL);
+	(void)pthread_cond_init(&a->work, NULL);
+	(void)pthread_cond_init(&a->done, NULL);
+	return a;
+}
+
+/* Threads are made when there is work for them. */
+static void call_helpers(struct ahead *a)
+{
+	while (a->threads < a->helpers) {
+		if (pthread_create(&a->ids[a->threads], NULL, helper_main, a))
+			a->helpers = a->threads;
+		else
+			a->threads++;
+	}
+}
+
+static void free_job(struct paths_node *n, void *arg)
+{
+	struct job *j = (struct job *)n;
+
+	(void)arg;
+	free(j->facts);
+	free(j->at.path);
+	free(j);
+}
+
+void ahead_free(struct ahead *a)
+{
+	if (!a)
+		return;
+	(void)pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	(void)pthread_cond_broadcast(&a->work);
+	(void)pthread_mutex_unlock(&a->lock);
+	while (a->threads)
+		(void)pthread_join(a->ids[--a->threads], NULL);
+	paths_each(&a->jobs, free_job, NULL);
+	paths_release(&a->jobs);
+	(void)pthread_cond_destroy(&a->done);
+	(void)pthread_cond_destroy(&a->work);
+	(void)pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+struct leftovers {
+	struct job **at;
+	size_t count;
+};
+
+static void collect(struct paths_node *n, void *arg)
+{
+	struct leftovers *l = arg;
+	struct job *j = (struct job *)n;
+
+	if (j->state == JOB_WAITS || j->state == JOB_DONE)
+		l->at[l->count++] = j;
+}
+
+void ahead_clear(struct ahead *a)
+{
+	struct leftovers l = { 0 };
+
+	if (!a->threads)
+		return;
+	(void)pthread_mutex_lock(&a->lock);
+	if (a->jobs.count) {
+		l.at = must_calloc(a->jobs.count, sizeof(struct job *));
+		paths_each(&a->jobs, collect, &l);
+	}
+	while (l.count)
+		drop_locked(a, l.at[--l.count]);
+	(void)pthread_cond_broadcast(&a->work);
+	(void)pthread_mutex_unlock(&a->lock);
+	free(l.at);
+}
+
+static void add(struct ahead *a, const char *path, bool written)
+{
+	struct job *j;
+
+	if (!a->helpers || !lang_of(path))
+		return;
+	call_helpers(a);
+	/* Files that came and went again are not taken by anybody. */
+	if (a->jobs.count >= JOBS_MAX)
+		ahead_clear(a);
+	(void)pthread_mutex_lock(&a->lock);
+	j = paths_find(&a->jobs, path);
+	if (!j) {
+		j = must_calloc(1, sizeof(*j));
+		paths_add(&a->jobs, &j->at, path);
+		queue_locked(a, j);
+	} else if (written && j->state == JOB_RUNS) {
+		j->state = JOB_STALE;
+	} else if (written && j->state == JOB_DONE) {
+		forget_facts_locked(a, j);
+		queue_locked(a, j);
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+}
+
+void ahead_written(struct ahead *a, const char *path)
+{
+	add(a, path, true);
+}
+
+void ahead_expect(struct ahead *a, const char *path)
+{
+	add(a, path, false);
+}
+
+static struct facts *take_locked(struct ahead *a, const char *path,
+				 XXH128_hash_t hash)
+{
+	struct job *j = paths_find(&a->jobs, path);
+	struct facts *f = NULL;
+
+	while (j && (j->state == JOB_RUNS))
+		(void)pthread_cond_wait(&a->done, &a->lock);
+	/* One that is stale stays in its helper's hands. */
+	if (!j || j->state == JOB_STALE)
+		return NULL;
+	if (j->facts && XXH128_isEqual(j->hash, hash)) {
+		a->bytes -= j->facts->size;
+		f = TAKE(j->facts);
+	}
+	drop_locked(a, j);
+	(void)pthread_cond_signal(&a->work);
+	return f;
+}
+
+struct facts *ahead_take(struct ahead *a, const char *path, XXH128_hash_t hash)
+{
+	struct facts *f;
+
+	if (!a->threads)
+		return NULL;
+	(void)pthread_mutex_lock(&a->lock);
+	f = take_locked(a, path, hash);
+	(void)pthread_mutex_unlock(&a->lock);
+	return f;
+}
