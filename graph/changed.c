@@ -179,44 +179,17 @@ static void print_bind(const struct graph *g, unit_t n, uint32_t bind,
 	add_def(p, g, n, bind);
 }
 
-/* Functions of the module that say `global name`. */
-static void print_globals(const struct graph *g, const struct file *f,
-			  atom_t name, struct print *p)
+/* Functions inside n that say `global name` or `nonlocal name`. */
+static void print_outers(const struct graph *g, unit_t n, atom_t name,
+			 enum outer_kind kind, struct print *p)
 {
-	for (uint32_t k = 0; k < f->globals_count; k++) {
-		const struct unit *u = &g->units[f->globals[k]];
+	struct outers o = outers_in(g, n, name, kind);
+	const struct outer *at;
 
-		for (uint32_t m = 0; m < u->u->binds.count; m++) {
-			const struct facts_bind *b = bind_of(u, m);
-
-			if (b->outer != 1 || b->name == FACTS_NONE ||
-			    atom_of(u, b->name) != name)
-				continue;
-			add(p, f->globals[k]);
-			add_bind(p, u, m);
-			add_def(p, g, f->globals[k], m);
-		}
-	}
-}
-
-/* Functions inside n that say `nonlocal name`. */
-static void print_nonlocals(const struct graph *g, unit_t n, atom_t name,
-			    struct print *p)
-{
-	for (uint32_t k = 1; k <= g->units[n].u->units; k++) {
-		unit_t inside = unit_below(g, n, k);
-		const struct unit *u = &g->units[inside];
-
-		for (uint32_t m = 0; m < u->u->binds.count; m++) {
-			const struct facts_bind *b = bind_of(u, m);
-
-			if (b->outer != 2 || b->name == FACTS_NONE ||
-			    atom_of(u, b->name) != name)
-				continue;
-			add(p, inside);
-			add_bind(p, u, m);
-			add_def(p, g, inside, m);
-		}
+	while ((at = outers_next(g, &o))) {
+		add(p, at->unit);
+		add_bind(p, &g->units[at->unit], at->item);
+		add_def(p, g, at->unit, at->item);
 	}
 }
 
@@ -230,7 +203,7 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 		     k < u->names_count && u->names[k].atom == name; k++)
 			print_bind(g, n, u->names[k].bind, p);
 		if (u->u->kind == UNIT_MODULE) {
-			print_globals(g, &g->files[u->file], name, p);
+			print_outers(g, n, name, OUTER_GLOBAL, p);
 			add(p, variable_find(&g->files[u->file], name) != NONE);
 		}
 		return;
@@ -239,7 +212,7 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 	     k = bind_after(u, name, k + 1))
 		if (block_of(u, bind_of(u, k)->block)->scope == 0)
 			print_bind(g, n, k, p);
-	print_nonlocals(g, n, name, p);
+	print_outers(g, n, name, OUTER_NONLOCAL, p);
 }
 
 static void print_stars(const struct unit *u, struct print *p)
@@ -307,26 +280,19 @@ static void print_result(const struct unit *u, struct print *p)
 static void print_attr(const struct graph *g, unit_t class, atom_t name,
 		       struct print *p)
 {
-	const struct unit *c = &g->units[class];
-	const struct file *f = &g->files[c->file];
+	struct outers o = outers_in(g, class, name, OUTER_ATTR);
+	const struct outer *at;
 
-	if (c->u->kind != UNIT_CLASS)
+	if (g->units[class].u->kind != UNIT_CLASS)
 		return;
-	for (uint32_t k = 1; k <= c->u->units && c->index + k < f->units_count;
-	     k++) {
-		const struct unit *u = &g->units[f->units[c->index + k]];
-		const struct facts_attr *a;
+	while ((at = outers_next(g, &o))) {
+		const struct unit *u = &g->units[at->unit];
+		const struct facts_attr *a =
+			facts_attrs(u->sheet->facts, u->u) + at->item;
 
-		if (!(u->u->flags & UNIT_METHOD) || u->parent != class)
-			continue;
-		a = facts_attrs(u->sheet->facts, u->u);
-		for (uint32_t m = 0; m < u->u->attrs.count; m++) {
-			if (atom_of(u, a[m].name) != name)
-				continue;
-			add(p, f->units[c->index + k]);
-			add_expr(p, u, a[m].value);
-			add_expr(p, u, a[m].annotation);
-		}
+		add(p, at->unit);
+		add_expr(p, u, a->value);
+		add_expr(p, u, a->annotation);
 	}
 }
 

@@ -399,7 +399,6 @@ static void flags_of_function(struct unit *u, const struct graph *g)
 	for (uint32_t k = 0; k < u->u->binds.count; k++) {
 		const struct facts_bind *b = bind_of(u, k);
 
-		u->global |= b->outer == 1;
 		u->dotted |= b->name != FACTS_NONE &&
 			     strchr(atom_text(g, atom_of(u, b->name)), '.');
 	}
@@ -437,7 +436,7 @@ static void names_make(struct unit *u, struct graph *g)
 
 	names_drop(g, u);
 	every_make(u, g);
-	u->dotted = u->starred = u->global = false;
+	u->dotted = u->starred = false;
 	if (u->u->kind == UNIT_FUNCTION) {
 		flags_of_function(u, g);
 		return;
@@ -522,18 +521,6 @@ static unit_t *list_grow(struct graph *g, const unit_t *list, uint32_t *size,
 
 	heap_grow(&g->heap, &piece, size, need, sizeof(*list));
 	return piece ? heap_at(&g->heap, piece) : NULL;
-}
-
-static void globals_make(struct graph *g, struct file *f)
-{
-	f->globals_count = 0;
-	for (uint32_t k = 0; k < f->units_count; k++) {
-		if (!g->units[f->units[k]].global)
-			continue;
-		f->globals = list_grow(g, f->globals, &f->globals_size,
-				       f->globals_count + 1);
-		f->globals[f->globals_count++] = f->units[k];
-	}
 }
 
 uint32_t variable_find(const struct file *f, atom_t name)
@@ -668,12 +655,12 @@ static void list_units(struct graph *g, const struct change *c)
 static void switch_units(struct graph *g, const struct change *c)
 {
 	const struct file *f = &g->files[c->file];
-	bool global = false;
+	uint64_t had = 0, has = 0;
 
 	for (uint32_t k = 0; k < c->had; k++) {
 		unit_t n = f->units[c->from + k];
 
-		global |= g->units[n].global;
+		had = had * 31 + outers_print(g, n);
 		if (g->units[n].kept == 0)
 			unit_dies(g, n);
 	}
@@ -684,14 +671,16 @@ static void switch_units(struct graph *g, const struct change *c)
 
 		g->units[n].kept = 0;
 		names_make(&g->units[n], g);
-		global |= g->units[n].global;
+		has = has * 31 + outers_print(g, n);
 		if (!same) {
 			slots_drop(g, n);
 			slots_make(g, n);
 		}
 	}
-	if (global)
-		globals_make(g, &g->files[c->file]);
+	/* A definition that was read by itself has its place, and those in it.
+	 */
+	if (had != has || (!c->from && has))
+		outers_make(g, &g->files[c->file]);
 }
 
 void file_switch(struct graph *g, uint32_t file, struct sheet *whole,

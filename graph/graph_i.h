@@ -70,7 +70,6 @@ struct unit {
 	uint32_t shifts_count;
 	bool dotted;  /* binds "a.b" somewhere */
 	bool starred; /* imports with a star */
-	bool global;  /* a function that binds names of its module */
 
 	node_t nodes;	    /* first of the keys about it, NONE: no */
 	uint32_t at;	    /* which of its sheet's units `u` is */
@@ -96,6 +95,16 @@ struct name {
 	uint32_t bind;
 };
 
+/* A name that a unit binds outside of itself. */
+enum outer_kind { OUTER_GLOBAL = 1, OUTER_NONLOCAL = 2, OUTER_ATTR };
+struct outer {
+	atom_t name;
+	uint32_t index; /* of the unit, in file->units */
+	uint32_t kind;
+	uint32_t item; /* which binding or attribute of the unit */
+	unit_t unit;
+};
+
 struct file {
 	atom_t path;
 	atom_t module; /* dotted */
@@ -105,8 +114,8 @@ struct file {
 	struct sheet *sheet; /* of the last whole reading */
 	unit_t *units;
 	uint32_t units_count, units_size;
-	unit_t *globals; /* functions that bind names of the module */
-	uint32_t globals_count, globals_size;
+	struct outer *outers; /* by name, see outers.c */
+	uint32_t outers_count;
 	uint32_t length; /* of its text */
 };
 
@@ -458,6 +467,19 @@ uint32_t names_from(const struct unit *u, atom_t name);
 /* Of all bindings by that name the first from `from` on; NONE: there is none.
  */
 uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from);
+/* Those by which units in `around` bind a name of it, one after the other. */
+struct outers {
+	unit_t around;
+	atom_t name;
+	enum outer_kind kind;
+	uint32_t next;
+};
+struct outers outers_in(const struct graph *g, unit_t around, atom_t name,
+			enum outer_kind kind);
+const struct outer *outers_next(const struct graph *g, struct outers *o);
+void outers_make(struct graph *g, struct file *f);
+/* What a unit adds to them; 0: nothing. */
+uint64_t outers_print(const struct graph *g, unit_t n);
 /* Star imports of a module or class, likewise. */
 uint32_t star_after(const struct unit *u, uint32_t from);
 uint32_t binds_before(const struct unit *u, uint32_t e);

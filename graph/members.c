@@ -207,84 +207,59 @@ static bool is_store(const struct unit *u, const struct facts_attr *a)
 	       expr_of(u, a->value)->kind == EXPR_STORE;
 }
 
-/* `stores`: what only puts something into the attribute counts, too. */
-static bool unit_has_attr(const struct unit *u, atom_t name, bool stores)
+static const struct facts_attr *attr_at(const struct graph *g,
+					const struct outer *o)
 {
-	const struct facts_attr *attrs = facts_attrs(u->sheet->facts, u->u);
+	const struct unit *u = &g->units[o->unit];
 
-	for (uint32_t k = 0; k < u->u->attrs.count; k++)
-		if (atom_of(u, attrs[k].name) == name &&
-		    (stores || !is_store(u, &attrs[k])))
-			return true;
-	return false;
+	return facts_attrs(u->sheet->facts, u->u) + o->item;
 }
 
-/* Visits the methods of a class that set self.name: the next after `at`. */
-static unit_t next_setter(const struct graph *g, unit_t class, atom_t name,
-			  bool stores, uint32_t *at)
-{
-	const struct unit *c = &g->units[class];
-	const struct file *f = &g->files[c->file];
-
-	while (++*at <= c->u->units) {
-		unit_t m = f->units[c->index + *at];
-		const struct unit *u = &g->units[m];
-
-		if (u->u->flags & UNIT_METHOD && u->parent == class &&
-		    unit_has_attr(u, name, stores))
-			return m;
-	}
-	return NONE;
-}
-
+/* Does a method set self.name? What only puts something into it does not. */
 static bool has_attr(const struct graph *g, unit_t class, atom_t name)
 {
-	uint32_t at = 0;
+	struct outers o = outers_in(g, class, name, OUTER_ATTR);
+	const struct outer *at;
 
-	return next_setter(g, class, name, false, &at) != NONE;
+	while ((at = outers_next(g, &o)))
+		if (!is_store(&g->units[at->unit], attr_at(g, at)))
+			return true;
+	return false;
 }
 
 /* An annotated attribute is what the annotation says, anywhere in the class. */
 static bool attr_declared(struct graph *g, unit_t class, atom_t name,
 			  set_t *ret)
 {
-	uint32_t at = 0;
-	unit_t m;
+	struct outers o = outers_in(g, class, name, OUTER_ATTR);
+	const struct outer *at;
 
-	while ((m = next_setter(g, class, name, false, &at)) != NONE) {
-		const struct unit *u = unit_of(g, m);
-		const struct facts_attr *a = facts_attrs(u->sheet->facts, u->u);
+	while ((at = outers_next(g, &o))) {
+		uint32_t annotation = attr_at(g, at)->annotation;
 
-		for (uint32_t k = 0; k < u->u->attrs.count; k++) {
-			if (atom_of(u, a[k].name) != name ||
-			    a[k].annotation == FACTS_NONE)
-				continue;
-			*ret = type_eval(g, m, a[k].annotation);
-			return true;
-		}
+		if (annotation == FACTS_NONE)
+			continue;
+		*ret = type_eval(g, at->unit, annotation);
+		return true;
 	}
 	return false;
 }
 
 set_t attr_solve(struct graph *g, unit_t class, atom_t name)
 {
+	struct outers o;
+	const struct outer *at;
 	set_t s = SET_NONE;
-	uint32_t at = 0;
-	unit_t m;
 
 	need(g, KEY_ATTR, class, name);
 	if (!unit_lives(g, class) || attr_declared(g, class, name, &s))
 		return s;
-	while ((m = next_setter(g, class, name, true, &at)) != NONE) {
-		for (uint32_t k = 0; k < unit_of(g, m)->u->attrs.count; k++) {
-			const struct unit *u = unit_of(g, m);
-			const struct facts_attr *a =
-				facts_attrs(u->sheet->facts, u->u) + k;
+	o = outers_in(g, class, name, OUTER_ATTR);
+	while ((at = outers_next(g, &o))) {
+		uint32_t value = attr_at(g, at)->value;
 
-			if (atom_of(u, a->name) == name &&
-			    a->value != FACTS_NONE)
-				s = set_join(g->terms, s, eval(g, m, a->value));
-		}
+		if (value != FACTS_NONE)
+			s = set_join(g->terms, s, eval(g, at->unit, value));
 	}
 	return s;
 }

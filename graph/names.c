@@ -402,43 +402,22 @@ static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 	return s;
 }
 
-/* Functions that say `global name` and bind it. */
-static set_t globals_eval(struct graph *g, unit_t module, atom_t name)
+/* Functions inside n that say `global name` or `nonlocal name`, and bind it. */
+static set_t outers_eval(struct graph *g, unit_t n, atom_t name,
+			 enum outer_kind kind)
 {
-	const struct file *f = &g->files[unit_of(g, module)->file];
+	struct outers o = outers_in(g, n, name, kind);
+	const struct outer *at;
 	set_t s = SET_NONE;
 
-	for (uint32_t k = 0; k < f->globals_count; k++) {
-		unit_t n = f->globals[k];
-
-		for (uint32_t b = bind_after(unit_of(g, n), name, 0); b != NONE;
-		     b = bind_after(unit_of(g, n), name, b + 1))
-			if (bind_of(unit_of(g, n), b)->outer == 1)
-				s = set_join(g->terms, s, bind_eval(g, n, b));
-		f = &g->files[unit_of(g, module)->file];
-	}
-	return s;
-}
-
-/* Functions inside n that say `nonlocal name` and bind it. */
-static set_t nonlocals_eval(struct graph *g, unit_t n, atom_t name)
-{
-	set_t s = SET_NONE;
-
-	for (uint32_t k = 1; k <= unit_of(g, n)->u->units; k++) {
-		unit_t m = unit_below(g, n, k);
-
-		for (uint32_t b = bind_after(unit_of(g, m), name, 0); b != NONE;
-		     b = bind_after(unit_of(g, m), name, b + 1))
-			if (bind_of(unit_of(g, m), b)->outer == 2)
-				s = set_join(g->terms, s, bind_eval(g, m, b));
-	}
+	while ((at = outers_next(g, &o)))
+		s = set_join(g->terms, s, bind_eval(g, at->unit, at->item));
 	return s;
 }
 
 static set_t function_name(struct graph *g, unit_t n, atom_t name)
 {
-	set_t s = nonlocals_eval(g, n, name);
+	set_t s = outers_eval(g, n, name, OUTER_NONLOCAL);
 
 	for (uint32_t k = bind_after(unit_of(g, n), name, 0); k != NONE;
 	     k = bind_after(unit_of(g, n), name, k + 1)) {
@@ -529,7 +508,8 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 	}
 	if (u->u->kind == UNIT_MODULE) {
 		s = stars_eval(g, n, name, stars);
-		s = set_join(g->terms, s, globals_eval(g, n, name));
+		s = set_join(g->terms, s,
+			     outers_eval(g, n, name, OUTER_GLOBAL));
 	}
 	if (declared(g, n, first, to, &from))
 		return set_join(g->terms, s, from);

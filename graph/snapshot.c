@@ -214,7 +214,7 @@ static void move_files(struct graph *g, const struct moves *m)
 
 		f->sheet = moved(f->sheet, m->sheets);
 		f->units = moved(f->units, m->heap);
-		f->globals = moved(f->globals, m->heap);
+		f->outers = moved(f->outers, m->heap);
 	}
 }
 

@@ -16,20 +16,9 @@
 /* Does a function of the module bind the name there? */
 static bool bound_from_below(const struct graph *g, unit_t module, atom_t name)
 {
-	const struct file *f = &g->files[g->units[module].file];
+	struct outers o = outers_in(g, module, name, OUTER_GLOBAL);
 
-	for (uint32_t k = 0; k < f->globals_count; k++) {
-		const struct unit *u = &g->units[f->globals[k]];
-
-		for (uint32_t m = 0; m < u->u->binds.count; m++) {
-			const struct facts_bind *b = bind_of(u, m);
-
-			if (b->outer == 1 && b->name != FACTS_NONE &&
-			    atom_of(u, b->name) == name)
-				return true;
-		}
-	}
-	return false;
+	return outers_next(g, &o);
 }
 
 /* The last binding of a module's name, if that and no other counts; NONE. */
