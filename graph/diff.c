@@ -84,13 +84,22 @@ static void add(struct diff_set *set, symbol_t s)
 	set->symbols[set->count++] = s;
 }
 
-static void sort_symbol(struct diff *ret, const struct symbol_change *c)
+/* Its name was a symbol before, of the same side of V: it is none that came. */
+static bool was_there(const struct graph_delta *d,
+		      const struct symbol_change *c)
+{
+	return c > d->symbols && c[-1].symbol == c->symbol && c[-1].before &&
+	       is_in_v(c[-1].kind) == is_in_v(c->kind);
+}
+
+static void sort_symbol(const struct graph_delta *d, struct diff *ret,
+			const struct symbol_change *c)
 {
 	bool drifted = !c->after || (c->before && c->body);
 
 	if (drifted)
 		add(is_in_v(c->kind) ? &ret->x : &ret->extended_x, c->symbol);
-	else if (!c->before)
+	else if (!c->before && !was_there(d, c))
 		add(is_in_v(c->kind) ? &ret->added : &ret->extended_added,
 		    c->symbol);
 }
@@ -190,7 +199,7 @@ static void sort_all(struct sorter *t, struct diff *ret)
 	struct readers readers = { .sorter = t, .set = &ret->extended_r };
 
 	for (size_t i = 0; i < t->d->symbols_count; i++)
-		sort_symbol(ret, &t->d->symbols[i]);
+		sort_symbol(t->d, ret, &t->d->symbols[i]);
 	for (size_t i = 0; i < t->d->edges_count; i++)
 		sort_edge(t, ret, &t->d->edges[i]);
 	for (size_t i = 0; i < t->variables_count; i++)

@@ -251,6 +251,23 @@ static void modules_and_variables_that_came_are_told_apart(void **state)
 	assert_names(&diff.extended_r, "");
 }
 
+static void a_module_that_became_a_variable_did_not_come(void **state)
+{
+	struct symbol_change crossing[] = {
+		{ .symbol = LIMIT, .kind = SYMBOL_MODULE, .before = true },
+		{ .symbol = LIMIT, .kind = SYMBOL_VARIABLE, .after = true },
+	};
+	const struct graph_delta d = { .symbols = crossing,
+				       .symbols_count = 2 };
+	const struct graph g = GRAPH(symbols, edges);
+	CLEANUP(diff_release) struct diff diff;
+
+	(void)state;
+	diff_init(&diff, &g, &d);
+	assert_names(&diff.extended_x, "m.LIMIT");
+	assert_names(&diff.extended_added, "");
+}
+
 static void a_symbol_of_many_edges_is_named_once(void **state)
 {
 	(void)state;
@@ -279,6 +296,7 @@ int main(void)
 			a_variable_that_became_a_function_is_on_both_sides),
 		cmocka_unit_test(
 			modules_and_variables_that_came_are_told_apart),
+		cmocka_unit_test(a_module_that_became_a_variable_did_not_come),
 		cmocka_unit_test(a_symbol_of_many_edges_is_named_once),
 	};
 
