@@ -52,15 +52,19 @@ static void on_crash(int number)
 	(void)raise(number);
 }
 
-/* The stack may be what ran out. */
+/* The stack may be what ran out. A thread that has another keeps it. */
 static void mind_stack(void)
 {
 	static __thread char stack[16384];
-	static __thread bool minds;
-	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const stack_t ours = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	static __thread bool minded_stack;
+	stack_t is;
 
-	if (!minds && sigaltstack(&other, NULL) == 0)
-		minds = true;
+	if (minded_stack)
+		return;
+	minded_stack = true;
+	if (sigaltstack(NULL, &is) == 0 && is.ss_flags & SS_DISABLE)
+		(void)sigaltstack(&ours, NULL);
 }
 
 static void mind_crashes(void)
