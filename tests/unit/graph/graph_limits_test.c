@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -459,6 +460,81 @@ static void a_method_of_a_large_class_changes_alone(void **state)
 	assert_in_range(steps(&w) - before, 1, 50);
 }
 
+/* One file, of many lines that ask for what stands in others of them. */
+struct shape {
+	const char *head, *first, *second;
+};
+
+static const struct shape shapes[] = {
+	{ "", "def f%u(a):\n    return f%u(a)\n", "" },
+	{ "from m0 import *\n", "def f%u(a):\n    return f%u(a)\n", "" },
+	{ "", "X%u = f(X%u)\n", "" },
+	{ "def f():\n", "    x%u = f(x%u)\n", "" },
+	{ "def f():\n", "    x%u = lambda y: x%u(y)\n", "" },
+	{ "def f():\n", "    def g%u():\n        return g%u()\n", "" },
+	{ "class C:\n", "    def f%u(self):\n        self.f%u()\n", "" },
+	{ "class C:\n    def f(self):\n", "        self.x%u = self.x%u()\n",
+	  "" },
+	{ "", "def f%u():\n    global G%u\n    G = f()\n",
+	  "def g%u():\n    G%u()\n" },
+	{ "", "from m0 import x%u\nx%u()\n", "" },
+	{ "", "X%u = 1\n\n\ndef f():\n    return X%u\n", "" },
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void make_shape(struct world *w, const struct shape *s, unsigned n)
+{
+	say(w, "%s", s->head);
+	for (unsigned k = 0; k < n; k++)
+		say(w, s->first, k, k * 7 % n);
+	for (unsigned k = 0; *s->second && k < n; k++)
+		say(w, s->second, k, k * 3 % n);
+	put(w, "m.py");
+}
+#pragma GCC diagnostic pop
+
+static double cpu_seconds(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What it takes to resolve it, the least of some times: others are at work. */
+static double settle_seconds(const struct shape *s, unsigned n)
+{
+	double least = 1e9;
+
+	for (int i = 0; i < 3; i++) {
+		CLEANUP(world_release) struct world w;
+		double began;
+
+		world_init(&w);
+		make_shape(&w, s, n);
+		began = cpu_seconds();
+		assert_int_equal(graph_settle(w.g, NULL), 0);
+		began = cpu_seconds() - began;
+		least = began < least ? began : least;
+	}
+	return least;
+}
+
+/* Four times the program, and not sixteen times the work. */
+static void a_long_file_is_resolved_in_its_length(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+		double once = settle_seconds(&shapes[k], 4000);
+		double more = settle_seconds(&shapes[k], 16000);
+
+		if (more > 9 * once)
+			fail_msg("%s%s: %.1f times", shapes[k].head,
+				 shapes[k].first, more / once);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +554,7 @@ int main(void)
 		cmocka_unit_test(long_chains_are_followed_to_their_end),
 		cmocka_unit_test(nested_definitions_are_read),
 		cmocka_unit_test(a_method_of_a_large_class_changes_alone),
+		cmocka_unit_test(a_long_file_is_resolved_in_its_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
