@@ -69,7 +69,9 @@ struct scan {
 
 static char peek(const struct scan *s, uint32_t ahead)
 {
-	return s->at + ahead < s->len ? s->text[s->at + ahead] : '\0';
+	if (s->at + ahead >= s->len)
+		return '\0';
+	return s->text[s->at + ahead];
 }
 
 static struct scan_open *top(const struct scan *s)
@@ -257,9 +259,7 @@ static void skip_formatted(struct scan *s, char quote, uint8_t quotes,
 
 		if (c == '\n' && quotes == 1)
 			break;
-		if (c == '\\') {
-			s->at++;
-		} else if (c == '{' && peek(s, 1) == '{' && !format) {
+		if (c == '\\' || (c == '{' && peek(s, 1) == '{' && !format)) {
 			s->at++;
 		} else if (c == '{') {
 			s->at++;
