@@ -23,17 +23,20 @@
 static const char end[] = "\n</system-reminder>";
 
 /* What stands between `before` and the end, if the item is such a text. */
-static bool inside(const struct item *i, const char *before, struct text *ret)
+static bool inside(struct transcript *all, const struct item *i,
+		   const char *before, struct text *ret)
 {
 	size_t len = strlen(before);
+	const struct piece *p = i->pieces;
 	struct text t;
 	const char *at;
 
 	if (i->kind != ITEM_USER || i->pieces_count != 1)
 		return false;
-	t = i->pieces[0].text;
-	if (t.len < len || memcmp(t.at, before, len) != 0)
+	if (!json_begins(all->body + p->span.start + 1,
+			 p->span.end - p->span.start - 2, before, len))
 		return false;
+	t = transcript_piece(all, p, &all->arena);
 	at = t.at + t.len;
 	while (at > t.at + len && at[-1] == '\n')
 		at--;
@@ -68,11 +71,11 @@ void attached_find(struct transcript *t)
 		struct item *item = &t->items[i];
 		struct text body;
 
-		if (!inside(item,
+		if (!inside(t, item,
 			    "<system-reminder>\nResult of calling the Read "
 			    "tool:\n",
 			    &body) ||
-		    !inside(item - 1,
+		    !inside(t, item - 1,
 			    "<system-reminder>\nCalled the Read tool with the "
 			    "following input: ",
 			    &item->arguments))

@@ -249,15 +249,13 @@ static int64_t growth(const struct thought *th, uint32_t item)
 	const struct rewriting *w = &th->w.all;
 	int64_t bytes = 0;
 
-	for (size_t i = 0; i < w->replacements_count; i++) {
-		const struct replacement *r = &w->replacements[i];
-		const struct item *at = &th->t.items[r->item];
+	for (uint32_t i = 0; i < th->p.r->count; i++) {
+		const struct held *h = th->p.held[i];
 
-		if (r->item >= item)
+		if (h->item >= item)
 			break;
-		bytes += (int64_t)r->len;
-		for (uint32_t k = 0; k < at->pieces_count; k++)
-			bytes -= (int64_t)at->pieces[k].text.len;
+		if (h->text)
+			bytes += (int64_t)h->len - (int64_t)h->bytes;
 	}
 	for (size_t i = 0; i < w->notes_count && w->notes[i].item < item; i++)
 		bytes += (int64_t)w->notes[i].len;

@@ -70,7 +70,8 @@ struct held {
 	bool seen;	 /* its birth was looked into */
 	bool tracked;	 /* it claims something the tape can falsify */
 	uint64_t hash;	 /* of the item received */
-	uint32_t tokens; /* of the text received */
+	uint64_t bytes;	 /* of the text received */
+	uint32_t tokens; /* likewise */
 	enum {
 		EXACT_UNKNOWN,
 		EXACT_NOT,

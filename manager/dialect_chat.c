@@ -57,7 +57,8 @@ static void read_text(struct reading *r, enum item_kind role, uint32_t content)
 	if (role != ITEM_SYSTEM || r->asked)
 		return;
 	for (; first < r->pieces.count; first++)
-		reading_system(r, r->pieces.at[first].text);
+		reading_system(r, transcript_piece(r->t, &r->pieces.at[first],
+						   &r->t->arena));
 }
 
 static bool is_opaque_member(const struct json *j, uint32_t key)

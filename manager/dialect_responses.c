@@ -94,7 +94,8 @@ static void read_message(struct reading *r, uint32_t item)
 	if (role != ITEM_SYSTEM || r->asked)
 		return;
 	for (; first < r->pieces.count; first++)
-		reading_system(r, r->pieces.at[first].text);
+		reading_system(r, transcript_piece(r->t, &r->pieces.at[first],
+						   &r->t->arena));
 }
 
 static void read_opaque(struct reading *r, uint32_t item, uint32_t type)

@@ -723,6 +723,7 @@ void evidence_meet(struct held *h, const struct record *r)
 {
 	h->kind = r->kind;
 	h->command = r->command != NULL;
+	h->bytes = r->text.len;
 	h->tokens = (uint32_t)tokens_of(r->text.len);
 }
 

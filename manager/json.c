@@ -93,18 +93,6 @@ static const char *copy_until(const char *p, const char *end, char stop,
 			return p;
 	}
 #endif
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	while (end - p >= 8) {
-		uint64_t x = load(p), hit = zeros(x ^ EACH((uint8_t)stop));
-		int n = hit ? __builtin_ctzll(hit) / 8 : 8;
-
-		memcpy(*out, &x, sizeof(x));
-		*out += n;
-		p += n;
-		if (hit)
-			return p;
-	}
-#endif
 	while (p < end && *p != stop)
 		*(*out)++ = *p++;
 	return p;
@@ -182,7 +170,7 @@ static int add_node(struct scan *s, enum json_type type, const char *start,
 	n->end = (uint32_t)(s->at - j->text);
 	n->next = ++j->count;
 	n->type = (uint8_t)type;
-	n->escaped = 0;
+	n->writing = JSON_AS_IS;
 	*ret = j->count - 1;
 	return 0;
 }
@@ -193,15 +181,23 @@ static const char escapes[256] = {
 	['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
 };
 
+/* How a string is written that has that letter behind a backslash. */
+static const uint8_t writings[256] = {
+	['"'] = JSON_USUAL, ['\\'] = JSON_USUAL, ['/'] = JSON_UNUSUAL,
+	['b'] = JSON_USUAL, ['f'] = JSON_USUAL,	 ['n'] = JSON_USUAL,
+	['r'] = JSON_USUAL, ['t'] = JSON_USUAL,
+};
+
 /* Behind a backslash; -EBADMSG if no escape stands there. */
-static int skip_escape(struct scan *s)
+static int skip_escape(struct scan *s, uint8_t *writing)
 {
 	if (s->at == s->end)
 		return -EBADMSG;
-	if (escapes[(unsigned char)*s->at]) {
-		s->at++;
+	if (writings[(unsigned char)*s->at]) {
+		*writing |= writings[(unsigned char)*s->at++];
 		return 0;
 	}
+	*writing |= JSON_UNUSUAL;
 	if (*s->at != 'u' || hex4(s->at + 1, s->end) < 0)
 		return -EBADMSG;
 	s->at += 5;
@@ -213,7 +209,7 @@ static int skip_escape(struct scan *s)
  * code is full of short escapes: of those in sixteen bytes each costs a few
  * instructions.
  */
-static const char *pass_plain(const char *p, const char *end, uint8_t *escaped)
+static const char *pass_plain(const char *p, const char *end, uint8_t *writing)
 {
 #ifdef __SSE2__
 	while (end - p > 16) {
@@ -221,39 +217,39 @@ static const char *pass_plain(const char *p, const char *end, uint8_t *escaped)
 
 		for (; hit; hit &= ~(3u << n)) {
 			n = (unsigned)__builtin_ctz(hit);
-			if (p[n] != '\\' || !escapes[(unsigned char)p[n + 1]])
+			if (p[n] != '\\' || !writings[(unsigned char)p[n + 1]])
 				return p + n;
-			*escaped = 1;
+			*writing |= writings[(unsigned char)p[n + 1]];
 		}
 		p += n == 15 ? 17 : 16;
 	}
 #endif
-	(void)escaped;
+	(void)writing;
 	return plain_end(p, end);
 }
 
 static int scan_string(struct scan *s)
 {
 	const char *start = s->at++;
-	uint8_t escaped = 0;
+	uint8_t writing = JSON_AS_IS;
 	uint32_t node;
 	int r;
 
 	for (;;) {
-		s->at = pass_plain(s->at, s->end, &escaped);
+		s->at = pass_plain(s->at, s->end, &writing);
 		if (s->at == s->end || (unsigned char)*s->at < ' ')
 			return -EBADMSG;
 		if (*s->at++ == '"')
 			break;
-		escaped = 1;
-		r = skip_escape(s);
+		r = skip_escape(s, &writing);
 		if (r < 0)
 			return r;
 	}
 	r = add_node(s, JSON_STRING, start, &node);
 	if (r < 0)
 		return r;
-	s->j->nodes[node].escaped = escaped;
+	s->j->nodes[node].writing =
+		writing > JSON_UNUSUAL ? JSON_UNUSUAL : writing;
 	return 0;
 }
 
@@ -457,17 +453,11 @@ static bool is_type(const struct json *j, uint32_t node, enum json_type type)
 static bool reads(const struct json *j, const struct json_node *n,
 		  const char *value, size_t value_len)
 {
-	char decoded[256];
 	const char *inside = j->text + n->start + 1;
 	size_t len = n->end - n->start - 2;
 
-	if (n->escaped) {
-		/* Longer than any value we ask for, escaped throughout. */
-		if (len > sizeof(decoded))
-			return false;
-		len = json_decode(inside, len, decoded);
-		inside = decoded;
-	}
+	if (n->writing != JSON_AS_IS)
+		return json_reads(inside, len, value, value_len);
 	return len == value_len && memcmp(inside, value, len) == 0;
 }
 
@@ -594,25 +584,97 @@ static const char *decode_unit(const char *p, const char *end, uint32_t *ret)
 	return p + 6;
 }
 
+/* What stands for the escape whose backslash is before `p`. */
+static const char *decode_escape(const char *p, const char *end, char **out)
+{
+	uint32_t c;
+
+	if (*p != 'u') {
+		*(*out)++ = escapes[(unsigned char)*p];
+		return p + 1;
+	}
+	p = decode_unit(p + 1, end, &c);
+	*out += put_utf8(c, *out);
+	return p;
+}
+
 size_t json_decode(const char *inside, size_t len, char *out)
 {
 	const char *p = inside, *end = inside + len;
 	char *at = out;
 
 	while (p < end) {
-		uint32_t c;
-
 		p = copy_until(p, end, '\\', &at) + 1;
-		if (p >= end)
-			break;
-		if (*p == 'u') {
-			p = decode_unit(p + 1, end, &c);
-			at += put_utf8(c, at);
-		} else {
-			*at++ = escapes[(unsigned char)*p++];
-		}
+		if (p < end)
+			p = decode_escape(p, end, &at);
 	}
 	return (size_t)(at - out);
+}
+
+/* How many bytes of `p` are those of `text`, and no backslash? */
+static size_t alike(const char *p, const char *text, size_t most)
+{
+	size_t n = 0;
+
+#ifdef __SSE2__
+	for (; most - n >= 16; n += 16) {
+		__m128i x = load16(p + n);
+		__m128i same = _mm_cmpeq_epi8(x, load16(text + n));
+		__m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+		unsigned other = hits(_mm_andnot_si128(slash, same)) ^ 0xffffu;
+
+		if (other)
+			return n + (unsigned)__builtin_ctz(other);
+	}
+#endif
+	while (n < most && p[n] == text[n] && p[n] != '\\')
+		n++;
+	return n;
+}
+
+/* Reads on in both as long as they say the same; what is left of either. */
+static void compare(const char **inside, const char *end, const char **text,
+		    const char *stop)
+{
+	const char *p = *inside, *t = *text;
+
+	while (p < end && t < stop) {
+		char out[4], *to = out;
+		const char *next;
+		size_t n = (size_t)(end - p < stop - t ? end - p : stop - t);
+
+		n = alike(p, t, n);
+		p += n;
+		t += n;
+		if (end - p < 2 || *p != '\\' || t == stop)
+			break;
+		next = decode_escape(p + 1, end, &to);
+		n = (size_t)(to - out);
+		if ((size_t)(stop - t) < n || memcmp(out, t, n) != 0)
+			break;
+		p = next;
+		t += n;
+	}
+	*inside = p;
+	*text = t;
+}
+
+bool json_reads(const char *inside, size_t len, const char *text,
+		size_t text_len)
+{
+	const char *end = inside + len, *stop = text + text_len;
+
+	compare(&inside, end, &text, stop);
+	return inside == end && text == stop;
+}
+
+bool json_begins(const char *inside, size_t len, const char *text,
+		 size_t text_len)
+{
+	const char *stop = text + text_len;
+
+	compare(&inside, inside + len, &text, stop);
+	return text == stop;
 }
 
 struct text json_text(const struct json *j, uint32_t node, struct arena *a)
@@ -626,7 +688,7 @@ struct text json_text(const struct json *j, uint32_t node, struct arena *a)
 	n = &j->nodes[node];
 	t.at = j->text + n->start + 1;
 	t.len = n->end - n->start - 2;
-	if (!n->escaped)
+	if (n->writing == JSON_AS_IS)
 		return t;
 	out = arena_take(a, t.len);
 	t.len = json_decode(t.at, t.len, out);
@@ -642,21 +704,34 @@ static bool is_surrogate(const char *p, const char *end)
 	       ((unsigned char)p[2] & 0xc0) == 0x80;
 }
 
-/* The first byte from `p` that is not written as it is, or `end`. */
-static const char *literal_end(const char *p, const char *end)
+/*
+ * Copy up to what may have to be escaped, or `end`. Behind *out there is room
+ * for as many bytes as are left, whether they count or not.
+ */
+static const char *copy_literal(const char *p, const char *end, char **out)
 {
-	const char *stop = plain_end(p, end);
+#ifdef __SSE2__
+	while (end - p >= 16) {
+		__m128i x = load16(p);
+		__m128i high = _mm_cmpeq_epi8(x, _mm_set1_epi8((char)0xed));
+		unsigned hit = specials(p) | hits(high);
+		int n = hit ? __builtin_ctz(hit) : 16;
 
-	while ((p = memchr(p, 0xed, (size_t)(stop - p))) != NULL) {
-		if (is_surrogate(p, end))
+		_mm_storeu_si128((__m128i *)(void *)*out, x);
+		*out += n;
+		p += n;
+		if (hit)
 			return p;
-		p++;
 	}
-	return stop;
+#endif
+	while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= ' ' &&
+	       (unsigned char)*p != 0xed)
+		*(*out)++ = *p++;
+	return p;
 }
 
 /* The escape for what stands at `p`, six bytes at most; *p is moved on. */
-static size_t escape(const char **p, const char *end, char out[static 6])
+static size_t escape(const char **p, const char *end, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 	static const char shorts[] = "btn\0fr"; /* from 8 on */
@@ -685,41 +760,36 @@ static size_t escape(const char **p, const char *end, char out[static 6])
 	return 6;
 }
 
-size_t json_encoded_len(const char *text, size_t len)
+size_t json_encoded_most(const char *text, size_t len)
 {
 	const char *p = text, *end = text + len;
-	size_t n = 0;
-	char out[6];
+	size_t more = 0;
 
-	while (p < end) {
-		const char *stop = literal_end(p, end);
+#ifdef __SSE2__
+	for (; end - p >= 16; p += 16) {
+		__m128i high =
+			_mm_cmpeq_epi8(load16(p), _mm_set1_epi8((char)0xed));
 
-		n += (size_t)(stop - p);
-		p = stop;
-		if (p < end)
-			n += escape(&p, end, out);
+		more += 5 *
+			(size_t)__builtin_popcount(specials(p) | hits(high));
 	}
-	return n;
+#endif
+	return len + more + 5 * (size_t)(end - p);
 }
 
 size_t json_encode(const char *text, size_t len, char *out)
 {
 	const char *p = text, *end = text + len;
-	size_t n = 0;
+	char *at = out;
 
 	while (p < end) {
-		const char *stop = literal_end(p, end);
-		char mark[6];
-		size_t marks;
-
-		memcpy(out + n, p, (size_t)(stop - p));
-		n += (size_t)(stop - p);
-		p = stop;
+		p = copy_literal(p, end, &at);
 		if (p == end)
 			break;
-		marks = escape(&p, end, mark);
-		memcpy(out + n, mark, marks);
-		n += marks;
+		if ((unsigned char)*p == 0xed && !is_surrogate(p, end))
+			*at++ = *p++;
+		else
+			at += escape(&p, end, at);
 	}
-	return n;
+	return (size_t)(at - out);
 }

@@ -44,6 +44,13 @@ enum json_type {
 	JSON_OBJECT,
 };
 
+/* How a string is written. */
+enum json_writing {
+	JSON_AS_IS,   /* without a backslash */
+	JSON_USUAL,   /* with escapes, each as json_encode() writes it */
+	JSON_UNUSUAL, /* with others (\u, \/), which may be needless */
+};
+
 /*
  * Nodes stand in the order of the text, those of a list or object directly
  * behind it; an object's are key, value, key, value. `next` is the node behind
@@ -53,7 +60,7 @@ struct json_node {
 	uint32_t start, end; /* bytes, quotes and brackets included */
 	uint32_t next;
 	uint8_t type;	 /* enum json_type */
-	uint8_t escaped; /* a string with backslashes in it */
+	uint8_t writing; /* of a string: enum json_writing */
 };
 
 struct json {
@@ -102,15 +109,27 @@ uint32_t json_after(const struct json *j, uint32_t node, uint32_t child);
  */
 struct text json_text(const struct json *j, uint32_t node, struct arena *a);
 
+/*
+ * What stands between quotes: does it read `text`, or only begin so? The same
+ * as to decode and compare, without a place to decode to. A beginning ends
+ * where a character does.
+ */
+bool json_reads(const char *inside, size_t len, const char *text,
+		size_t text_len);
+bool json_begins(const char *inside, size_t len, const char *text,
+		 size_t text_len);
+
 /* What stands between quotes; `out` has room for `len` bytes. Their number. */
 size_t json_decode(const char *inside, size_t len, char *out);
 
 /*
  * `text` as it would stand between quotes: what has to be escaped is, all
- * else is left. At most six times as long. Decoding gives `text` again, but
- * where two halves of a surrogate pair stand apart in it: they become one.
+ * else is left. At most json_encoded_most() bytes, which are at most six times
+ * as many, and of usual text little more than needed. Decoding gives `text`
+ * again, but where two halves of a surrogate pair stand apart in it: they
+ * become one.
  */
-size_t json_encoded_len(const char *text, size_t len);
+size_t json_encoded_most(const char *text, size_t len);
 size_t json_encode(const char *text, size_t len, char *out);
 
 #endif

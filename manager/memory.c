@@ -324,6 +324,7 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "kind", h->kind);
 	add_number(j, "tracked", h->tracked);
 	add_number(j, "tokens", h->tokens);
+	add_number(j, "bytes", h->bytes);
 	add_number(j, "request", h->born_request);
 	add_number(j, "born", h->born);
 	add_number(j, "birth", h->birth);
@@ -406,6 +407,7 @@ static void read_record(struct conversation *c, struct held *h,
 	h->kind = (enum record_kind)get_one(j, "kind", RECORD_OTHER + 1);
 	h->tracked = get(j, "tracked");
 	h->tokens = (uint32_t)get(j, "tokens");
+	h->bytes = get(j, "bytes");
 	h->born_request = (uint32_t)get(j, "request");
 	h->born = get(j, "born");
 	h->birth = get(j, "birth");

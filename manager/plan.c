@@ -122,9 +122,10 @@ static void fill_leaning_stub(struct plan *p, struct held *h)
 }
 
 /* The user's words before the first answer. */
-static struct text task_of(const struct transcript *t)
+static struct text task_of(const struct plan *p)
 {
-	struct text task = { 0 };
+	const struct transcript *t = p->t;
+	const struct piece *task = NULL;
 
 	for (uint32_t i = 0; i < t->items_count; i++) {
 		const struct item *at = &t->items[i];
@@ -132,9 +133,10 @@ static struct text task_of(const struct transcript *t)
 		if (at->kind == ITEM_ASSISTANT || at->kind == ITEM_CALL)
 			break;
 		if (at->kind == ITEM_USER && at->pieces_count)
-			task = at->pieces[0].text;
+			task = at->pieces;
 	}
-	return task;
+	return task ? transcript_piece(t, task, &p->r->arena)
+		    : (struct text){ "", 0 };
 }
 
 /* Each for the policy to look at, with what the tape says of it. */
@@ -147,7 +149,6 @@ static void show_records(const struct plan *p, struct policy_record *in,
 		in[i] = (struct policy_record){
 			.key = h->key,
 			.kind = h->file ? RECORD_READ : h->kind,
-			.text = p->r->at[i].text,
 			.tokens = h->tokens,
 			.age = p->c->requests - h->born_request,
 			.action = h->action,
@@ -174,8 +175,9 @@ static void ask_policy(struct plan *p)
 	bool *evict = must_calloc(p->r->count + 1, sizeof(*evict));
 	struct policy_in all = { .records = in,
 				 .count = p->r->count,
+				 .all = p->r,
 				 .asks = p->e->asks,
-				 .task = task_of(p->t),
+				 .task = task_of(p),
 				 .budget = plan_notes_left(p, NULL) };
 	struct policy_out out = { actions, evict, &p->retrieved };
 

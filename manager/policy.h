@@ -25,7 +25,6 @@ struct policy_record {
 	enum record_kind kind;
 	const char *path; /* NULL: none, or several */
 	uint32_t start, end;
-	struct text text; /* as received */
 	uint64_t tokens;
 	uint32_t age; /* requests since it was first seen */
 	/* The nomination; ACTION_KEEP: there is none. */
@@ -38,6 +37,7 @@ struct policy_record {
 struct policy_in {
 	const struct policy_record *records;
 	size_t count;
+	struct records *all; /* what each says: records_read(all, i)->text */
 	struct asks *asks;
 	struct text task; /* what the user asked for first */
 	uint64_t budget;  /* tokens that `retrieved` may have */

@@ -378,10 +378,8 @@ void records_init(struct records *ret, const struct transcript *t)
 		r->failed = item->error;
 		r->shape.number = r->shape.separator = "";
 		r->shape.head = r->shape.tail = (struct text){ "", 0 };
-		r->content = r->output = (struct text){ "", 0 };
+		r->text = r->content = r->output = (struct text){ "", 0 };
 		r->attached = item->kind != ITEM_RESULT;
-		r->text = r->attached ? item->attached
-				      : transcript_text(item, &ret->arena);
 		ret->count++;
 	}
 }
@@ -396,6 +394,9 @@ const struct record *records_read(struct records *r, uint32_t i)
 	if (x->read)
 		return x;
 	x->read = true;
+	item = &r->t->items[x->item];
+	x->text = x->attached ? item->attached
+			      : transcript_text(r->t, item, &r->arena);
 	if (call == ITEM_NONE)
 		return x;
 	item = &r->t->items[call];

@@ -52,7 +52,9 @@ struct record_file {
 
 struct record {
 	uint32_t item; /* of the result */
-	bool read;     /* what follows but `text` is known (records_read()) */
+	bool attached; /* no result: a text of the user's, which stays as it
+			  is */
+	bool read;     /* what follows is known (records_read()) */
 	enum record_kind kind;
 	const char *tool;
 	/*
@@ -67,8 +69,6 @@ struct record {
 	const struct record_file *files;
 	uint32_t files_count;
 	bool failed;	  /* an error instead of an answer */
-	bool attached;	  /* no result: a text of the user's, which stays as it
-			     is */
 	struct text text; /* all of the result's text */
 	/* Shell, run: what of it the command said; empty: nothing. */
 	struct text output;

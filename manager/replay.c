@@ -293,7 +293,8 @@ static void listen_to(struct replay *r, enum dialect d, const char *sent,
 		return;
 	for (uint32_t i = 0; i < t.items_count; i++)
 		for (uint32_t k = 0; k < t.items[i].pieces_count; k++)
-			listen(r, t.items[i].pieces[k].text);
+			listen(r, transcript_piece(&t, &t.items[i].pieces[k],
+						   &t.arena));
 	transcript_release(&t);
 }
 

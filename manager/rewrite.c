@@ -42,8 +42,7 @@ static void put_span(struct writer *w, struct span s)
 
 static void put_encoded(struct writer *w, const char *text, size_t len)
 {
-	size_t need = json_encoded_len(text, len);
-	int r = buf_reserve(&w->out, need);
+	int r = buf_reserve(&w->out, json_encoded_most(text, len));
 
 	if (r == 0)
 		w->out.len += json_encode(text, len, w->out.data + w->out.len);
@@ -74,7 +73,7 @@ static bool is_same(struct text a, const char *text, size_t len)
 static void set_piece(struct writer *w, const struct piece *p, const char *text,
 		      size_t len)
 {
-	if (is_same(p->text, text, len))
+	if (transcript_says(w->t, p, text, len))
 		return;
 	begin_edit(w, p->span);
 	put_text(w, "\"");
@@ -93,11 +92,12 @@ static bool is_list(const struct writer *w, const struct item *i)
  * Is the note already at the end of a content that is a list? Then that piece
  * is not one to be replaced; of a single piece it cannot be said.
  */
-static bool list_has_note(const struct item *i, const struct plan *p)
+static bool list_has_note(const struct writer *w, const struct item *i,
+			  const struct plan *p)
 {
 	return p->note && i->pieces_count > (p->replace ? 1 : 0) &&
-	       is_same(i->pieces[i->pieces_count - 1].text, p->note->text,
-		       p->note->len);
+	       transcript_says(w->t, &i->pieces[i->pieces_count - 1],
+			       p->note->text, p->note->len);
 }
 
 /*
@@ -111,15 +111,17 @@ static void set_pieces(struct writer *w, const struct piece *pieces,
 	size_t len = r->len;
 	uint32_t i = 0;
 
-	while (i + 1 < count && pieces[i].text.len < len &&
-	       memcmp(text, pieces[i].text.at, pieces[i].text.len) == 0) {
-		text += pieces[i].text.len;
-		len -= pieces[i].text.len;
-		i++;
+	for (; i + 1 < count; i++) {
+		struct text was = transcript_piece(w->t, &pieces[i], &w->arena);
+
+		if (was.len >= len || memcmp(text, was.at, was.len) != 0)
+			break;
+		text += was.len;
+		len -= was.len;
 	}
 	set_piece(w, &pieces[i], text, len);
 	for (i++; i < count; i++) {
-		if (pieces[i].text.len > 0)
+		if (pieces[i].span.end - pieces[i].span.start > 2)
 			set_piece(w, &pieces[i], REWRITE_REST,
 				  strlen(REWRITE_REST));
 	}
@@ -162,7 +164,7 @@ static void add_block(struct writer *w, const struct plan *p)
 
 	if (p->item + 1 < t->items_count && next->kind == ITEM_USER &&
 	    next->message == i->message && next->pieces_count == 1 &&
-	    is_same(next->pieces[0].text, p->note->text, p->note->len))
+	    transcript_says(t, next->pieces, p->note->text, p->note->len))
 		return;
 	cut_mark(w, i);
 	begin_edit(w, (struct span){ i->span.end, i->span.end });
@@ -178,7 +180,7 @@ static void add_part(struct writer *w, const struct plan *p)
 	const struct item *i = &w->t->items[p->item];
 	size_t before = i->content.end - 1;
 
-	if (list_has_note(i, p))
+	if (list_has_note(w, i, p))
 		return;
 	cut_mark(w, i);
 	while (strchr(" \t\r\n", w->t->body[before - 1]))
@@ -210,7 +212,7 @@ static size_t len_without(struct text text, const struct note *note)
 static void set_string(struct writer *w, const struct plan *p)
 {
 	const struct piece *piece = w->t->items[p->item].pieces;
-	struct text text = piece->text;
+	struct text text = transcript_piece(w->t, piece, &w->arena);
 	size_t len = len_without(text, p->note);
 	bool had = len < text.len;
 	bool same = !p->replace || is_same((struct text){ text.at, len },
@@ -252,7 +254,7 @@ static int apply_plan(struct writer *w, const struct plan *p)
 	}
 	if (p->replace)
 		set_pieces(w, i->pieces,
-			   count - (!messages && list_has_note(i, p)),
+			   count - (!messages && list_has_note(w, i, p)),
 			   p->replace);
 	if (p->note && messages)
 		add_block(w, p);
@@ -391,6 +393,7 @@ int rewrite(const struct transcript *t, const struct rewriting *r, char **ret,
 		e = write_body(&w, r, ret, ret_len);
 	array_release(&w.edits);
 	array_release(&w.inserted);
+	arena_release(&w.arena);
 	buf_release(&w.out);
 	return e;
 }

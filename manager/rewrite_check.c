@@ -17,14 +17,30 @@ static bool is_same(struct text a, struct text b)
 	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-static bool begins_with(struct text text, const char *start, size_t len)
+/* Does what the item says begin with what is asked for? */
+static bool begins_with(const struct transcript *t, const struct item *i,
+			const struct replacement *r, struct arena *a)
 {
-	return text.len >= len && memcmp(text.at, start, len) == 0;
+	const struct piece *p = i->pieces;
+	struct text text;
+
+	if (i->pieces_count == 1)
+		return json_begins(t->body + p->span.start + 1,
+				   p->span.end - p->span.start - 2, r->text,
+				   r->len);
+	text = transcript_text(t, i, a);
+	return text.len >= r->len && memcmp(text.at, r->text, r->len) == 0;
 }
 
-/* Is `now`, which was `was`, what the lists ask for? */
-static bool is_as_planned(const struct item *was, const struct item *now,
-			  const struct replacement *r, struct arena *a)
+static bool is_empty(const struct piece *p)
+{
+	return p->span.end - p->span.start == 2;
+}
+
+/* Is `now`, of `t`, which was `was`, what the lists ask for? */
+static bool is_as_planned(const struct item *was, const struct transcript *t,
+			  const struct item *now, const struct replacement *r,
+			  struct arena *a)
 {
 	uint32_t i;
 
@@ -36,19 +52,24 @@ static bool is_as_planned(const struct item *was, const struct item *now,
 	if (now->pieces_count < was->pieces_count)
 		return false;
 	for (i = 0; i < was->pieces_count; i++) {
-		if (was->pieces[i].text.len > 0 && now->pieces[i].text.len == 0)
+		if (!is_empty(&was->pieces[i]) && is_empty(&now->pieces[i]))
 			return false;
 	}
-	return !r || begins_with(transcript_text(now, a), r->text, r->len);
+	return !r || begins_with(t, now, r, a);
 }
 
-static bool is_note(const struct item *i, const struct note *n)
+static bool is_note(const struct transcript *t, const struct item *i,
+		    const struct note *n, struct arena *a)
 {
+	const struct piece *p;
 	struct text last;
 
 	if (!n || i->pieces_count == 0)
 		return false;
-	last = i->pieces[i->pieces_count - 1].text;
+	p = &i->pieces[i->pieces_count - 1];
+	if (transcript_says(t, p, n->text, n->len))
+		return true;
+	last = transcript_piece(t, p, a);
 	return last.len >= n->len &&
 	       memcmp(last.at + last.len - n->len, n->text, n->len) == 0;
 }
@@ -89,16 +110,17 @@ static bool check_item(struct check *c, uint32_t i)
 	if (c->note < c->r->notes_count &&
 	    c->was->items[c->r->notes[c->note].item].place == i)
 		note = &c->r->notes[c->note++];
-	if (!is_as_planned(was, now, replace, &c->now.arena))
+	if (!is_as_planned(was, &c->now, now, replace, &c->now.arena))
 		return false;
 	if (!replace && (messages || !note) && was->hash != now->hash)
 		return false;
 	if (!note)
 		return true;
 	if (!messages)
-		return is_note(now, note);
+		return is_note(&c->now, now, note, &c->now.arena);
 	if (c->at == c->now.items_count || now[1].kind != ITEM_USER ||
-	    now[1].message != now->message || !is_note(now + 1, note))
+	    now[1].message != now->message ||
+	    !is_note(&c->now, now + 1, note, &c->now.arena))
 		return false;
 	/* One that was there already is an item of both. */
 	if (c->inserted < c->w->inserted.count &&
@@ -180,13 +202,14 @@ static bool check_bytes(struct check *c)
 	       buf_add(&c->copy, "]}", 2) == 0;
 }
 
-static bool has_note(const struct check *c, uint32_t i, const struct note *n)
+static bool has_note(struct check *c, uint32_t i, const struct note *n)
 {
 	const struct item *was = &c->was->items[i];
+	struct arena *a = &c->now.arena;
 
 	if (c->was->dialect != DIALECT_MESSAGES)
-		return is_note(was, n);
-	return i + 1 < c->was->items_count && is_note(was + 1, n);
+		return is_note(c->was, was, n, a);
+	return i + 1 < c->was->items_count && is_note(c->was, was + 1, n, a);
 }
 
 /* What the lists ask for before `element` and no edit made is there already. */
@@ -200,9 +223,7 @@ static bool pass_untouched(struct check *c, uint32_t element)
 
 		if (items[r->item].message >= element)
 			break;
-		if (!begins_with(
-			    transcript_text(&items[r->item], &c->now.arena),
-			    r->text, r->len))
+		if (!begins_with(c->was, &items[r->item], r, &c->now.arena))
 			return false;
 	}
 	for (; c->note < c->r->notes_count; c->note++) {

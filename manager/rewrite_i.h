@@ -18,6 +18,7 @@ struct writer {
 	ARRAY(struct edit) edits;
 	struct buf out;		  /* what the edits put */
 	ARRAY(uint32_t) inserted; /* items with a new one behind them */
+	struct arena arena;	  /* texts that had to be decoded */
 	int error;		  /* the first that occurred */
 };
 

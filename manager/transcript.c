@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "graph/base/memory.h"
 #include "manager/dialect.h"
 
 static struct item *last_item(struct reading *r)
@@ -69,6 +70,27 @@ struct text dialect_raw(const struct json *j, uint32_t node)
 	return (struct text){ j->text + n->start, n->end - n->start };
 }
 
+static struct text inside(const struct transcript *t, const struct piece *p)
+{
+	return (struct text){ t->body + p->span.start + 1,
+			      p->span.end - p->span.start - 2 };
+}
+
+/* Hashed is a text as we would write it: most are written so anyway. */
+static void fold_unusual(const struct reading *r, struct item *i,
+			 const struct piece *p)
+{
+	struct text raw = inside(r->t, p), usual;
+	char *decoded = must_alloc(raw.len + 1), *encoded;
+	size_t len = json_decode(raw.at, raw.len, decoded);
+
+	encoded = must_alloc(json_encoded_most(decoded, len) + 1);
+	usual = (struct text){ encoded, json_encode(decoded, len, encoded) };
+	i->hash = fold(i->hash, FOLD_PIECE, usual);
+	free(encoded);
+	free(decoded);
+}
+
 void reading_piece(struct reading *r, uint32_t node)
 {
 	const struct json_node *n = &r->j.nodes[node];
@@ -76,9 +98,12 @@ void reading_piece(struct reading *r, uint32_t node)
 	struct item *i = last_item(r);
 
 	p->span = (struct span){ n->start, n->end };
-	p->text = json_text(&r->j, node, &r->t->arena);
+	p->writing = (enum json_writing)n->writing;
 	i->pieces_count++;
-	i->hash = fold(i->hash, FOLD_PIECE, p->text);
+	if (p->writing == JSON_UNUSUAL)
+		fold_unusual(r, i, p);
+	else
+		i->hash = fold(i->hash, FOLD_PIECE, inside(r->t, p));
 }
 
 static bool is_mark(const struct json *j, uint32_t key)
@@ -279,7 +304,32 @@ enum item_kind dialect_role(const struct json *j, uint32_t role)
 	return ITEM_OPAQUE;
 }
 
-struct text transcript_text(const struct item *i, struct arena *a)
+/* Put what a piece says at `out`, which has room for it as it is written. */
+static size_t decode(const struct transcript *t, const struct piece *p,
+		     char *out)
+{
+	struct text raw = inside(t, p);
+
+	if (p->writing != JSON_AS_IS)
+		return json_decode(raw.at, raw.len, out);
+	memcpy(out, raw.at, raw.len);
+	return raw.len;
+}
+
+struct text transcript_piece(const struct transcript *t, const struct piece *p,
+			     struct arena *a)
+{
+	struct text raw = inside(t, p);
+	char *out;
+
+	if (p->writing == JSON_AS_IS)
+		return raw;
+	out = arena_take(a, raw.len);
+	return (struct text){ out, decode(t, p, out) };
+}
+
+struct text transcript_text(const struct transcript *t, const struct item *i,
+			    struct arena *a)
 {
 	size_t len = 0;
 	uint32_t p;
@@ -288,16 +338,24 @@ struct text transcript_text(const struct item *i, struct arena *a)
 	if (i->pieces_count == 0)
 		return (struct text){ "", 0 };
 	if (i->pieces_count == 1)
-		return i->pieces[0].text;
+		return transcript_piece(t, &i->pieces[0], a);
 	for (p = 0; p < i->pieces_count; p++)
-		len += i->pieces[p].text.len;
+		len += inside(t, &i->pieces[p]).len;
 	out = arena_take(a, len);
 	len = 0;
-	for (p = 0; p < i->pieces_count; p++) {
-		memcpy(out + len, i->pieces[p].text.at, i->pieces[p].text.len);
-		len += i->pieces[p].text.len;
-	}
+	for (p = 0; p < i->pieces_count; p++)
+		len += decode(t, &i->pieces[p], out + len);
 	return (struct text){ out, len };
+}
+
+bool transcript_says(const struct transcript *t, const struct piece *p,
+		     const char *text, size_t len)
+{
+	struct text raw = inside(t, p);
+
+	if (p->writing != JSON_AS_IS)
+		return json_reads(raw.at, raw.len, text, len);
+	return raw.len == len && memcmp(raw.at, text, len) == 0;
 }
 
 /* Items and pieces find their last place in the arena. */
@@ -390,7 +448,7 @@ static void find_places(struct transcript *t)
 }
 
 /* Does the last thing said ask for a summary? By the words of the clients. */
-static bool asks_for_summary(const struct transcript *t)
+static bool asks_for_summary(struct transcript *t)
 {
 	static const char *const words[] = {
 		"CRITICAL: Respond with TEXT ONLY",
@@ -405,7 +463,8 @@ static bool asks_for_summary(const struct transcript *t)
 	if (last->kind != ITEM_USER)
 		return false;
 	for (p = 0; p < last->pieces_count; p++) {
-		struct text text = last->pieces[p].text;
+		struct text text =
+			transcript_piece(t, &last->pieces[p], &t->arena);
 		size_t len = text.len < 4096 ? text.len : 4096;
 
 		for (w = 0; w < 2; w++) {

@@ -1,8 +1,9 @@
 /*
  * A request's body as a sequence of items, each with the bytes it stands on.
- * Nothing is copied but text that has escapes in it; nothing is ever
- * re-serialised: a rewritten body is the received one with some strings
- * replaced (rewrite.h).
+ * Nothing is copied, and texts are decoded when somebody asks for them: a talk
+ * is sent anew with every turn, and most of it nobody looks at twice. Nothing
+ * is ever re-serialised: a rewritten body is the received one with some
+ * strings replaced (rewrite.h).
  *
  * The three wire formats have a dialect file each, which fills this in; all
  * that comes after knows only this header. Pure.
@@ -38,7 +39,7 @@ enum item_kind {
 /* One string literal of the body that holds (part of) an item's text. */
 struct piece {
 	struct span span; /* with its quotes */
-	struct text text;
+	enum json_writing writing;
 };
 
 /*
@@ -121,7 +122,7 @@ struct transcript {
 	uint32_t marks;	      /* cache marks in all */
 	bool hour;	      /* one of them asks for an hour */
 	bool automatic;	      /* the body has one: all of it is kept */
-	struct arena arena;   /* owns all of these, and decoded texts */
+	struct arena arena;   /* owns all of these */
 };
 
 /* Which dialect a request is in, by method and target; DIALECTS: none. */
@@ -136,9 +137,15 @@ int transcript_init(struct transcript *ret, enum dialect d, const char *body,
 void transcript_release(struct transcript *t); /* accepts a zeroed struct */
 
 /*
- * The whole text of an item: its pieces one behind the other. In the arena if
- * there are several.
+ * What a piece says, and what an item does: its pieces one behind the other.
+ * In the arena, if they do not stand in the body as they are.
  */
-struct text transcript_text(const struct item *i, struct arena *a);
+struct text transcript_piece(const struct transcript *t, const struct piece *p,
+			     struct arena *a);
+struct text transcript_text(const struct transcript *t, const struct item *i,
+			    struct arena *a);
+/* Does the piece say just this? Nothing is decoded to find out. */
+bool transcript_says(const struct transcript *t, const struct piece *p,
+		     const char *text, size_t len);
 
 #endif

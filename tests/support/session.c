@@ -588,8 +588,8 @@ static uint32_t first_seen(struct session *s, struct text note)
 }
 
 /* Does a text after `from` tell of `path`, newly enough? */
-static bool is_told(struct session *s, const struct transcript *t,
-		    uint32_t from, const char *path)
+static bool is_told(struct session *s, struct transcript *t, uint32_t from,
+		    const char *path)
 {
 	uint32_t changed = 0;
 	bool told = false;
@@ -602,7 +602,7 @@ static bool is_told(struct session *s, const struct transcript *t,
 
 		if (!t->items[i].pieces_count)
 			continue;
-		x = t->items[i].pieces[0].text;
+		x = transcript_piece(t, t->items[i].pieces, &t->arena);
 		if (!begins(x, NOTES_MARK) || t->items[i].kind == ITEM_RESULT ||
 		    !memmem(x.at, x.len, path, strlen(path)))
 			continue;
@@ -642,7 +642,7 @@ static bool is_true(struct session *s, struct text shown, const char *path)
 	return same;
 }
 
-static void judge(struct session *s, const struct transcript *t)
+static void judge(struct session *s, struct transcript *t)
 {
 	static const char key[] = "\"file_path\":\"" REPO "/";
 
@@ -664,7 +664,8 @@ static void judge(struct session *s, const struct transcript *t)
 		at += strlen(key);
 		end = strchr(at, '"');
 		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - at), at);
-		if (!is_true(s, r->pieces[0].text, path) &&
+		if (!is_true(s, transcript_piece(t, r->pieces, &t->arena),
+			     path) &&
 		    !is_told(s, t, i, path))
 			s->totals.unflagged++;
 	}

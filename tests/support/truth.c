@@ -497,12 +497,14 @@ static struct text text_of(struct transcript *t, uint32_t item)
 	char *out;
 
 	for (uint32_t k = 0; k < i->pieces_count; k++)
-		len += i->pieces[k].text.len;
+		len += i->pieces[k].span.end - i->pieces[k].span.start;
 	out = arena_take(&t->arena, len + 1);
 	len = 0;
 	for (uint32_t k = 0; k < i->pieces_count; k++) {
-		memcpy(out + len, i->pieces[k].text.at, i->pieces[k].text.len);
-		len += i->pieces[k].text.len;
+		struct text p = transcript_piece(t, &i->pieces[k], &t->arena);
+
+		memcpy(out + len, p.at, p.len);
+		len += p.len;
 		out[len++] = '\n';
 	}
 	return (struct text){ out, len };
@@ -609,7 +611,8 @@ bool truth_same_frame(enum dialect d, const char *was, size_t was_len,
 		/* A note of ours is one block more. */
 		while (k < b.items_count && b.items[k].kind == ITEM_USER &&
 		       b.items[k].pieces_count == 1 &&
-		       begins(b.items[k].pieces[0].text, NOTES_MARK))
+		       begins(transcript_piece(&b, b.items[k].pieces, &b.arena),
+			      NOTES_MARK))
 			k++;
 		same = k < b.items_count &&
 		       same_item(&a, &a.items[i], &b, &b.items[k]);
