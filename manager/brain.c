@@ -59,6 +59,7 @@ struct turn {
 	bool unkept;	   /* what was decided is in our own head only */
 	struct memory_request row; /* to be kept with it */
 	int64_t at_ns, began_ns;
+	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
 };
 
 static int64_t now_ns(void)
@@ -625,6 +626,9 @@ void turn_status(struct turn *t, int status, const char *content_type)
 
 void turn_reply(struct turn *t, const char *bytes, size_t len)
 {
+	/* Taken before the client has these bytes: it may act on them, and
+	   what it does then comes after the reply. */
+	t->shown_ns = now_ns();
 	if (t->sse)
 		sse_feed(t->sse, bytes, len);
 }
@@ -686,6 +690,7 @@ static void learn(struct turn *t)
 static void hold(struct turn *t)
 {
 	struct asks a = { t->b->ask, t->b->ask_ctx, now_ns() + 200000000 };
+	int64_t over_ns = t->shown_ns ? t->shown_ns : now_ns();
 	uint64_t oldest = UINT64_MAX;
 	struct held *h, *next;
 
@@ -695,7 +700,7 @@ static void hold(struct turn *t)
 			oldest = h->birth;
 	/* What the tape was not asked about was done before this, too. */
 	if (t->settled)
-		t->c->reply_ns = t->at_ns + (now_ns() - t->began_ns);
+		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
 	(void)memory_usage(t->b->memory, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (oldest != UINT64_MAX && t->b->ask)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -491,6 +492,83 @@ static void answers_are_given(void **state)
 	session_free(s);
 }
 
+/* A tape on which nothing happens; it remembers from when reads were asked. */
+static int empty_tape(void *ctx, const char *ask, const cJSON *question,
+		      int timeout_ms, cJSON **ret)
+{
+	int64_t *from_ns = ctx;
+
+	(void)timeout_ms;
+	*ret = cJSON_CreateObject();
+	if (strcmp(ask, "SYNC") == 0)
+		(void)cJSON_AddTrueToObject(*ret, "ready");
+	if (strcmp(ask, "READSET") == 0)
+		*from_ns = (int64_t)cJSON_GetNumberValue(
+			cJSON_GetObjectItemCaseSensitive(question, "from_ns"));
+	return 0;
+}
+
+static int64_t clock_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+#define TALK                                                \
+	"{\"model\":\"m\",\"tools\":[{\"name\":\"Bash\"}]," \
+	"\"messages\":[{\"role\":\"user\",\"content\":\"Go.\"}"
+
+static struct turn *think_of(struct brain *b, const char *body, int64_t at_ns)
+{
+	struct request r = { .method = "POST",
+			     .target = "/v1/messages",
+			     .body = body,
+			     .len = strlen(body),
+			     .at_ns = at_ns,
+			     .deadline_ns = INT64_MAX };
+	struct turn *turn;
+	size_t len;
+
+	(void)brain_think(b, &r, &len, &turn);
+	turn_sent(turn);
+	turn_status(turn, 200, "application/json");
+	return turn;
+}
+
+/* The client may be at work before we are through with the reply. */
+static void what_the_client_does_begins_with_the_reply(void **state)
+{
+	int64_t from_ns = 0, began, heard;
+	struct brain_options o = { .repo = "/repo",
+				   .ask = empty_tape,
+				   .ask_ctx = &from_ns };
+	struct brain *b;
+	struct turn *turn;
+
+	(void)state;
+	assert_int_equal(brain_new(&o, &b, NULL), 0);
+	began = clock_ns();
+	turn = think_of(b, TALK "]}", 1000);
+	turn_reply(turn, "{}", 2);
+	heard = clock_ns() - began;
+	while (clock_ns() - began <= heard + 1000)
+		;
+	turn_end(turn, true);
+	turn = think_of(b,
+			TALK ",{\"role\":\"assistant\",\"content\":[{\"type\":"
+			     "\"tool_use\",\"id\":\"t\",\"name\":\"Bash\","
+			     "\"input\":{\"command\":\"./x\"}}]},{\"role\":"
+			     "\"user\",\"content\":[{\"type\":"
+			     "\"tool_result\",\"tool_use_id\":\"t\","
+			     "\"content\":\"said\"}]}]}",
+			1000 + 2 * heard);
+	turn_end(turn, true);
+	assert_in_range(from_ns, 1000, 1000 + heard);
+	brain_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +593,7 @@ int main(void)
 		cmocka_unit_test(
 			paths_are_those_of_where_the_agent_was_started),
 		cmocka_unit_test(answers_are_given),
+		cmocka_unit_test(what_the_client_does_begins_with_the_reply),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
