@@ -135,6 +135,8 @@ void memory_free(struct memory *m)
 {
 	if (!m)
 		return;
+	for (int i = 0; i < KEPT; i++)
+		(void)sqlite3_finalize(m->kept[i]);
 	(void)sqlite3_close_v2(m->db);
 	(void)pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -197,19 +199,19 @@ static void heads_read(struct conversation *c, const char *text,
 static int save_conversation(struct memory *m, const struct conversation *c,
 			     int64_t at_ns)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(
-		m, "INSERT INTO conversation(key, client, model, subagent,"
-		   " subscription, refused, stopped, requests, since_epoch,"
-		   " last_n, used_ns, heads, hashes, since_begin,"
-		   " reply_ns, nominated)"
-		   " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-		   " ON CONFLICT(key) DO"
-		   " UPDATE SET client=?2, model=?3, subagent=?4,"
-		   " subscription=?5, refused=?6, stopped=?7, requests=?8,"
-		   " since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
-		   " hashes=?13, since_begin=?14, reply_ns=?15,"
-		   " nominated=?16");
+	sqlite3_stmt *s =
+		keep(m, KEPT_CONVERSATION,
+		     "INSERT INTO conversation(key, client, model, subagent,"
+		     " subscription, refused, stopped, requests, since_epoch,"
+		     " last_n, used_ns, heads, hashes, since_begin,"
+		     " reply_ns, nominated)"
+		     " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+		     " ON CONFLICT(key) DO"
+		     " UPDATE SET client=?2, model=?3, subagent=?4,"
+		     " subscription=?5, refused=?6, stopped=?7, requests=?8,"
+		     " since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
+		     " hashes=?13, since_begin=?14, reply_ns=?15,"
+		     " nominated=?16");
 	CLEANUP(free_p) char *heads = heads_text(c);
 	ARRAY(uint64_t) all = { 0 };
 	int rc;
@@ -235,7 +237,7 @@ static int save_conversation(struct memory *m, const struct conversation *c,
 	bind_count(s, 14, c->since_begin);
 	bind_count(s, 15, (uint64_t)c->reply_ns);
 	bind_count(s, 16, c->nominated);
-	rc = run(s);
+	rc = run_kept(s);
 	array_release(&all);
 	return rc;
 }
@@ -453,9 +455,9 @@ static int load_records(struct memory *m, struct conversation *c)
 static int save_record(struct memory *m, const struct conversation *c,
 		       const struct held *h)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(m, "INSERT OR REPLACE INTO record"
-				     " VALUES(?,?,?,?)");
+	sqlite3_stmt *s = keep(m, KEPT_RECORD,
+			       "INSERT OR REPLACE INTO record"
+			       " VALUES(?,?,?,?)");
 	CLEANUP(free_p) char *data = record_text(c, h);
 
 	if (!s)
@@ -464,7 +466,7 @@ static int save_record(struct memory *m, const struct conversation *c,
 	bind_text(s, 2, h->key);
 	bind_text(s, 3, data);
 	bind_blob(s, 4, h->text, h->len);
-	return run(s);
+	return run_kept(s);
 }
 
 /* -- Pins. */
@@ -530,10 +532,10 @@ static int load_pins(struct memory *m, struct conversation *c)
 static int save_pin(struct memory *m, const struct conversation *c,
 		    const struct pin *p)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(
-		m, p->gone ? "DELETE FROM pin WHERE conversation=? AND key=?"
-			   : "INSERT OR REPLACE INTO pin VALUES(?,?,?,?)");
+	sqlite3_stmt *s =
+		keep(m, p->gone ? KEPT_PIN_GONE : KEPT_PIN,
+		     p->gone ? "DELETE FROM pin WHERE conversation=? AND key=?"
+			     : "INSERT OR REPLACE INTO pin VALUES(?,?,?,?)");
 	CLEANUP(json_p) cJSON *about = cJSON_CreateArray();
 	CLEANUP(free_p) char *text = NULL;
 
@@ -548,7 +550,7 @@ static int save_pin(struct memory *m, const struct conversation *c,
 		bind_text(s, 3, text);
 		bind_blob(s, 4, p->text, p->len);
 	}
-	return run(s);
+	return run_kept(s);
 }
 
 /* -- All together. */
@@ -570,10 +572,10 @@ int memory_load(struct memory *m, struct conversation *c)
 static int save_request(struct memory *m, const struct conversation *c,
 			const struct memory_request *r)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(
-		m, "INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-		   "?,?,?,?,?,?,?,?)");
+	sqlite3_stmt *s = keep(
+		m, KEPT_REQUEST,
+		"INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+		"?,?,?,?,?,?,?,?)");
 	const uint64_t counts[] = { r->received,  r->sent,	r->held,
 				    r->stale,	  r->refreshed, r->dropped,
 				    r->rerun,	  r->notes,	r->evicted,
@@ -593,7 +595,7 @@ static int save_request(struct memory *m, const struct conversation *c,
 	(void)sqlite3_bind_double(s, 7 + COUNTS, r->cost_without);
 	bind_count(s, 8 + COUNTS, r->rewritten);
 	bind_count(s, 9 + COUNTS, r->latency_us);
-	return run(s);
+	return run_kept(s);
 }
 
 static int save_all(struct memory *m, struct conversation *c,
@@ -648,10 +650,11 @@ int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
 	int rc;
 
 	(void)pthread_mutex_lock(&m->lock);
-	s = prepare(m, "UPDATE conversation SET usage_input=usage_input+?2,"
-		       " usage_read=usage_read+?3,"
-		       " usage_written=usage_written+?4, refused=?5,"
-		       " stopped=?6, reply_ns=?7 WHERE key=?1");
+	s = keep(m, KEPT_USAGE,
+		 "UPDATE conversation SET usage_input=usage_input+?2,"
+		 " usage_read=usage_read+?3,"
+		 " usage_written=usage_written+?4, refused=?5,"
+		 " stopped=?6, reply_ns=?7 WHERE key=?1");
 	if (s) {
 		bind_text(s, 1, c->key);
 		bind_count(s, 2, input > 0 ? (uint64_t)input : 0);
@@ -661,8 +664,7 @@ int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
 		bind_count(s, 6, c->stopped);
 		bind_count(s, 7, (uint64_t)c->reply_ns);
 	}
-	rc = run(s);
-	(void)sqlite3_finalize(s);
+	rc = run_kept(s);
 	(void)pthread_mutex_unlock(&m->lock);
 	return rc;
 }

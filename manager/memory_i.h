@@ -10,9 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Statements that every request needs: to read their text takes longer than
+   to run them. */
+enum kept {
+	KEPT_CONVERSATION,
+	KEPT_RECORD,
+	KEPT_PIN,
+	KEPT_PIN_GONE,
+	KEPT_REQUEST,
+	KEPT_USAGE,
+	KEPT
+};
+
 struct memory {
 	pthread_mutex_t lock;
-	sqlite3 *db; /* protected by lock */
+	sqlite3 *db;		  /* protected by lock */
+	sqlite3_stmt *kept[KEPT]; /* likewise; NULL: not made yet */
 };
 
 /* SQLite's code as ours. */
@@ -30,6 +43,17 @@ static inline sqlite3_stmt *prepare(struct memory *m, const char *sql)
 	if (sqlite3_prepare_v2(m->db, sql, -1, &s, NULL) != SQLITE_OK)
 		return NULL;
 	return s;
+}
+
+/* One that is made once; run_kept() leaves it as it was found. */
+static inline sqlite3_stmt *keep(struct memory *m, enum kept which,
+				 const char *sql)
+{
+	if (!m->kept[which])
+		(void)sqlite3_prepare_v3(m->db, sql, -1,
+					 SQLITE_PREPARE_PERSISTENT,
+					 &m->kept[which], NULL);
+	return m->kept[which];
 }
 
 static inline void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -53,6 +77,17 @@ static inline void bind_count(sqlite3_stmt *s, int at, uint64_t n)
 static inline int run(sqlite3_stmt *s)
 {
 	return s ? memory_code(sqlite3_step(s)) : -EIO;
+}
+
+static inline int run_kept(sqlite3_stmt *s)
+{
+	int rc = run(s);
+
+	if (!s)
+		return rc;
+	(void)sqlite3_reset(s);
+	(void)sqlite3_clear_bindings(s);
+	return rc;
 }
 
 static inline const char *column(sqlite3_stmt *s, int at)
