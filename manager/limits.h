@@ -39,9 +39,15 @@
  */
 #define EDGE_BODIES_MAX (512u << 20)
 
-/* Blocks from this size on go back to the kernel when they are freed. */
+/*
+ * Blocks from this size on go back to the kernel when they are freed; of the
+ * rest each of a few arenas keeps so much at its end. A request of 1 MB takes
+ * less than that while it is thought about; to have it from the kernel anew
+ * each time, page by page, would be a good part of the time it takes.
+ */
 #define EDGE_MALLOC_KEEPS  (768 << 10)
-#define EDGE_MALLOC_ARENAS 4
+#define EDGE_MALLOC_ARENAS 2
+#define EDGE_MALLOC_TOP	   (3 << 20)
 
 /*
  * Bodies that nobody reads are held up to this all the same: what is held can

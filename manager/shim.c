@@ -184,6 +184,7 @@ static void tame_malloc(void)
 	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
 	(void)mallopt(M_MMAP_THRESHOLD, EDGE_MALLOC_KEEPS);
 	(void)mallopt(M_ARENA_MAX, EDGE_MALLOC_ARENAS);
+	(void)mallopt(M_TRIM_THRESHOLD, EDGE_MALLOC_TOP);
 	/* NOLINTEND(concurrency-mt-unsafe) */
 }
 
