@@ -246,7 +246,7 @@ uint64_t handles_count(struct fs *fs)
 
 size_t handles_inodes(struct fs *fs, struct inode ***ret)
 {
-	struct handle *h;
+	struct handle *h = NULL;
 	size_t n = 0;
 
 	(void)pthread_mutex_lock(&fs->handles_lock);

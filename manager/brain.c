@@ -195,8 +195,10 @@ struct conversation *brain_conversation(struct brain *b, const char *key,
 	}
 	c->users++;
 	c->used_ns = now_ns();
-	if (at_ns)
+	if (at_ns) {
+		c->before_ns = c->asked_ns;
 		c->asked_ns = at_ns;
+	}
 	(void)pthread_mutex_unlock(&b->lock);
 	return c;
 }
@@ -331,7 +333,11 @@ static bool find_births(struct thought *th)
 	return true;
 }
 
-/* Has another conversation gone on since this one's last reply? */
+/*
+ * Has another conversation gone on since this one's last reply, or this one
+ * without the tape being asked, so that commands were run of which we may
+ * never hear?
+ */
 static bool is_crowded(struct brain *b, const struct conversation *c)
 {
 	const struct conversation *o, *next;
@@ -339,6 +345,7 @@ static bool is_crowded(struct brain *b, const struct conversation *c)
 	bool crowded = c->returned;
 
 	(void)pthread_mutex_lock(&b->lock);
+	crowded |= c->before_ns > c->reply_ns;
 	HASH_ITER (hh, b->conversations, o, next)
 		crowded |= o != c && o->asked_ns >= c->reply_ns;
 	(void)pthread_mutex_unlock(&b->lock);

@@ -160,6 +160,7 @@ struct conversation {
 	uint32_t users;	   /* the brain's, under its lock */
 	int64_t used_ns;   /* the brain's, under its lock */
 	int64_t asked_ns;  /* the brain's, under its lock: the last request */
+	int64_t before_ns; /* likewise: the one before */
 	char *key;
 	pthread_mutex_t lock;
 	bool loaded;

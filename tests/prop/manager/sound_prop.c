@@ -748,6 +748,18 @@ static void nothing_stale_is_sent_unflagged_in_eager(void **state)
 	play_all(MODE_EAGER, true, 30);
 }
 
+/* A rewind after a request without the tape: not all commands were heard of. */
+static void sessions_that_once_went_wrong_go_right(void **state)
+{
+	static const uint64_t sessions[] = { 1794926144 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sessions) / sizeof(*sessions); i++) {
+		assert_null(play(sessions[i], MODE_PINNED, true));
+		assert_null(play(sessions[i], MODE_EAGER, true));
+	}
+}
+
 static void without_drift_what_is_sent_is_what_was_received(void **state)
 {
 	(void)state;
@@ -762,6 +774,7 @@ int main(int argc, char **argv)
 			without_drift_what_is_sent_is_what_was_received),
 		cmocka_unit_test(nothing_stale_is_sent_unflagged_in_pinned),
 		cmocka_unit_test(nothing_stale_is_sent_unflagged_in_eager),
+		cmocka_unit_test(sessions_that_once_went_wrong_go_right),
 	};
 
 	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
