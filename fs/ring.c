@@ -25,10 +25,15 @@ static int last_possible(void)
 {
 	CLEANUP(fclose_p)
 	FILE *f = fopen("/sys/devices/system/cpu/possible", "re");
-	int first, last;
-	int got = f ? fscanf(f, "%d-%d", &first, &last) : 0;
+	char line[256], *end;
+	long last;
 
-	return got == 2 ? last : got == 1 ? first : -1;
+	if (!f || !fgets(line, sizeof(line), f))
+		return -1;
+	last = strtol(line, &end, 10);
+	if (*end == '-')
+		last = strtol(end + 1, &end, 10);
+	return *end == '\n' ? (int)last : -1;
 }
 
 /*

@@ -113,7 +113,7 @@ static void a_file_written_again_and_again_is_never_mistaken(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		XXH128_hash_t hash;
 
-		memcpy(text + i * strlen(line), line, strlen(line));
+		(void)mempcpy(text + i * strlen(line), line, strlen(line));
 		hash = put(w, "a.py", text);
 		ahead_written(w->ahead, "a.py");
 		if (i % 3)
