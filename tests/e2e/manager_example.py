@@ -111,9 +111,15 @@ def a_cache_that_keeps_less_than_it_should_ends_it():
     usage = {"cache_creation_input_tokens": 5000,
              "cache_read_input_tokens": 0}
     with World(script=lambda r: {"text": "Yes.", "usage": usage}) as w:
+        def learned(replies):
+            """A reply is learned from when the client has it already."""
+            r = json.loads(w.home.run("report", "--json", w.repo).stdout)
+            return r["usage"]["cache_write"] == 5000 * replies
+
         w.read("config.py")
         w.request()
         for n in range(1, 5):
+            st.eventually(lambda: learned(n), "reply %d is learned from" % n)
             w.edit("config.py", "x + %d\n" % n, "x + %d\n" % (n + 1))
             told = notes(w.request())
         assert "x + 3" in "".join(told), told
