@@ -65,27 +65,44 @@ static void arrive(fuse_req_t req)
 		near_caller(fuse_req_ctx(req)->pid);
 }
 
-#define COUNTED(op, parameters, arguments)  \
-	static void watched_##op parameters \
-	{                                   \
-		unsigned count = begin();   \
-                                            \
-		arrive(req);                \
-		flight.inner.op arguments;  \
-		end(count);                 \
+/* Parameters and arguments that several operations have. */
+#define OF_INODE (fuse_req_t req, fuse_ino_t ino), (req, ino)
+#define OF_HANDLE                                                     \
+	(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info * fi), \
+		(req, ino, fi)
+#define OF_NAME                                                \
+	(fuse_req_t req, fuse_ino_t parent, const char *name), \
+		(req, parent, name)
+#define OF_RANGE                                                 \
+	(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, \
+	 struct fuse_file_info * fi),                            \
+		(req, ino, size, off, fi)
+#define OF_SYNC                                        \
+	(fuse_req_t req, fuse_ino_t ino, int datasync, \
+	 struct fuse_file_info *fi),                   \
+		(req, ino, datasync, fi)
+
+#define COUNTED(op, ...) COUNTED_AS(op, __VA_ARGS__)
+#define COUNTED_AS(op, parameters, arguments) \
+	static void watched_##op parameters   \
+	{                                     \
+		unsigned count = begin();     \
+                                              \
+		arrive(req);                  \
+		flight.inner.op arguments;    \
+		end(count);                   \
 	}
 
-#define PASSED(op, parameters, arguments)   \
-	static void watched_##op parameters \
-	{                                   \
-		arrive(req);                \
-		flight.inner.op arguments;  \
+#define PASSED(op, ...) PASSED_AS(op, __VA_ARGS__)
+#define PASSED_AS(op, parameters, arguments) \
+	static void watched_##op parameters  \
+	{                                    \
+		arrive(req);                 \
+		flight.inner.op arguments;   \
 	}
 
-COUNTED(open, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-	(req, ino, fi))
-COUNTED(release, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-	(req, ino, fi))
+COUNTED(open, OF_HANDLE)
+COUNTED(release, OF_HANDLE)
 COUNTED(write,
 	(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size,
 	 off_t off, struct fuse_file_info *fi),
@@ -122,52 +139,30 @@ COUNTED(create,
 	(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	 struct fuse_file_info *fi),
 	(req, parent, name, mode, fi))
-COUNTED(unlink, (fuse_req_t req, fuse_ino_t parent, const char *name),
-	(req, parent, name))
-COUNTED(rmdir, (fuse_req_t req, fuse_ino_t parent, const char *name),
-	(req, parent, name))
+COUNTED(unlink, OF_NAME)
+COUNTED(rmdir, OF_NAME)
 COUNTED(rename,
 	(fuse_req_t req, fuse_ino_t parent, const char *name,
 	 fuse_ino_t newparent, const char *newname, unsigned flags),
 	(req, parent, name, newparent, newname, flags))
 
-PASSED(lookup, (fuse_req_t req, fuse_ino_t parent, const char *name),
-       (req, parent, name))
+PASSED(lookup, OF_NAME)
 PASSED(forget, (fuse_req_t req, fuse_ino_t ino, uint64_t nlookup),
        (req, ino, nlookup))
 PASSED(forget_multi,
        (fuse_req_t req, size_t count, struct fuse_forget_data *forgets),
        (req, count, forgets))
-PASSED(getattr, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-       (req, ino, fi))
-PASSED(readlink, (fuse_req_t req, fuse_ino_t ino), (req, ino))
-PASSED(read,
-       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-	struct fuse_file_info *fi),
-       (req, ino, size, off, fi))
-PASSED(flush, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-       (req, ino, fi))
-PASSED(fsync,
-       (fuse_req_t req, fuse_ino_t ino, int datasync,
-	struct fuse_file_info *fi),
-       (req, ino, datasync, fi))
-PASSED(opendir, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-       (req, ino, fi))
-PASSED(readdir,
-       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-	struct fuse_file_info *fi),
-       (req, ino, size, off, fi))
-PASSED(readdirplus,
-       (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-	struct fuse_file_info *fi),
-       (req, ino, size, off, fi))
-PASSED(releasedir, (fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi),
-       (req, ino, fi))
-PASSED(fsyncdir,
-       (fuse_req_t req, fuse_ino_t ino, int datasync,
-	struct fuse_file_info *fi),
-       (req, ino, datasync, fi))
-PASSED(statfs, (fuse_req_t req, fuse_ino_t ino), (req, ino))
+PASSED(getattr, OF_HANDLE)
+PASSED(readlink, OF_INODE)
+PASSED(read, OF_RANGE)
+PASSED(flush, OF_HANDLE)
+PASSED(fsync, OF_SYNC)
+PASSED(opendir, OF_HANDLE)
+PASSED(readdir, OF_RANGE)
+PASSED(readdirplus, OF_RANGE)
+PASSED(releasedir, OF_HANDLE)
+PASSED(fsyncdir, OF_SYNC)
+PASSED(statfs, OF_INODE)
 PASSED(setxattr,
        (fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 	size_t size, int flags),

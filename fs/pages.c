@@ -40,6 +40,19 @@ static uint64_t look_below(const struct inode *i, struct stat *ret)
 	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
 }
 
+/* The same, while none of our changes is half done; until unlock(). */
+static uint64_t look_locked(struct fs *fs, const struct inode *i,
+			    struct stat *ret)
+{
+	(void)pthread_mutex_lock(lock_of(fs, i));
+	return look_below(i, ret);
+}
+
+static void unlock(struct fs *fs, const struct inode *i)
+{
+	(void)pthread_mutex_unlock(lock_of(fs, i));
+}
+
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 {
 	struct stat st;
@@ -48,9 +61,7 @@ void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 	*ret = (struct own_change){ .i = i };
 	if (!i)
 		return;
-	ret->lock = lock_of(fs, i);
-	(void)pthread_mutex_lock(ret->lock);
-	before = look_below(i, &st);
+	before = look_locked(fs, i, &st);
 	ret->ours = before == atomic_load(&i->stamp);
 	ret->accounted = before == atomic_load(&i->accounted);
 }
@@ -69,7 +80,7 @@ void pages_changed(struct fs *fs, struct own_change *c)
 		atomic_store(&c->i->stamp, fs->fine_times ? now : 0);
 	if (c->accounted)
 		atomic_store(&c->i->accounted, now);
-	(void)pthread_mutex_unlock(c->lock);
+	unlock(fs, c->i);
 }
 
 void pages_account(struct inode *i)
@@ -81,42 +92,34 @@ void pages_account(struct inode *i)
 
 bool pages_unseen(struct fs *fs, struct inode *i)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
 	struct stat st;
-	uint64_t now;
+	uint64_t now = look_locked(fs, i, &st);
 	bool unseen;
 
-	(void)pthread_mutex_lock(lock);
-	now = look_below(i, &st);
 	unseen = now && now != atomic_exchange(&i->accounted, now);
-	(void)pthread_mutex_unlock(lock);
+	unlock(fs, i);
 	return unseen;
 }
 
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
-
-	(void)pthread_mutex_lock(lock);
+	(void)pthread_mutex_lock(lock_of(fs, i));
 	i->size = st->st_size;
 	atomic_store(&i->stamp, inode_stamp(st));
-	(void)pthread_mutex_unlock(lock);
+	unlock(fs, i);
 }
 
 /* Puts the stamp right, and returns whether it was. */
 static bool set_right(struct fs *fs, struct inode *i)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
 	struct stat st;
-	uint64_t now;
+	uint64_t now = look_locked(fs, i, &st);
 	bool was;
 
-	(void)pthread_mutex_lock(lock);
-	now = look_below(i, &st);
 	was = now && now == atomic_exchange(&i->stamp, now);
 	if (now)
 		i->size = st.st_size;
-	(void)pthread_mutex_unlock(lock);
+	unlock(fs, i);
 	return was;
 }
 
@@ -140,16 +143,13 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 /* *st anew, with the size that we know of where somebody else changed it. */
 static bool tell_changed(struct fs *fs, struct inode *i, struct stat *st)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
-	uint64_t known;
-	bool changed;
+	uint64_t now = look_locked(fs, i, st);
+	uint64_t known = atomic_load(&i->stamp);
+	bool changed = now != known && known;
 
-	(void)pthread_mutex_lock(lock);
-	known = atomic_load(&i->stamp);
-	changed = look_below(i, st) != known && known;
 	if (changed)
 		st->st_size = i->size;
-	(void)pthread_mutex_unlock(lock);
+	unlock(fs, i);
 	return changed;
 }
 
@@ -174,21 +174,18 @@ void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
  */
 static void settle(struct fs *fs, struct inode *i, uint64_t known, uint64_t now)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
 	struct stat st;
 
-	(void)pthread_mutex_lock(lock);
-	if (atomic_load(&i->stamp) == known && look_below(i, &st) == now) {
+	if (look_locked(fs, i, &st) == now && atomic_load(&i->stamp) == known) {
 		i->size = st.st_size;
 		atomic_store(&i->stamp, fs->fine_times ? now : 0);
 	}
-	(void)pthread_mutex_unlock(lock);
+	unlock(fs, i);
 }
 
 /* Did somebody else change `i` since it had the stamp `known`? */
 static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 {
-	pthread_mutex_t *lock = lock_of(fs, i);
 	struct stat st;
 	bool r;
 
@@ -199,9 +196,8 @@ static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 	 */
 	if (!known)
 		return atomic_load(&i->opens) > 0;
-	(void)pthread_mutex_lock(lock);
-	r = atomic_load(&i->stamp) == known && look_below(i, &st) != known;
-	(void)pthread_mutex_unlock(lock);
+	r = look_locked(fs, i, &st) != known && atomic_load(&i->stamp) == known;
+	unlock(fs, i);
 	return r;
 }
 

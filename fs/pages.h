@@ -12,7 +12,6 @@
 #ifndef STATETAPE_FS_PAGES_H
 #define STATETAPE_FS_PAGES_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -25,9 +24,8 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn);
 
 struct own_change {
 	struct inode *i; /* NULL: nothing to keep account of */
-	pthread_mutex_t *lock;
-	bool ours;	/* nobody else had changed it */
-	bool accounted; /* nor had it been changed unseen */
+	bool ours;	 /* nobody else had changed it */
+	bool accounted;	 /* nor had it been changed unseen */
 };
 
 /*

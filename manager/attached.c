@@ -33,8 +33,7 @@ static bool inside(struct transcript *all, const struct item *i,
 
 	if (i->kind != ITEM_USER || i->pieces_count != 1)
 		return false;
-	if (!json_begins(all->body + p->span.start + 1,
-			 p->span.end - p->span.start - 2, before, len))
+	if (!transcript_begins(all, p, before, len))
 		return false;
 	t = transcript_piece(all, p, &all->arena);
 	at = t.at + t.len;

@@ -21,13 +21,10 @@ static bool is_same(struct text a, struct text b)
 static bool begins_with(const struct transcript *t, const struct item *i,
 			const struct replacement *r, struct arena *a)
 {
-	const struct piece *p = i->pieces;
 	struct text text;
 
 	if (i->pieces_count == 1)
-		return json_begins(t->body + p->span.start + 1,
-				   p->span.end - p->span.start - 2, r->text,
-				   r->len);
+		return transcript_begins(t, i->pieces, r->text, r->len);
 	text = transcript_text(t, i, a);
 	return text.len >= r->len && memcmp(text.at, r->text, r->len) == 0;
 }

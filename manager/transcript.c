@@ -358,6 +358,14 @@ bool transcript_says(const struct transcript *t, const struct piece *p,
 	return raw.len == len && memcmp(raw.at, text, len) == 0;
 }
 
+bool transcript_begins(const struct transcript *t, const struct piece *p,
+		       const char *text, size_t len)
+{
+	struct text raw = inside(t, p);
+
+	return json_begins(raw.at, raw.len, text, len);
+}
+
 /* Items and pieces find their last place in the arena. */
 static void settle(struct reading *r)
 {

@@ -147,5 +147,8 @@ struct text transcript_text(const struct transcript *t, const struct item *i,
 /* Does the piece say just this? Nothing is decoded to find out. */
 bool transcript_says(const struct transcript *t, const struct piece *p,
 		     const char *text, size_t len);
+/* Does it begin with this? Likewise. */
+bool transcript_begins(const struct transcript *t, const struct piece *p,
+		       const char *text, size_t len);
 
 #endif

@@ -30,19 +30,24 @@ static inline int free_reader(void **state)
 	return 0;
 }
 
-static inline struct facts *read_text(void **state, const char *text)
+static inline struct facts *read_bytes(void **state, const char *text,
+				       size_t len)
 {
-	struct facts *f = facts_read(*state, text, strlen(text));
+	struct facts *f = facts_read(*state, text, len);
 
 	assert_non_null(f);
 	assert_int_equal(facts_check(f, f->size), 0);
 	return f;
 }
 
-static inline void assert_dump(void **state, unsigned what, const char *text,
-			       const char *expected)
+static inline struct facts *read_text(void **state, const char *text)
 {
-	struct facts *f = read_text(state, text);
+	return read_bytes(state, text, strlen(text));
+}
+
+/* For free(). */
+static inline char *dump_facts(const struct facts *f, unsigned what)
+{
 	char *dump = NULL;
 	size_t size;
 	FILE *out = open_memstream(&dump, &size);
@@ -50,6 +55,15 @@ static inline void assert_dump(void **state, unsigned what, const char *text,
 	assert_non_null(out);
 	facts_dump(out, f, what);
 	assert_int_equal(fclose(out), 0);
+	return dump;
+}
+
+static inline void assert_dump(void **state, unsigned what, const char *text,
+			       const char *expected)
+{
+	struct facts *f = read_text(state, text);
+	char *dump = dump_facts(f, what);
+
 	assert_string_equal(dump, expected);
 	free(dump);
 	free(f);
