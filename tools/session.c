@@ -423,6 +423,7 @@ void session_bury(struct session *s, const struct state *state)
 
 	close_p(&s->fd);
 	s->fd = -1;
+	s->asked = false;
 	wait_end(s->pid);
 	wait_end(s->guard);
 	if (lock_start(state, &starting) < 0 ||
@@ -484,27 +485,44 @@ int session_enter(const struct session *s)
 	return r < 0 ? r : enter_mounts(s->pid);
 }
 
+void session_ask(struct session *s)
+{
+	s->asked = s->fd >= 0 && send(s->fd, "?", 1, MSG_NOSIGNAL) == 1;
+}
+
+/* The note in a line (free it), NULL: there is none. */
+static char *note_in(struct session *s, const char *line)
+{
+	cJSON *said = cJSON_Parse(line);
+	const cJSON *text = cJSON_GetObjectItem(said, "note");
+	char *note =
+		cJSON_IsString(text) ? must(strdup(text->valuestring)) : NULL;
+
+	if (cJSON_IsTrue(cJSON_GetObjectItem(said, "told")))
+		s->asked = false;
+	cJSON_Delete(said);
+	return note;
+}
+
 char *session_note(struct session *s, bool *ret_gone)
 {
-	CLEANUP(free_p) char *line = NULL;
 	char *note = NULL;
-	cJSON *said;
 
 	*ret_gone = false;
-	while (!(line = take_line(s))) {
-		ssize_t n = s->fd < 0 ? 0 : receive(s, MSG_DONTWAIT);
+	while (!note) {
+		CLEANUP(free_p) char *line = take_line(s);
+		ssize_t n;
 
-		if (n < 0 && errno == EAGAIN)
-			return NULL;
-		if (n <= 0) {
-			*ret_gone = true;
-			return NULL;
+		if (line) {
+			note = note_in(s, line);
+			continue;
 		}
+		n = s->fd < 0 ? 0 : receive(s, MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		*ret_gone = n <= 0;
+		if (*ret_gone)
+			break;
 	}
-	said = cJSON_Parse(line);
-	if (cJSON_IsString(cJSON_GetObjectItem(said, "note")))
-		note = must(
-			strdup(cJSON_GetObjectItem(said, "note")->valuestring));
-	cJSON_Delete(said);
 	return note;
 }

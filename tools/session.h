@@ -41,6 +41,7 @@ struct session {
 	enum session_mount mount; /* never SESSION_AUTO */
 	char line[4096];	  /* what has come of the next line */
 	size_t len;
+	bool asked; /* session_ask() was, and not all is told yet */
 };
 #define SESSION_EMPTY    \
 	{                \
@@ -71,5 +72,11 @@ int session_enter(const struct session *s);
  * ended, and there will be no more.
  */
 char *session_note(struct session *s, bool *ret_gone);
+
+/*
+ * Have it look around, and do and tell what follows from what it sees. When
+ * `asked` is false again session_note() has given all of that.
+ */
+void session_ask(struct session *s);
 
 #endif

@@ -612,6 +612,16 @@ static void start_agent(struct run *r, char **command)
 	r->quiet = isatty(STDERR_FILENO);
 }
 
+/* What became of the mount while the agent ended, it still has to tell. */
+static void hear_out(struct run *r)
+{
+	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+
+	session_ask(&r->session);
+	while (r->session.asked && child_now_ns() < until)
+		turn(r, BOOKS_MS);
+}
+
 /*
  * What the last writes were is on the tape before it is let go. One that is
  * just being started again is waited for, but not for long: the next run's
@@ -731,6 +741,7 @@ static int run_in(struct run *r, const struct invocation *in)
 		start_agent(r, in->command);
 	while (r->agent > 0)
 		turn(r, -1);
+	hear_out(r);
 	close_books(r);
 	show_end(r);
 	return r->code;

@@ -115,17 +115,13 @@ static void part(int fd, size_t left)
 	(void)close(fd);
 }
 
-/* Nothing is ever said to us: what can be read is the end. */
-static void on_run_end(struct serving *s, size_t i)
+static void tell_all_told(int fd)
 {
-	char byte;
-	ssize_t n = recv(s->runs[i], &byte, 1, MSG_DONTWAIT);
+	cJSON *told = cJSON_CreateObject();
 
-	if (n > 0 || (n < 0 && errno == EAGAIN))
-		return;
-	s->runs_count--;
-	part(s->runs[i], s->runs_count);
-	s->runs[i] = s->runs[s->runs_count];
+	(void)cJSON_AddTrueToObject(told, "told");
+	tell(fd, told);
+	cJSON_Delete(told);
 }
 
 static bool tape_answers(const struct serving *s)
@@ -194,10 +190,28 @@ static void on_mount_change(struct serving *s)
 	if (!s->mounted || mount_find(NULL, s->state.id, &e) == 0)
 		return;
 	s->mounted = false;
-	go_without_journal(s);
 	note(s, sentence("'%s' is not mounted any more: changes are still "
 			 "noticed, but not who makes them",
 			 s->state.repo));
+	go_without_journal(s);
+}
+
+/* Before a run ends it asks for what it should know; else it is its end. */
+static void on_run_word(struct serving *s, size_t i)
+{
+	char byte;
+	ssize_t n = recv(s->runs[i], &byte, 1, MSG_DONTWAIT);
+
+	if (n > 0) {
+		on_mount_change(s);
+		tell_all_told(s->runs[i]);
+		return;
+	}
+	if (n < 0 && errno == EAGAIN)
+		return;
+	s->runs_count--;
+	part(s->runs[i], s->runs_count);
+	s->runs[i] = s->runs[s->runs_count];
 }
 
 /* How long to sleep, in milliseconds; -1: until something happens. */
@@ -219,7 +233,7 @@ static void look(struct serving *s, const struct pollfd *fds, size_t runs)
 		on_mount_change(s);
 	for (size_t i = runs; i-- > 0;)
 		if (fds[ON_RUNS + i].revents)
-			on_run_end(s, i);
+			on_run_word(s, i);
 	if (fds[ON_RUN].revents)
 		on_run(s);
 	if (s->lent && !tape_answers(s))

@@ -113,6 +113,31 @@ def the_agent_outlives_the_file_system():
         nothing_left(home, repo)
 
 
+def a_session_that_is_slow_still_tells_what_became_of_the_mount():
+    st.need_fuse()
+    st.need("strace")
+    with place() as (home, repo):
+        p = start(home, repo, "while ! test -e %s/stop; do sleep 0.05; done; "
+                  "echo 'y = 1' > %s/late.py; exit 5" % (repo, repo),
+                  stderr=subprocess.PIPE, text=True)
+        fs = part(repo, "fs")
+        part(repo, "tape")
+        slow = subprocess.Popen(
+            ["strace", "-o", "/dev/null", "-p", str(part(repo, "session")),
+             "-e", "inject=poll:delay_exit=400000"],
+            stderr=subprocess.PIPE)
+        slow.stderr.readline()  # it is attached
+        os.kill(fs, signal.SIGKILL)
+        write(repo + "/stop", "")
+        _, err = p.communicate(timeout=st.DEADLINE)
+        assert p.returncode == 5, err
+        assert "not mounted any more" in err, err
+        assert "late.py" in [e["path"] for e in log(home, repo)]
+        slow.wait(st.DEADLINE)
+        slow.stderr.close()
+        nothing_left(home, repo)
+
+
 def a_session_that_is_killed_is_replaced_by_a_weaker_one():
     st.need_fuse()
     with place() as (home, repo):
@@ -295,6 +320,7 @@ def kill_one(rng, i):
 
 st.main(a_part_that_dies_is_started_again,
         the_agent_outlives_the_file_system,
+        a_session_that_is_slow_still_tells_what_became_of_the_mount,
         a_session_that_is_killed_is_replaced_by_a_weaker_one,
         killing_the_run_itself_leaves_nothing,
         killing_the_run_while_it_starts_leaves_nothing,
