@@ -126,6 +126,12 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 	return fs->hold;
 }
 
+void fs_told(const struct fs *fs, struct inode *i, double timeout)
+{
+	atomic_store_explicit(&i->told, timeout > FS_HOLD_SHORT && fs->watch,
+			      memory_order_relaxed);
+}
+
 static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
 		       struct fuse_entry_param *e)
 {
@@ -134,6 +140,7 @@ static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
 	e->generation = i->id;
 	e->attr_timeout = fs_attr_timeout(fs, parent, &e->attr);
 	e->entry_timeout = fs_attr_timeout(fs, parent, &(struct stat){ 0 });
+	fs_told(fs, i, e->attr_timeout);
 }
 
 int fs_entry(struct fs *fs, struct inode *parent, const char *name,

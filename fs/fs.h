@@ -132,6 +132,9 @@ void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
 double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st);
 
+/* The kernel is told attributes of `i`, and may keep them so long. */
+void fs_told(const struct fs *fs, struct inode *i, double timeout);
+
 /*
  * Look `name` up below and fill *e, one lookup counted. Names that are not
  * there are -ENOENT.

@@ -449,6 +449,20 @@ struct inode *inodes_find(struct inodes *t, struct inode *parent,
 	return i;
 }
 
+bool inodes_is_told(struct inodes *t, struct inode *parent, const char *name,
+		    uint64_t ino)
+{
+	const struct inode_link *link;
+	bool told;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	told = link && link->inode->key.ino == ino && link->inode->nlookup &&
+	       atomic_load(&link->inode->told);
+	(void)pthread_mutex_unlock(&t->lock);
+	return told;
+}
+
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st)
 {
 	struct inode *i;

@@ -41,6 +41,8 @@ struct inode {
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
 	atomic_bool readable;	/* was opened for reading once */
+	atomic_bool told;	/* the kernel has its attributes, for long */
+	_Atomic uint64_t end;	/* directories: see ops_dir.c */
 	_Atomic uint64_t accounted; /* version the journal accounts for */
 
 	off_t size; /* as `stamp` tells; protected by a lock of pages.c */
@@ -89,6 +91,11 @@ void inodes_unref(struct inodes *t, struct inode *i);
 /* What stands at `name` in `parent`, a reference, or NULL. */
 struct inode *inodes_find(struct inodes *t, struct inode *parent,
 			  const char *name);
+
+/* Does the kernel know `name` in `parent`, which is file `ino`, and still have
+   the attributes it was told? */
+bool inodes_is_told(struct inodes *t, struct inode *parent, const char *name,
+		    uint64_t ino);
 
 /* The file of status `st`, a reference, or NULL. */
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st);

@@ -31,6 +31,7 @@ static int reply_attr(fuse_req_t req, struct inode *i)
 		return fuse_reply_err(req, errno);
 	timeout = fs_attr_timeout(fs, S_ISDIR(i->type) ? i : NULL, &st);
 	fs_attr(fs, i, &st);
+	fs_told(fs, i, timeout);
 	return fuse_reply_attr(req, &st, timeout);
 }
 

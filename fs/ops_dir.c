@@ -8,6 +8,10 @@
  * it has cached then costs no request. Elsewhere (a merged overlay, an old
  * tmpfs) a position belongs to the descriptor that gave it, and an open
  * directory has a handle.
+ *
+ * The kernel learns that a listing is complete by asking for more of it. For
+ * that each directory remembers where it ended and in which state it was
+ * (inode.end): as long as that has not changed there is nothing to read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +20,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "fs/fs.h"
 #include "fs/limits.h"
@@ -30,10 +35,18 @@ struct handle_dir {
 	_Alignas(struct dirent64) char buf[FS_DIR_BUFFER];
 };
 
+/* By its own name, which is quicker where it may be searched. */
+static int reopen_dir(struct fs *fs, const struct inode *i)
+{
+	int fd = fs_openat(fs, i->fd, ".", O_RDONLY | O_DIRECTORY, 0);
+
+	return fd == -EACCES ? fs_reopen(fs, i, O_RDONLY | O_DIRECTORY) : fd;
+}
+
 static int open_stream(struct fs *fs, struct inode *i, struct handle **ret)
 {
 	struct handle *h;
-	int fd = fs_reopen(fs, i, O_RDONLY | O_DIRECTORY);
+	int fd = reopen_dir(fs, i);
 
 	if (fd < 0)
 		return fd;
@@ -150,7 +163,8 @@ static bool is_dots(const char *name)
 struct listing {
 	fuse_req_t req;
 	struct inode *dir;
-	bool plus; /* each entry with its attributes */
+	bool plus;     /* each entry with its attributes */
+	bool complete; /* there are no more */
 	char *at;
 	size_t room;
 };
@@ -166,8 +180,9 @@ static size_t add_plain(struct listing *l, const struct dirent64 *entry)
 }
 
 /*
- * With its attributes, as if it had been looked up. An entry that vanished
- * since is listed without them, as it would be without this call.
+ * With its attributes, as if it had been looked up. One that the kernel has
+ * them of is listed without, and so is one that vanished since, as it would be
+ * without this call.
  */
 static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 {
@@ -176,6 +191,7 @@ static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 	size_t used;
 
 	if (is_dots(entry->d_name) ||
+	    inodes_is_told(fs->inodes, l->dir, entry->d_name, entry->d_ino) ||
 	    fs_entry(fs, l->dir, entry->d_name, &e) < 0) {
 		e = (struct fuse_entry_param){ 0 };
 		e.attr.st_ino = entry->d_ino;
@@ -188,7 +204,7 @@ static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 	return used;
 }
 
-/* As many entries from `off` on as fit. */
+/* As many entries from `off` on as fit; l->complete: and that was all. */
 static int fill(struct listing *l, struct handle *h, off_t off)
 {
 	struct dirent64 *entry;
@@ -198,11 +214,48 @@ static int fill(struct listing *l, struct handle *h, off_t off)
 	while (r == 0 && (entry = dir_peek(h, &r))) {
 		used = l->plus ? add_plus(l, entry) : add_plain(l, entry);
 		if (used > l->room)
-			break;
+			return 0;
 		l->at += used;
 		l->room -= used;
 		dir_advance(h, entry);
 	}
+	l->complete = r == 0;
+	return r;
+}
+
+/* The state that a directory is in, 0: unknown. */
+static uint64_t state_of(const struct inode *i)
+{
+	struct stat st;
+
+	return fstat(i->fd, &st) < 0 ? 0 : inode_stamp(&st);
+}
+
+/* That a directory ends at `off` when it is in such a state. */
+static uint64_t end_mark(uint64_t state, off_t off)
+{
+	const uint64_t facts[] = { state, (uint64_t)off };
+
+	return state ? XXH3_64bits(facts, sizeof(facts)) | 1 : 0;
+}
+
+static int list_anew(struct fs *fs, struct listing *l, off_t off)
+{
+	uint64_t state = state_of(l->dir), end = end_mark(state, off);
+	struct handle *h;
+	int r;
+
+	if (off != 0 && end && end == atomic_load(&l->dir->end))
+		return 0;
+	r = open_stream(fs, l->dir, &h);
+	if (r < 0)
+		return r;
+	r = fill(l, h, off);
+	if (l->complete)
+		atomic_store(&l->dir->end, end_mark(state, h->dir->next));
+	if (off == 0)
+		record_read(fs, l->req, READS_LISTED, l->dir);
+	handle_free(fs, h);
 	return r;
 }
 
@@ -211,7 +264,6 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
-	bool own = !h;
 	char *reply = fs_buffer();
 	struct listing l = { .req = req,
 			     .dir = fs_inode(fs, ino),
@@ -219,21 +271,15 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 			     .at = reply,
 			     .room = size < FS_REQUEST_MAX ? size
 							   : FS_REQUEST_MAX };
-	int r = reply ? 0 : -ENOMEM;
+	int r = -ENOMEM;
 
-	if (r == 0 && own)
-		r = open_stream(fs, l.dir, &h);
-	if (r == 0)
-		r = fill(&l, h, off);
-	if (own && off == 0)
-		record_read(fs, req, READS_LISTED, l.dir);
+	if (reply)
+		r = h ? fill(&l, h, off) : list_anew(fs, &l, off);
 	/* An error after some entries comes again with the next request. */
 	if (r < 0 && l.at == reply)
 		(void)fuse_reply_err(req, -r);
 	else
 		(void)fuse_reply_buf(req, reply, (size_t)(l.at - reply));
-	if (own)
-		handle_free(fs, h);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,

@@ -62,6 +62,7 @@ void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 	if (!i)
 		return;
 	before = look_locked(fs, i, &st);
+	atomic_store_explicit(&i->told, false, memory_order_relaxed);
 	ret->ours = before == atomic_load(&i->stamp);
 	ret->accounted = before == atomic_load(&i->accounted);
 }

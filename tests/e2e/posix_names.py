@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import random
 
 import posixcase
 from posixcase import Child, facts, get, libc, opened, put, result
@@ -166,6 +167,26 @@ class Moving(posixcase.Case):
             os.unlink(self.mnt + "/a")
             s.rewind()
             self.assertEqual(s.rest(), [b"b"])
+
+    def test_every_listing_tells_the_directory_of_now(self):
+        seed = random.randrange(2**32)
+        print("seed", seed)
+        rng = random.Random(seed)
+        there = set()
+        for _ in range(300):
+            name = "n%d" % rng.randrange(40)
+            if name in there:
+                os.unlink(self.mnt + "/" + name)
+            else:
+                put(self.mnt + "/" + name)
+            there ^= {name}
+            if rng.random() < 0.3:
+                result(os.stat, self.mnt + "/n%d" % rng.randrange(40))
+            with os.scandir(self.mnt) as entries:
+                told = {e.name: e.stat().st_ino for e in entries}
+            self.assertEqual(set(told), there)
+            self.assertEqual(told, {n: os.stat(self.below + "/" + n).st_ino
+                                    for n in there})
 
     def test_emptying_a_directory_while_reading_empties_it(self):
         for i in range(2000):
