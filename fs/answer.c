@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/awake.h"
 #include "fs/flight.h"
 #include "fs/limits.h"
 #include "fs/ring.h"
@@ -98,6 +99,16 @@ static void put_counts(struct fs *fs, cJSON *ret)
 	put(cache, "passed", atomic_load(&fs->opens_passed));
 }
 
+static void put_awake(cJSON *ret)
+{
+	cJSON *awake = cJSON_AddObjectToObject(ret, "awake");
+	struct awake_stats stats;
+
+	awake_stat(&stats);
+	(void)cJSON_AddBoolToObject(awake, "able", stats.able);
+	put(awake, "times", stats.times);
+}
+
 static void answer_status(const struct answerer *a, cJSON *ret)
 {
 	struct timespec now;
@@ -114,6 +125,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 				      ring_used() ? "io_uring" : "device");
 	put_journal(a->fs, ret);
 	put_watch(a->fs, ret);
+	put_awake(ret);
 	put_reads(a->fs, ret);
 	put_counts(a->fs, ret);
 	put_ops(a->fs, ret);

@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include "fs/awake.h"
 #include "fs/near.h"
 #include "fs/ring.h"
 
@@ -61,6 +62,7 @@ bool flight_wait(int patience_ms)
 /* What the worker of a request does first. A ring's is where it belongs. */
 static void arrive(fuse_req_t req)
 {
+	awake_request();
 	if (!ring_serves(req))
 		near_caller(fuse_req_ctx(req)->pid);
 }

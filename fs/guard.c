@@ -218,6 +218,7 @@ static _Noreturn void become_fs(struct guard *g, int fuse_fd, int ready_fd)
 		.journal_keep = g->o->journal_keep,
 		.watch = g->o->watch,
 		.rings = g->o->rings,
+		.awake = g->o->awake,
 		.ready_fd = ready_fd,
 	};
 	int keep[] = { g->site.root_fd, fuse_fd, s->dir_fd, s->lock_fd,

@@ -27,6 +27,7 @@ struct guard_options {
 	bool journal;	       /* write it */
 	bool watch;	       /* follow changes made below */
 	bool rings;	       /* io_uring where the kernel offers it */
+	bool awake;	       /* processors stay so while requests come */
 	bool lend_root;	       /* the command gets the directory below, as a
 				* descriptor named in GUARD_ROOT */
 	uint64_t journal_keep; /* bytes; 0: default */

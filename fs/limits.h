@@ -117,6 +117,18 @@
  */
 #define FS_CHANGE_LOCKS 256
 
+/*
+ * Requests that make processors stay awake when they come within such a time,
+ * and milliseconds between looks whether they still do (awake.h); processors
+ * of a guest that do not sleep at all then, and microseconds that waking one
+ * may take elsewhere. Beyond these they sleep, and waking them is waited for.
+ */
+#define AWAKE_STEP	     16
+#define AWAKE_STEP_NS	     8000000
+#define AWAKE_LOOK_MS	     10
+#define AWAKE_PROCESSORS_MAX 16
+#define AWAKE_DOZE_US	     10
+
 /* Out of descriptors: tries, and the milliseconds between them. */
 #define FS_DESCRIPTOR_TRIES   400
 #define FS_DESCRIPTOR_WAIT_MS 5

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fs/answer.h"
+#include "fs/awake.h"
 #include "fs/below.h"
 #include "fs/cred.h"
 #include "fs/flight.h"
@@ -237,6 +238,7 @@ static void close_all(struct server *s)
 
 	hang_up(s);
 	wire_server_free(s->wire);
+	awake_end();
 	watch_free(fs->watch);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
@@ -261,6 +263,8 @@ int fs_serve(const struct fs_config *config)
 	raise_descriptor_limit();
 	s.fs.root = cred_init();
 	near_init();
+	if (config->awake)
+		awake_init();
 	r = open_parts(&s);
 	if (r == 0)
 		r = open_session(&s);

@@ -23,6 +23,7 @@ struct fs_config {
 	uint64_t journal_keep;	 /* bytes of journal kept; 0: default */
 	bool watch;		 /* follow changes made below the mount */
 	bool rings;		 /* io_uring where the kernel offers it */
+	bool awake;		 /* processors stay so while requests come */
 	int ready_fd; /* one byte when serving; then closed. -1: none */
 };
 

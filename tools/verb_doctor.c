@@ -346,6 +346,22 @@ static void check_uring(struct report *r, const struct machine *m)
 		note(r, name, OK, "is offered by the kernel");
 }
 
+/* Asked for while requests come (fs/awake.h). */
+static void check_awake(struct report *r, const struct machine *m)
+{
+	static const char file[] = "/dev/cpu_dma_latency";
+	static const char name[] = "idle processors";
+	static const char lost[] =
+		"sleep between requests, which then take longer";
+
+	if (access(file, W_OK) == 0)
+		note(r, name, OK,
+		     "are kept awake while requests come one upon another");
+	else
+		note(r, name, m->root ? DEGRADED : OK, "%s; root%s %s", lost,
+		     m->root ? " needs" : ", with", file);
+}
+
 static void check_namespaces(struct report *r, const struct machine *m)
 {
 	int user = probe_unshare(CLONE_NEWUSER);
@@ -606,6 +622,7 @@ int verb_doctor(const struct invocation *in)
 	check_kernel(&r, &m);
 	check_passthrough(&r, &m);
 	check_uring(&r, &m);
+	check_awake(&r, &m);
 	check_namespaces(&r, &m);
 	check_limits(&r);
 	check_proc(&r, &m);

@@ -18,6 +18,7 @@ int verb_mount(const struct invocation *in)
 		.journal = !o[OPTION_NO_JOURNAL].given,
 		.watch = !o[OPTION_NO_WATCH].given,
 		.rings = !o[OPTION_NO_IO_URING].given,
+		.awake = !o[OPTION_NO_AWAKE].given,
 		.journal_keep = o[OPTION_KEEP_SIZE].number,
 	};
 

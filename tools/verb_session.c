@@ -420,6 +420,7 @@ static int guarded(const struct invocation *in, enum session_mount mount)
 		.journal = true,
 		.watch = true,
 		.rings = true,
+		.awake = true,
 		.lend_root = true,
 	};
 

@@ -31,6 +31,10 @@ static const struct verb_option mount_options[] = {
 	  .name = "no-io-uring",
 	  .text = "Take requests by the device alone, though the kernel offers "
 		  "io_uring for them" },
+	{ .id = OPTION_NO_AWAKE,
+	  .name = "no-awake",
+	  .text = "Let processors sleep between requests that come one upon "
+		  "another, which spares power and makes each take longer" },
 	{ .id = OPTION_KEEP_SIZE,
 	  .name = "keep",
 	  .kind = OPTION_SIZE,
