@@ -56,5 +56,7 @@ void mount_entry_release(struct mount_entry *e);
  * and waits for its answer.
  */
 bool mount_is_dead(const char *mountpoint);
+/* This errno is what such a mount gives. */
+bool mount_error_is_death(int error);
 
 #endif

@@ -248,15 +248,21 @@ void mount_entry_release(struct mount_entry *e)
 	*e = (struct mount_entry){ 0 };
 }
 
+/*
+ * The second is for sessions that want to know an abort from an end; the third
+ * is what remains of a process that was killed in its very first answer.
+ */
+bool mount_error_is_death(int error)
+{
+	return error == ENOTCONN || error == ECONNABORTED ||
+	       error == ECONNREFUSED;
+}
+
 bool mount_is_dead(const char *mountpoint)
 {
 	struct statfs st;
 
-	/*
-	 * stat(2) could be answered from what the kernel has kept; this it
-	 * always asks for. The second errno is for sessions that want to know
-	 * an abort from an end.
-	 */
-	return statfs(mountpoint, &st) < 0 &&
-	       (errno == ENOTCONN || errno == ECONNABORTED);
+	/* stat(2) could be answered from what the kernel has kept; this it
+	   always asks for. */
+	return statfs(mountpoint, &st) < 0 && mount_error_is_death(errno);
 }

@@ -37,7 +37,7 @@ static int explain_path(int error, const char *path, char **ret_why)
 		return why(ret_why, error, "'%s' does not exist", path);
 	if (error == ENOTDIR)
 		return why(ret_why, error, "'%s' is not a directory", path);
-	if (error == ENOTCONN)
+	if (mount_error_is_death(error))
 		return why(ret_why, error,
 			   "'%s' lies in a mount that nobody serves any more; "
 			   "unmount that one first",

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "fs/actor.h"
+#include "fs/mount.h"
 #include "fs/site.h"
 #include "graph/base/cleanup.h"
 #include "manager/report.h"
@@ -233,7 +234,7 @@ static enum session_mount wanted_mount(const struct run *r,
    taking the question up. */
 static bool is_dying(int rc)
 {
-	return rc == -ENOTCONN || rc == -ECONNABORTED || rc == -EIO;
+	return mount_error_is_death(-rc) || rc == -EIO;
 }
 
 /* Such a mount is taken away in a moment. */

@@ -9,7 +9,7 @@ import subprocess
 
 import st
 
-DEAD = (errno.ENOTCONN, errno.ECONNABORTED)
+DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ECONNREFUSED)
 
 
 def read(path):
@@ -76,6 +76,19 @@ def another_signal_is_named_as_well():
         assert "killed by SIGALRM" in m.log(), m.log()
         assert "'%s' is unmounted" % m.path in m.log(), m.log()
         assert os.listdir(m.path) == []
+
+
+def one_killed_in_its_first_answer_leaves_no_dead_mount():
+    st.need("strace")
+    st.need_fuse()
+    with st.Home() as home:
+        repo, path = home.mkdir("repo"), home.mkdir("mnt")
+        home.prefix = ["strace", "-f", "-o", "/dev/null", "-e", "trace=writev",
+                       "-e", "inject=writev:signal=SIGKILL:when=1"]
+        r = home.run("mount", "--foreground", repo, path)
+        assert "killed by SIGKILL" in r.stderr, r
+        assert r.returncode == 1 and not st.mounted(path), r
+        assert os.listdir(path) == []
 
 
 def a_file_system_told_to_stop_leaves_no_dead_mount():
@@ -333,6 +346,7 @@ def umount_of_what_is_not_mounted_fails_with_a_sentence():
 st.main(
     a_killed_file_system_gives_the_plain_directory_back,
     another_signal_is_named_as_well,
+    one_killed_in_its_first_answer_leaves_no_dead_mount,
     a_file_system_told_to_stop_leaves_no_dead_mount,
     a_dead_mount_is_taken_away_by_umount,
     a_dead_mount_is_taken_away_by_umount_while_in_use,

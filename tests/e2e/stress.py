@@ -152,7 +152,8 @@ def check_journal(m, logs):
 
 def descriptors(m):
     """What the file system process holds open, less what comes and goes with
-    its threads (a channel, a pipe) and with the processes it looks at."""
+    its threads (a channel, a ring, a pipe) and with the processes it looks
+    at."""
     found = collections.Counter()
     top = "/proc/%d/fd" % m.fs_pid
     for name in os.listdir(top):
@@ -160,7 +161,9 @@ def descriptors(m):
             target = os.readlink(top + "/" + name)
         except FileNotFoundError:
             continue
-        if not target.startswith(("/dev/fuse", "/proc/", "socket:", "pipe:")):
+        if not target.startswith((
+                "/dev/fuse", "/proc/", "socket:", "pipe:",
+                "anon_inode:[io_uring]", "anon_inode:[eventfd]")):
             found[re.sub(r"\d{20}\.log", "N.log", target)] += 1
     return found
 

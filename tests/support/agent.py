@@ -21,7 +21,7 @@ import urllib.parse
 
 TRIES = 10
 PAUSE, PAUSE_MAX = 0.05, 1.0
-DEAD = (errno.ENOTCONN, errno.ECONNABORTED)
+DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ECONNREFUSED)
 DEAD_TRIES = 100
 TOOLS = [{"name": n, "input_schema": {"type": "object"}}
          for n in ("Read", "Edit", "Write", "Bash", "Wait")]
