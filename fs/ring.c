@@ -18,7 +18,11 @@ bool ring_used(void)
 	return atomic_load(&used);
 }
 
-#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+/*
+ * The thread sanitizer does not follow what one ring's thread learns from
+ * another's by way of the kernel.
+ */
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18) && !defined(__SANITIZE_THREAD__)
 
 /* The last number of a list such as "0-7"; -1: unknown. */
 static int last_possible(void)
