@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "fs/lock.h"
 #include "graph/base/cleanup.h"
 
 struct inode_link {
@@ -283,7 +284,7 @@ static int inodes_init(struct inodes *t, int root_fd)
 {
 	struct stat st;
 
-	(void)pthread_mutex_init(&t->lock, NULL);
+	brief_lock_init(&t->lock);
 	TAILQ_INIT(&t->by_age);
 	t->inotify_fd = -1;
 	if (table_init(&t->by_key) < 0 || table_init(&t->by_watch) < 0 ||

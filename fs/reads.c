@@ -38,6 +38,7 @@
 #include <xxhash.h>
 
 #include "fs/limits.h"
+#include "fs/lock.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "tape/journal_text.h"
@@ -640,7 +641,7 @@ void reads_stat(struct reads *r, struct reads_stats *ret)
 
 static void shard_init(struct shard *sh)
 {
-	(void)pthread_mutex_init(&sh->lock, NULL);
+	brief_lock_init(&sh->lock);
 	for (int q = 0; q < QUEUES; q++)
 		TAILQ_INIT(&sh->queue[q]);
 	for (int i = 0; i < BUCKETS; i++)

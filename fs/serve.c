@@ -20,6 +20,7 @@
 #include "fs/flight.h"
 #include "fs/fs.h"
 #include "fs/limits.h"
+#include "fs/lock.h"
 #include "fs/near.h"
 #include "fs/pages.h"
 #include "fs/pass.h"
@@ -256,7 +257,7 @@ int fs_serve(const struct fs_config *config)
 	struct server s = { .config = *config, .fs.proc_fd = -1 };
 	int r;
 
-	(void)pthread_mutex_init(&s.fs.handles_lock, NULL);
+	brief_lock_init(&s.fs.handles_lock);
 	for (size_t n = 0; n < FS_CHANGE_LOCKS; n++)
 		(void)pthread_mutex_init(&s.fs.change_locks[n], NULL);
 	LIST_INIT(&s.fs.handles);
