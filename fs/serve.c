@@ -87,6 +87,14 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_readahead = FS_REQUEST_MAX;
 	conn->max_background = FS_BACKGROUND_MAX;
 	conn->time_gran = 1;
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+	/*
+	 * What was begun is finished, whether the caller is still interested
+	 * or not. Told that he is not, libfuse would keep it until the end and
+	 * every request on a list for it, under one lock.
+	 */
+	conn->no_interrupt = 1;
+#endif
 	if (s->config.ready_fd >= 0) {
 		/* A starter who is gone needs no answer. */
 		ssize_t put = write(s->config.ready_fd, "", 1);
