@@ -238,6 +238,17 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Where another file stands at the new name, which was told, the one that was
+   known by the former is gone. */
+static void apply_moved_file(struct tape *t, struct change *c)
+{
+	(void)apply_change(t, c);
+	if (!paths_find(&t->known, c->from))
+		return;
+	c->path = c->from;
+	(void)apply_change(t, c);
+}
+
 /* Everything known below the former name is below the new one now. */
 static void apply_moved(struct tape *t, const struct settled *s)
 {
@@ -257,7 +268,7 @@ static void apply_moved(struct tape *t, const struct settled *s)
 		/* What has lines of its own is told by these. */
 		if (!settle_has(t->settle, path) &&
 		    !settle_has(t->settle, from))
-			(void)apply_change(t, &c);
+			apply_moved_file(t, &c);
 		free(b.paths.at[i]);
 	}
 	array_release(&b.paths);
