@@ -96,45 +96,42 @@ def a_part_that_dies_is_started_again():
         nothing_left(home, repo)
 
 
+def outlive_file_system(home, repo, before_kill=lambda: None):
+    """The agent ends after its mount did; the run tells of it."""
+    p = start(home, repo, "while ! test -e %s/stop; do sleep 0.05; done; "
+              "echo 'y = 1' > %s/late.py; exit 5" % (repo, repo),
+              stderr=subprocess.PIPE, text=True)
+    fs = part(repo, "fs")
+    part(repo, "tape")
+    before_kill()
+    os.kill(fs, signal.SIGKILL)
+    write(repo + "/stop", "")
+    _, err = p.communicate(timeout=st.DEADLINE)
+    assert p.returncode == 5, err
+    assert "not mounted any more" in err, err
+    assert "late.py" in [e["path"] for e in log(home, repo)]
+
+
 def the_agent_outlives_the_file_system():
     st.need_fuse()
     with place() as (home, repo):
-        p = start(home, repo, "while ! test -e %s/stop; do sleep 0.05; done; "
-                  "echo 'y = 1' > %s/late.py; exit 5" % (repo, repo),
-                  stderr=subprocess.PIPE, text=True)
-        fs = part(repo, "fs")
-        part(repo, "tape")
-        os.kill(fs, signal.SIGKILL)
-        write(repo + "/stop", "")
-        _, err = p.communicate(timeout=st.DEADLINE)
-        assert p.returncode == 5, err
-        assert "not mounted any more" in err, err
-        assert "late.py" in [e["path"] for e in log(home, repo)]
+        outlive_file_system(home, repo)
         nothing_left(home, repo)
 
 
 def a_session_that_is_slow_still_tells_what_became_of_the_mount():
     st.need_fuse()
     st.need("strace")
-    with place() as (home, repo):
-        p = start(home, repo, "while ! test -e %s/stop; do sleep 0.05; done; "
-                  "echo 'y = 1' > %s/late.py; exit 5" % (repo, repo),
-                  stderr=subprocess.PIPE, text=True)
-        fs = part(repo, "fs")
-        part(repo, "tape")
-        slow = subprocess.Popen(
-            ["strace", "-o", "/dev/null", "-p", str(part(repo, "session")),
-             "-e", "inject=poll:delay_exit=400000"],
-            stderr=subprocess.PIPE)
-        slow.stderr.readline()  # it is attached
-        os.kill(fs, signal.SIGKILL)
-        write(repo + "/stop", "")
-        _, err = p.communicate(timeout=st.DEADLINE)
-        assert p.returncode == 5, err
-        assert "not mounted any more" in err, err
-        assert "late.py" in [e["path"] for e in log(home, repo)]
-        slow.wait(st.DEADLINE)
-        slow.stderr.close()
+    with place() as (home, repo), contextlib.ExitStack() as stack:
+        def slow_down():
+            slow = stack.enter_context(subprocess.Popen(
+                ["strace", "-o", "/dev/null", "-p",
+                 str(part(repo, "session")),
+                 "-e", "inject=poll:delay_exit=400000"],
+                stderr=subprocess.PIPE))
+            slow.stderr.readline()  # it is attached
+        outlive_file_system(home, repo, slow_down)
+        stack.close()  # it ends with the session
         nothing_left(home, repo)
 
 
