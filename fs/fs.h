@@ -64,10 +64,9 @@ struct handle {
 	bool writable;
 	bool passed, counted; /* pass.h */
 	atomic_bool wrote;
-	struct inode *inode;  /* a reference */
-	struct actor *opener; /* a reference, NULL: unknown */
-	/* Directories: what getdents64() gave and was not passed on yet. */
-	struct handle_dir *dir;
+	struct inode *inode;	/* a reference */
+	struct actor *opener;	/* a reference, NULL: unknown */
+	struct dir_stream *dir; /* directories: see ops_dir.c */
 };
 
 static inline struct fs *fs_of(fuse_req_t req)

@@ -156,6 +156,9 @@
 #define FS_FILES_SHARE(descriptors)  ((descriptors) / 16 * 15)
 #define FS_PROBES_SHARE(descriptors) ((descriptors) / 32 * 31)
 
+/* Descriptors there is room for from the start, 8 bytes of memory for each. */
+#define FS_DESCRIPTORS_FIRST (64 << 10)
+
 static inline int fs_descriptors(void)
 {
 	struct rlimit limit;

@@ -28,12 +28,23 @@
 #include "fs/record.h"
 #include "graph/base/cleanup.h"
 
-/* Protected by the kernel: it reads one open directory from one thread. */
-struct handle_dir {
+/*
+ * What getdents64() gave and was not passed on yet. A handle's is protected by
+ * the kernel: it reads one open directory from one thread.
+ */
+struct dir_stream {
+	int fd;
 	off_t next; /* the position that buf + at stands for */
 	size_t at, len;
 	_Alignas(struct dirent64) char buf[FS_DIR_BUFFER];
 };
+
+static void stream_begin(struct dir_stream *s, int fd)
+{
+	s->fd = fd;
+	s->next = 0;
+	s->at = s->len = 0;
+}
 
 /* By its own name, which is quicker where it may be searched. */
 static int reopen_dir(struct fs *fs, const struct inode *i)
@@ -43,7 +54,7 @@ static int reopen_dir(struct fs *fs, const struct inode *i)
 	return fd == -EACCES ? fs_reopen(fs, i, O_RDONLY | O_DIRECTORY) : fd;
 }
 
-static int open_stream(struct fs *fs, struct inode *i, struct handle **ret)
+static int open_dir(struct fs *fs, struct inode *i, struct handle **ret)
 {
 	struct handle *h;
 	int fd = reopen_dir(fs, i);
@@ -60,8 +71,7 @@ static int open_stream(struct fs *fs, struct inode *i, struct handle **ret)
 		handle_free(fs, h);
 		return -ENOMEM;
 	}
-	h->dir->next = 0;
-	h->dir->at = h->dir->len = 0;
+	stream_begin(h->dir, fd);
 	*ret = h;
 	return 0;
 }
@@ -80,7 +90,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 		(void)fuse_reply_err(req, ENOSYS);
 		return;
 	}
-	r = open_stream(fs, i, &h);
+	r = open_dir(fs, i, &h);
 	if (r < 0) {
 		(void)fuse_reply_err(req, -r);
 		return;
@@ -118,40 +128,39 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync,
 }
 
 /* Go to position `off`; nothing is read yet. */
-static int dir_seek(struct handle *h, off_t off)
+static int stream_seek(struct dir_stream *s, off_t off)
 {
 	/* From the start always anew: rewinddir(3) shows what is there now. */
-	if (off == h->dir->next && off != 0)
+	if (off == s->next && off != 0)
 		return 0;
-	if (lseek(h->fd, off, SEEK_SET) < 0)
+	if (lseek(s->fd, off, SEEK_SET) < 0)
 		return -errno;
-	h->dir->next = off;
-	h->dir->at = h->dir->len = 0;
+	s->next = off;
+	s->at = s->len = 0;
 	return 0;
 }
 
 /* The next entry, still unread; NULL: the end, or *ret_error says why. */
-static struct dirent64 *dir_peek(struct handle *h, int *ret_error)
+static struct dirent64 *stream_peek(struct dir_stream *s, int *ret_error)
 {
-	struct handle_dir *d = h->dir;
 	ssize_t got;
 
-	if (d->at == d->len) {
-		got = getdents64(h->fd, d->buf, sizeof(d->buf));
+	if (s->at == s->len) {
+		got = getdents64(s->fd, s->buf, sizeof(s->buf));
 		if (got < 0)
 			*ret_error = -errno;
 		if (got <= 0)
 			return NULL;
-		d->at = 0;
-		d->len = (size_t)got;
+		s->at = 0;
+		s->len = (size_t)got;
 	}
-	return (struct dirent64 *)(void *)(d->buf + d->at);
+	return (struct dirent64 *)(void *)(s->buf + s->at);
 }
 
-static void dir_advance(struct handle *h, const struct dirent64 *entry)
+static void stream_advance(struct dir_stream *s, const struct dirent64 *entry)
 {
-	h->dir->next = entry->d_off;
-	h->dir->at += entry->d_reclen;
+	s->next = entry->d_off;
+	s->at += entry->d_reclen;
 }
 
 static bool is_dots(const char *name)
@@ -205,19 +214,19 @@ static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 }
 
 /* As many entries from `off` on as fit; l->complete: and that was all. */
-static int fill(struct listing *l, struct handle *h, off_t off)
+static int fill(struct listing *l, struct dir_stream *s, off_t off)
 {
 	struct dirent64 *entry;
 	size_t used;
-	int r = dir_seek(h, off);
+	int r = stream_seek(s, off);
 
-	while (r == 0 && (entry = dir_peek(h, &r))) {
+	while (r == 0 && (entry = stream_peek(s, &r))) {
 		used = l->plus ? add_plus(l, entry) : add_plain(l, entry);
 		if (used > l->room)
 			return 0;
 		l->at += used;
 		l->room -= used;
-		dir_advance(h, entry);
+		stream_advance(s, entry);
 	}
 	l->complete = r == 0;
 	return r;
@@ -242,20 +251,21 @@ static uint64_t end_mark(uint64_t state, off_t off)
 static int list_anew(struct fs *fs, struct listing *l, off_t off)
 {
 	uint64_t state = state_of(l->dir), end = end_mark(state, off);
-	struct handle *h;
-	int r;
+	struct dir_stream s;
+	int fd, r;
 
 	if (off != 0 && end && end == atomic_load(&l->dir->end))
 		return 0;
-	r = open_stream(fs, l->dir, &h);
-	if (r < 0)
-		return r;
-	r = fill(l, h, off);
+	fd = reopen_dir(fs, l->dir);
+	if (fd < 0)
+		return fd;
+	stream_begin(&s, fd);
+	r = fill(l, &s, off);
+	(void)close(fd);
 	if (l->complete)
-		atomic_store(&l->dir->end, end_mark(state, h->dir->next));
+		atomic_store(&l->dir->end, end_mark(state, s.next));
 	if (off == 0)
 		record_read(fs, l->req, READS_LISTED, l->dir);
-	handle_free(fs, h);
 	return r;
 }
 
@@ -274,7 +284,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	int r = -ENOMEM;
 
 	if (reply)
-		r = h ? fill(&l, h, off) : list_anew(fs, &l, off);
+		r = h ? fill(&l, h->dir, off) : list_anew(fs, &l, off);
 	/* An error after some entries comes again with the next request. */
 	if (r < 0 && l.at == reply)
 		(void)fuse_reply_err(req, -r);

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import resource
 import subprocess
 
 import st
@@ -65,5 +66,16 @@ def directories_are_given_up_too_but_not_those_in_use():
         assert out.split() == [os.path.realpath(m.path) + "/here", "made"], out
 
 
-st.main(a_large_tree_is_walked_with_few_descriptors,
+def there_is_room_for_descriptors_from_the_start():
+    """Room made later keeps every thread waiting, time and again."""
+    with st.Mount() as m:
+        with open("/proc/%d/status" % m.fs_pid) as f:
+            facts = dict(line.split(":", 1) for line in f)
+        most, _ = resource.prlimit(m.fs_pid, resource.RLIMIT_NOFILE)
+        room = int(facts["FDSize"])
+        assert room >= min(most, 1 << 16), (room, most)
+
+
+st.main(there_is_room_for_descriptors_from_the_start,
+        a_large_tree_is_walked_with_few_descriptors,
         directories_are_given_up_too_but_not_those_in_use)

@@ -172,6 +172,17 @@ def a_file_system_mounted_below_afterwards_keeps_it_busy():
             assert r.returncode == 0, r
 
 
+def no_thread_of_ours_stands_in_the_tree():
+    """It would keep a file system that is mounted there busy."""
+    with st.Mount(mountpoint=True) as m:
+        os.makedirs(m.path + "/a/b/c")
+        assert m.status()["watch"]["dirs"] == 4
+        tasks = "/proc/%d/task" % m.fs_pid
+        for tid in os.listdir(tasks):
+            cwd = os.readlink("%s/%s/cwd" % (tasks, tid))
+            assert not cwd.startswith(os.path.realpath(m.repo)), cwd
+
+
 def a_directory_of_a_mount_can_be_mounted():
     with st.Home() as home:
         repo, sub = home.mkdir("repo"), home.mkdir("repo/sub")
@@ -335,6 +346,7 @@ st.main(
     links_and_relative_paths_lead_to_the_same_mount,
     a_file_system_mounted_below_before_is_seen_through,
     a_file_system_mounted_below_afterwards_keeps_it_busy,
+    no_thread_of_ours_stands_in_the_tree,
     a_directory_of_a_mount_can_be_mounted,
     another_repository_can_be_mounted_inside_a_mount,
     a_mount_of_the_parent_hides_one_of_the_child_and_serves_it,
