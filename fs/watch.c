@@ -80,7 +80,7 @@ static int add_watch(struct watch *w, const struct inode *i)
 	if (has_own_place() && fchdir(i->fd) == 0) {
 		wd = inotify_add_watch(w->inotify_fd, ".", EVENTS);
 		/* Standing there would keep its file system busy. */
-		if (fchdir(w->fs->proc_fd) == 0)
+		if (chdir("/") == 0)
 			return wd;
 	}
 	fd_name(i->fd, &name);
