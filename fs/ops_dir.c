@@ -251,8 +251,9 @@ static uint64_t end_mark(uint64_t state, off_t off)
 static int list_anew(struct fs *fs, struct listing *l, off_t off)
 {
 	uint64_t state = state_of(l->dir), end = end_mark(state, off);
+	CLEANUP(close_p) int fd = -1;
 	struct dir_stream s;
-	int fd, r;
+	int r;
 
 	if (off != 0 && end && end == atomic_load(&l->dir->end))
 		return 0;
@@ -261,7 +262,6 @@ static int list_anew(struct fs *fs, struct listing *l, off_t off)
 		return fd;
 	stream_begin(&s, fd);
 	r = fill(l, &s, off);
-	(void)close(fd);
 	if (l->complete)
 		atomic_store(&l->dir->end, end_mark(state, s.next));
 	if (off == 0)

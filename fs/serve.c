@@ -121,17 +121,17 @@ static void raise_descriptor_limit(void)
 
 /*
  * A table of descriptors that grows under several threads makes them wait for
- * every processor, each time it doubles: for two thirds of the first look at a
- * tree of 7,000 files. It has its size before there are threads.
+ * every processor, each time it doubles: for a third of the first `git status`
+ * of a tree of 7,000 files. It has its size before there are threads.
  */
 static void reserve_descriptors(int any_fd)
 {
 	int most = fs_descriptors();
-	int last = (most < FS_DESCRIPTORS_FIRST ? most : FS_DESCRIPTORS_FIRST);
-	int fd = fcntl(any_fd, F_DUPFD_CLOEXEC, last - 1);
+	int room = most < FS_DESCRIPTORS_FIRST ? most : FS_DESCRIPTORS_FIRST;
+	int last = fcntl(any_fd, F_DUPFD_CLOEXEC, room - 1);
 
-	if (fd >= 0)
-		(void)close(fd);
+	if (last >= 0)
+		(void)close(last);
 }
 
 __attribute__((format(printf, 2, 0))) static void
