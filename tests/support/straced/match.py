@@ -266,17 +266,33 @@ class Matcher:
     # Releases
 
     def _closes(self):
-        waiting = list(self.model.opened)
-        for of in waiting:
+        """
+        Lay each release to an open whose file had that name at some time.
+        Names come again, so the first open that fits may be another's: who
+        finds all of his taken asks their holders to move on.
+        """
+        by_name, holder = {}, {}
+        for of in self.model.opened:
             of.inode.paths()
-        waiting.sort(key=lambda of: len(of.inode.ever))
+            for name in of.inode.ever | {NAMELESS}:
+                by_name.setdefault(name, []).append(of)
+
+        def place(x, asked):
+            fitting = [of for of in by_name.get(x.path, ())
+                       if of not in asked]
+            asked.update(fitting)
+            for of in fitting:
+                if of not in holder:
+                    holder[of] = x
+                    return True
+            for of in fitting:
+                if place(holder[of], asked):
+                    holder[of] = x
+                    return True
+            return False
+
         for x in self.lines:
-            if x.op != "close":
-                continue
-            for i, of in enumerate(waiting):
-                if x.path in of.inode.ever | {NAMELESS}:
-                    del waiting[i]
-                    break
-            else:
+            if x.op == "close" and not place(x, set()):
                 self._problem("release of what nobody opened", x)
-        self.unreleased = waiting
+        self.unreleased = [of for of in self.model.opened
+                           if of not in holder]

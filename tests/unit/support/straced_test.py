@@ -470,6 +470,27 @@ class Comparing(Case):
         self.assertEqual(self.problems(closes(1)), [])
         self.assertNotEqual(self.problems(closes(2)), [])
 
+    def test_a_release_told_late_leaves_each_open_its_own(self):
+        # `git stash`: two files become the same name one after the other,
+        # and the lock's name is used by a third, whose release comes last.
+        log = '''
+            10 openat(-100<M>, "lock", 0x241, 0666) = 3<M/lock>
+            10 unlink("lock") = 0
+            10 openat(-100<M>, "lock", 0x241, 0666) = 4<M/lock>
+            10 rename("lock", "stash") = 0
+            10 openat(-100<M>, "stash.lock", 0x241, 0666) = 5<M/stash.lock>
+            10 rename("stash.lock", "stash") = 0
+            '''
+
+        def closes(*names):
+            return lambda lines: lines.extend(
+                Line(90 + i, "close", name) for i, name in enumerate(names))
+        right = [b"lock", b"stash", b"lock"]
+        self.assertEqual(self.problems(closes(*right), log), [])
+        self.assertEqual(self.problems(closes(*right[:2]), log), [])
+        self.assertNotEqual(self.problems(closes(*right, b"stash"), log), [])
+        self.assertNotEqual(self.problems(closes(*right[:2], b"x"), log), [])
+
 
 if __name__ == "__main__":
     unittest.main()
