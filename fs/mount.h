@@ -52,6 +52,12 @@ int mount_find(const char *path, const char *id, struct mount_entry *ret);
 void mount_entry_release(struct mount_entry *e);
 
 /*
+ * Process `pid` sees no mount with that `id`: it was unmounted, or is not made
+ * yet. Not known is not gone.
+ */
+bool mount_is_gone(pid_t pid, const char *id);
+
+/*
  * Nobody serves it any more: its process is gone. This asks the file system
  * and waits for its answer.
  */

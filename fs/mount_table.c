@@ -18,7 +18,8 @@
 #include "fs/mount.h"
 #include "graph/base/cleanup.h"
 
-#define MOUNT_TABLE "/proc/self/mountinfo"
+#define MOUNT_TABLE "/proc/%s/mountinfo"
+#define OURSELVES   "self"
 
 /* A whole decimal number that ends with `end`, or -1. */
 static int number(const char *text, char end)
@@ -160,6 +161,15 @@ static int entry_from(const struct mount_line *m, bool covered,
 	return 0;
 }
 
+/* The mount table as process `pid` sees it. */
+static FILE *open_table(const char *pid)
+{
+	char name[sizeof(MOUNT_TABLE) + 11];
+
+	(void)snprintf(name, sizeof(name), MOUNT_TABLE, pid);
+	return fopen(name, "re");
+}
+
 /* What mount_find() looks for. */
 struct wanted {
 	const char *path; /* NULL: any */
@@ -189,7 +199,7 @@ static int match(const struct mount_line *m, const struct wanted *w,
 
 static int search(const struct wanted *w, struct mount_entry *ret)
 {
-	CLEANUP(fclose_p) FILE *table = fopen(MOUNT_TABLE, "re");
+	CLEANUP(fclose_p) FILE *table = open_table(OURSELVES);
 	CLEANUP(free_p) char *line = NULL;
 	struct mount_line m;
 	size_t size = 0;
@@ -221,9 +231,31 @@ int mount_find(const char *path, const char *id, struct mount_entry *ret)
 	return search(&w, ret);
 }
 
+bool mount_is_gone(pid_t pid, const char *id)
+{
+	CLEANUP(fclose_p) FILE *table = NULL;
+	CLEANUP(free_p) char *line = NULL;
+	char number_text[12];
+	struct mount_line m;
+	const char *found;
+	size_t size = 0;
+
+	(void)snprintf(number_text, sizeof(number_text), "%d", (int)pid);
+	table = open_table(number_text);
+	if (!table)
+		return false;
+	while (getline(&line, &size, table) > 0) {
+		found = mount_line_parse(line, &m) < 0 ? NULL
+						       : statetape_id(&m);
+		if (found && strcmp(found, id) == 0)
+			return false;
+	}
+	return true;
+}
+
 int mount_below(const char *path, char **ret)
 {
-	CLEANUP(fclose_p) FILE *table = fopen(MOUNT_TABLE, "re");
+	CLEANUP(fclose_p) FILE *table = open_table(OURSELVES);
 	CLEANUP(free_p) char *line = NULL;
 	size_t size = 0, len = strlen(path);
 	struct mount_line m;

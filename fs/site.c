@@ -137,16 +137,22 @@ static pid_t ask_for_pid(const struct state *s)
 
 static int explain_busy(const struct state *s, pid_t pid, char **ret_why)
 {
-	if (pid > 0)
+	if (pid <= 0)
+		return why(ret_why, EBUSY, "'%s' is already mounted", s->repo);
+	if (mount_is_gone(pid, s->id))
 		return why(ret_why, EBUSY,
-			   "'%s' is already mounted by process %d", s->repo,
-			   (int)pid);
-	return why(ret_why, EBUSY, "'%s' is already mounted", s->repo);
+			   "'%s' was mounted by process %d, which still serves "
+			   "those who use files there",
+			   s->repo, (int)pid);
+	return why(ret_why, EBUSY, "'%s' is already mounted by process %d",
+		   s->repo, (int)pid);
 }
 
 /*
  * Who holds the lock answers or has a name. If neither, it is as good as
- * gone: killed, and its threads still on their way out. That is waited for.
+ * gone: killed, and its threads still on their way out. One that has no mount
+ * to show is on its way, too, since umount(8) does not wait for it; or it is
+ * about to make one. Both are waited for.
  */
 static int lock_state(struct state *s, char **ret_why)
 {
@@ -158,7 +164,8 @@ static int lock_state(struct state *s, char **ret_why)
 	     ms += LOCK_STEP_MS) {
 		if (pid <= 0)
 			pid = ask_for_pid(s);
-		if (pid > 0 || ms >= LOCK_MAX_MS)
+		if (ms >= LOCK_MAX_MS ||
+		    (pid > 0 && !mount_is_gone(pid, s->id)))
 			return explain_busy(s, pid, ret_why);
 		(void)nanosleep(&step, NULL);
 	}

@@ -263,6 +263,31 @@ def mount_and_umount_follow_each_other_at_once():
         assert len(os.listdir(repo)) == 15
 
 
+def who_left_by_another_door_is_waited_for():
+    """umount(8) returns before the file system process has ended."""
+    with st.Home() as home:
+        st.need_fuse()
+        repo = home.mkdir("repo")
+        for i in range(15):
+            home.run("mount", repo, check=True)
+            write("%s/%d" % (repo, i), "x")
+            by = ["umount"] if st.is_root() else ["fusermount3", "-u"]
+            subprocess.run([*by, repo], check=True)
+        home.run("mount", repo, check=True)
+        home.run("umount", repo, check=True)
+        assert len(os.listdir(repo)) == 15
+
+
+def one_that_serves_on_after_its_mount_is_named():
+    with st.Mount() as m:
+        with open(m.path + "/a", "w"):
+            m.umount("--lazy")
+            r = m.home.run("mount", m.repo)
+            assert r.returncode == 1, r
+            assert "by process %d, which still serves" % m.pid in r.stderr, r
+        ends(m, 0)
+
+
 # -- files in use at unmount ------------------------------------------------
 
 def an_open_file_keeps_it_busy_until_lazy():
@@ -359,6 +384,8 @@ st.main(
     a_second_mount_is_refused_and_names_the_first,
     of_many_at_once_one_wins,
     mount_and_umount_follow_each_other_at_once,
+    who_left_by_another_door_is_waited_for,
+    one_that_serves_on_after_its_mount_is_named,
     an_open_file_keeps_it_busy_until_lazy,
     a_current_directory_and_a_mapping_are_found,
     no_more_than_five_are_named,
