@@ -57,6 +57,12 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 
 	/* Never: the writer would be answered before we saw his bytes. */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, false);
+	/*
+	 * The kernel drops the pages that a direct write made stale after it,
+	 * but not when the caller did not wait: what somebody read meanwhile
+	 * would stay.
+	 */
+	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
 	want(conn, FUSE_CAP_READDIRPLUS, true);
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
