@@ -252,30 +252,27 @@ def of_many_at_once_one_wins():
         home.run("umount", repo, check=True)
 
 
-def mount_and_umount_follow_each_other_at_once():
+def mounted_again_and_again(unmount):
     with st.Home() as home:
         st.need_fuse()
         repo = home.mkdir("repo")
         for i in range(15):
             home.run("mount", repo, check=True)
             write("%s/%d" % (repo, i), "x")
-            home.run("umount", repo, check=True)
+            unmount(home, repo)
         assert len(os.listdir(repo)) == 15
+
+
+def mount_and_umount_follow_each_other_at_once():
+    mounted_again_and_again(
+        lambda home, repo: home.run("umount", repo, check=True))
 
 
 def who_left_by_another_door_is_waited_for():
     """umount(8) returns before the file system process has ended."""
-    with st.Home() as home:
-        st.need_fuse()
-        repo = home.mkdir("repo")
-        for i in range(15):
-            home.run("mount", repo, check=True)
-            write("%s/%d" % (repo, i), "x")
-            by = ["umount"] if st.is_root() else ["fusermount3", "-u"]
-            subprocess.run([*by, repo], check=True)
-        home.run("mount", repo, check=True)
-        home.run("umount", repo, check=True)
-        assert len(os.listdir(repo)) == 15
+    by = ["umount"] if st.is_root() else ["fusermount3", "-u"]
+    mounted_again_and_again(
+        lambda home, repo: subprocess.run([*by, repo], check=True))
 
 
 def one_that_serves_on_after_its_mount_is_named():
