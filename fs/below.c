@@ -52,6 +52,22 @@ bool below_is_remote(int fd)
 	}
 }
 
+bool below_is_stacked(int fd)
+{
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case OVERLAYFS_SUPER_MAGIC:
+	case ECRYPTFS_SUPER_MAGIC:
+	case FUSE_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool below_positions_last(int fd)
 {
 	struct statfs st;

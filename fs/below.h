@@ -17,6 +17,9 @@ bool below_has_acl(int fd);
  */
 bool below_is_remote(int fd);
 
+/* It may lie upon another file system, as overlays do. */
+bool below_is_stacked(int fd);
+
 /*
  * Directory positions hold for any descriptor, not just the one they came
  * from.

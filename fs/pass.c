@@ -10,6 +10,7 @@
 
 #include <sys/stat.h>
 
+#include "fs/below.h"
 #include "fs/limits.h"
 #include "fs/pages.h"
 #include "fs/record.h"
@@ -22,8 +23,15 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 	if (!fs->passes)
 		return;
 	conn->want |= FUSE_CAP_PASSTHROUGH;
-	/* Below may be an overlay; nobody stacks another upon us. */
-	conn->max_backing_stack_depth = 1;
+	/*
+	 * The kernel stacks two and no more. Upon us, an overlay is a sandbox
+	 * that somebody makes of the repository; below, it is a container's
+	 * root, and then nobody can make one.
+	 */
+	conn->max_backing_stack_depth =
+		below_is_stacked(inodes_root(fs->inodes)->fd)
+			? FUSE_BACKING_STACKED_OVER
+			: FUSE_BACKING_STACKED_UNDER;
 }
 
 /* What the kernel calls the file of `h`; 0: it cannot be passed. */

@@ -338,6 +338,34 @@ def a_repository_on_overlayfs_works():
         assert read(top + "/lower/old/file") == "below"
 
 
+def an_overlay_can_be_laid_upon_it():
+    """As sandboxes do, so that what is done there stays there."""
+    with scratch() as home:
+        top = home.mkdir("t")
+        mount("-t", "tmpfs", "none", top)
+        os.mkdir(top + "/work")
+        os.mkdir(top + "/upper")
+        sandbox, plain = home.mkdir("sandbox"), home.mkdir("plain")
+        upon = ["-t", "overlay", "overlay", sandbox, "-o", "upperdir=%s/upper,"
+                "workdir=%s/work,lowerdir=" % (top, top)]
+        mount(*upon[:-1], upon[-1] + plain)
+        subprocess.run(["umount", sandbox], check=True)
+        large = "x" * (1 << 20)
+        with st.Mount(home=home) as m:
+            write(m.path + "/file", "as it was")
+            write(m.path + "/large", large)
+            subprocess.run(["mount", *upon[:-1], upon[-1] + m.path],
+                           check=True)
+            assert read(sandbox + "/large") == large
+            before = written(m)
+            write(sandbox + "/file", "changed")
+            write(sandbox + "/large", large + "y")
+            assert read(m.path + "/file") == "as it was"
+            assert read(m.path + "/large") == large
+            assert written(m) == before
+            subprocess.run(["umount", sandbox], check=True)
+
+
 st.main(
     what_cannot_be_mounted_is_refused_with_one_sentence,
     a_place_taken_by_another_mount_of_ours_is_refused,
@@ -355,4 +383,5 @@ st.main(
     flags_of_the_mount_below_are_kept,
     a_repository_on_tmpfs_works,
     a_repository_on_overlayfs_works,
+    an_overlay_can_be_laid_upon_it,
 )
