@@ -7,7 +7,8 @@
  *
  * A name removed under an open file leaves its link behind, marked gone and
  * no longer findable: what is written to that file afterwards can still be
- * told by its last path.
+ * told by its last path. It is then the file's only link, so that no work
+ * grows with the number of names a file has.
  *
  * What is freed is first unhooked under the lock and then closed outside it.
  */
@@ -28,7 +29,7 @@
 #include "graph/base/cleanup.h"
 
 struct inode_link {
-	struct inode_link *next; /* another name of the same inode */
+	LIST_ENTRY(inode_link) same; /* names of the same inode */
 	struct inode *inode;
 	struct inode *parent; /* a reference */
 	bool gone;	      /* removed; kept for its path only, in no table */
@@ -128,22 +129,14 @@ static void link_hide_locked(struct inodes *t, struct inode_link *link)
 	link->gone = true;
 }
 
-static void link_unchain_locked(struct inode_link *link)
-{
-	struct inode_link **at = &link->inode->links;
-
-	while (*at != link)
-		at = &(*at)->next;
-	*at = link->next;
-}
-
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed);
 
-/* Free a link that is in no chain, with its reference on the directory. */
+/* Free a link, with its reference on the directory. */
 static void link_release_locked(struct inodes *t, struct inode_link *link,
 				struct inode **doomed)
 {
+	LIST_REMOVE(link, same);
 	if (!link->gone)
 		link_hide_locked(t, link);
 	link->parent->refs--;
@@ -152,14 +145,13 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 }
 
 /*
- * Unhook `i` if nobody needs it any more and put it on the list. The list is
- * chained through `links`, which is empty by then. Recursion goes up towards
- * the root, one directory at a time.
+ * Unhook `i` if nobody needs it any more and put it on the list. Recursion
+ * goes up towards the root, one directory at a time.
  */
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed)
 {
-	struct inode_link *link, *next;
+	struct inode_link *link;
 
 	if (i->nlookup || i->refs || i == t->root)
 		return;
@@ -168,18 +160,16 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 		table_remove(&t->by_watch, &i->by_watch);
 	/* Held against being dropped again while its links go. */
 	i->refs = 1;
-	for (link = i->links; link; link = next) {
-		next = link->next;
+	while ((link = LIST_FIRST(&i->links)))
 		link_release_locked(t, link, doomed);
-	}
-	i->links = (struct inode_link *)(void *)*doomed;
+	i->doomed = *doomed;
 	*doomed = i;
 }
 
 static void doomed_free(struct inodes *t, struct inode *doomed)
 {
 	while (doomed) {
-		struct inode *next = (struct inode *)(void *)doomed->links;
+		struct inode *next = doomed->doomed;
 
 		/* It may be gone by itself, with the directory. */
 		if (doomed->wd >= 0 && t->inotify_fd >= 0)
@@ -204,27 +194,8 @@ static int link_add_locked(struct inodes *t, struct inode *i,
 	table_insert(&t->by_name, &link->by_name, hash_name(parent, name));
 	TAILQ_INSERT_TAIL(&t->by_age, link, by_age);
 	parent->refs++;
-	link->next = i->links;
-	i->links = link;
+	LIST_INSERT_HEAD(&i->links, link, same);
 	return 0;
-}
-
-/* Names that were removed say nothing once there is a living one. */
-static void links_sweep_gone_locked(struct inodes *t, struct inode *i,
-				    struct inode **doomed)
-{
-	struct inode_link **at = &i->links;
-	struct inode_link *link, *next;
-
-	for (link = i->links; link; link = next) {
-		next = link->next;
-		if (link->gone) {
-			*at = next;
-			link_release_locked(t, link, doomed);
-		} else {
-			at = &link->next;
-		}
-	}
 }
 
 /* The last name is kept as a memory of where the file was. */
@@ -235,12 +206,10 @@ static void name_remove_locked(struct inodes *t, struct inode *parent,
 
 	if (!link)
 		return;
-	if (link->inode->links == link && !link->next) {
+	if (LIST_FIRST(&link->inode->links) == link && !LIST_NEXT(link, same))
 		link_hide_locked(t, link);
-	} else {
-		link_unchain_locked(link);
+	else
 		link_release_locked(t, link, doomed);
-	}
 }
 
 /* `name` in `parent` is `i`, whatever it was before. */
@@ -249,20 +218,21 @@ static int name_set_locked(struct inodes *t, struct inode *i,
 			   struct inode **doomed)
 {
 	struct inode_link *link = link_find_locked(t, parent, name);
+	struct inode_link *only;
 	int r;
 
 	if (link && link->inode == i) {
-		link_unchain_locked(link);
-		link->next = i->links;
-		i->links = link;
+		LIST_REMOVE(link, same);
+		LIST_INSERT_HEAD(&i->links, link, same);
 		return 0;
 	}
 	name_remove_locked(t, parent, name, doomed);
+	/* A name that was removed says nothing once there is a living one. */
+	only = LIST_FIRST(&i->links);
 	r = link_add_locked(t, i, parent, name);
-	if (r < 0)
-		return r;
-	links_sweep_gone_locked(t, i, doomed);
-	return 0;
+	if (r == 0 && only && only->gone)
+		link_release_locked(t, only, doomed);
+	return r;
 }
 
 static struct inode *inode_new(struct inodes *t, int fd, const struct stat *st)
@@ -315,10 +285,10 @@ int inodes_new(int root_fd, struct inodes **ret)
 
 static void free_inode(struct inode *i)
 {
-	struct inode_link *link, *next;
+	struct inode_link *link;
 
-	for (link = i->links; link; link = next) {
-		next = link->next;
+	while ((link = LIST_FIRST(&i->links))) {
+		LIST_REMOVE(link, same);
 		free(link);
 	}
 	(void)close(i->fd);
@@ -577,11 +547,13 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 			  char *at)
 {
 	static const char cut[] = "...";
+	const struct inode_link *link;
 
-	for (; i != t->root; i = i->links->parent) {
-		if (!i->links)
+	for (; i != t->root; i = link->parent) {
+		link = LIST_FIRST(&i->links);
+		if (!link)
 			return -ENOENT;
-		if (!prepend(buf, &at, i->links->name, *at != '\0')) {
+		if (!prepend(buf, &at, link->name, *at != '\0')) {
 			memcpy(at, cut, strnlen(at, sizeof(cut) - 1));
 			break;
 		}
@@ -593,12 +565,14 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone)
 {
+	const struct inode_link *link;
 	int r;
 
 	buf[size - 1] = '\0';
 	(void)pthread_mutex_lock(&t->lock);
+	link = LIST_FIRST(&i->links);
 	if (ret_gone)
-		*ret_gone = i->links && i->links->gone;
+		*ret_gone = link && link->gone;
 	r = walk_up_locked(t, i, buf, buf + size - 1);
 	(void)pthread_mutex_unlock(&t->lock);
 	if (r == 0 && !buf[0])

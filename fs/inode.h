@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 
 #include "fs/table.h"
@@ -52,10 +53,11 @@ struct inode {
 	int32_t backing; /* the kernel's number for the file, 0: none */
 
 	/* Protected by the table's lock. */
-	uint64_t nlookup;	  /* what the kernel will forget one day */
-	uint32_t refs;		  /* links below it, and callers' references */
-	struct inode_link *links; /* newest first */
-	int wd;			  /* inotify watch, -1: none */
+	uint64_t nlookup; /* what the kernel will forget one day */
+	uint32_t refs;	  /* links below it, and callers' references */
+	LIST_HEAD(, inode_link) links; /* newest first */
+	struct inode *doomed;	       /* the next of those about to be freed */
+	int wd;			       /* inotify watch, -1: none */
 	struct table_node by_key;
 	struct table_node by_watch;
 };

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -209,6 +210,35 @@ static void of_two_names_the_one_left_is_told(void **state)
 	assert_path(t, a, "a", false);
 }
 
+/* Processor time per name to use each of `n` names of `i` once more. */
+static double name_cost(struct tree *t, struct inode *i, struct inode *dir,
+			int n)
+{
+	char name[32];
+	clock_t start;
+
+	for (int round = 0; round < 2; round++) {
+		start = clock();
+		for (int k = 0; k < n; k++) {
+			(void)snprintf(name, sizeof(name), "%d", k);
+			inodes_add_name(t->inodes, i, dir, name);
+		}
+	}
+	return (double)(clock() - start) / n;
+}
+
+/* Walking from name to name would make it some hundred times as much. */
+static void a_name_costs_the_same_however_many_there_are(void **state)
+{
+	struct tree *t = *state;
+	struct inode *root = inodes_root(t->inodes);
+	struct inode *d = look(t, root, "d");
+	double few = name_cost(t, look(t, root, "a"), d, 300);
+	double many = name_cost(t, look(t, root, "b"), d, 60000);
+
+	assert_true(many < 30 * (few + 0.1));
+}
+
 static void a_nameless_file_has_no_path_until_it_is_linked(void **state)
 {
 	struct tree *t = *state;
@@ -305,6 +335,7 @@ int main(void)
 		TEST(exchanged_names_are_exchanged),
 		TEST(a_removed_file_is_still_told_by_its_last_path),
 		TEST(of_two_names_the_one_left_is_told),
+		TEST(a_name_costs_the_same_however_many_there_are),
 		TEST(a_nameless_file_has_no_path_until_it_is_linked),
 		TEST(a_path_that_does_not_fit_keeps_its_tail),
 		TEST(watches_lead_back_to_their_directory),
