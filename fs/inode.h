@@ -55,9 +55,9 @@ struct inode {
 	/* Protected by the table's lock. */
 	uint64_t nlookup; /* what the kernel will forget one day */
 	uint32_t refs;	  /* links below it, and callers' references */
-	LIST_HEAD(, inode_link) links; /* newest first */
-	struct inode *doomed;	       /* the next of those about to be freed */
-	int wd;			       /* inotify watch, -1: none */
+	LIST_HEAD(inode_links, inode_link) links; /* newest first */
+	struct inode *doomed; /* the next of those about to be freed */
+	int wd;		      /* inotify watch, -1: none */
 	struct table_node by_key;
 	struct table_node by_watch;
 };
