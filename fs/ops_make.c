@@ -21,18 +21,37 @@ static void assume(fuse_req_t req)
 }
 
 /*
+ * The entry of what was just made as `name`. If descriptors or memory are
+ * short, the caller will be told that nothing was made, and so it has to be;
+ * `what` then says so. If somebody below was quicker and has taken it away, it
+ * was made all the same.
+ */
+static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
+			 struct record *what, struct fuse_entry_param *e)
+{
+	int r = fs_entry(fs, dir, name, e);
+
+	if (r != -EMFILE && r != -ENFILE && r != -ENOMEM)
+		return r;
+	if (unlinkat(dir->fd, name,
+		     what->op == JOURNAL_MKDIR ? AT_REMOVEDIR : 0) == 0)
+		what->res = r;
+	return r;
+}
+
+/*
  * Something was (or was not) made as `name`: find its entry, tell the
  * journal, answer.
  */
 static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
-			const struct record *what)
+			struct record *what)
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param e = { 0 };
 	int r = (int)what->res;
 
 	if (r == 0)
-		r = fs_entry(fs, dir, name, &e);
+		r = entry_of_made(fs, dir, name, what, &e);
 	record_name(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
 		    what);
 	if (r < 0)
@@ -180,13 +199,15 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	assume(req);
 	fd = open_created(fs, dir, name, mode,
 			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
-	if (fd >= 0)
+	what.res = fd < 0 ? fd : 0;
+	if (created)
+		r = entry_of_made(fs, dir, name, &what, &e);
+	else if (fd >= 0)
 		r = fs_entry(fs, dir, name, &e);
 	if (!created && fd >= 0 && fi->flags & O_TRUNC)
 		what = (struct record){ .op = JOURNAL_TRUNCATE,
 					.off = -1,
 					.detail = "open" };
-	what.res = fd < 0 ? fd : 0;
 	if (created || fd < 0 || fi->flags & O_TRUNC)
 		record_name(fs, req, dir, name,
 			    fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,

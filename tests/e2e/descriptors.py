@@ -2,6 +2,7 @@
 """A tree with more files than there are descriptors can still be used."""
 
 import contextlib
+import errno
 import os
 import resource
 import subprocess
@@ -66,6 +67,44 @@ def directories_are_given_up_too_but_not_those_in_use():
         assert out.split() == [os.path.realpath(m.path) + "/here", "made"], out
 
 
+def what_could_not_be_made_is_not_there():
+    """All descriptors are held by open files: nothing is made by halves."""
+    with mounted_with(256, 0, 0) as m:
+        held, ways = [], {
+            "file": lambda p: held.append(open(p, "x")),
+            "directory": os.mkdir, "fifo": os.mkfifo,
+            "symlink": lambda p: os.symlink("target", p)}
+        try:
+            made = fill(m.path, ways["file"])
+            for name, make in ways.items():
+                path = "%s/one %s" % (m.path, name)
+                try:
+                    make(path)
+                    made.append(os.path.basename(path))
+                except OSError as e:
+                    assert e.errno in (errno.EMFILE, errno.ENFILE), e
+            assert sorted(os.listdir(m.below)) == sorted(made)
+        finally:
+            for f in held:
+                f.close()
+        lines = [l["path"] for l in m.journal() if l.get("res", 0) >= 0 and
+                 l["op"] in ("create", "mkdir", "mknod", "symlink")]
+        assert sorted(lines) == sorted(made)
+
+
+def fill(top, make):
+    """Make files until no more can be; their names."""
+    made = []
+    for n in range(1000):
+        try:
+            make("%s/%d" % (top, n))
+        except OSError as e:
+            assert e.errno in (errno.EMFILE, errno.ENFILE), e
+            return made
+        made.append(str(n))
+    raise AssertionError("there were descriptors for all")
+
+
 def there_is_room_for_descriptors_from_the_start():
     """Room made later keeps every thread waiting, time and again."""
     with st.Mount() as m:
@@ -78,4 +117,5 @@ def there_is_room_for_descriptors_from_the_start():
 
 st.main(there_is_room_for_descriptors_from_the_start,
         a_large_tree_is_walked_with_few_descriptors,
-        directories_are_given_up_too_but_not_those_in_use)
+        directories_are_given_up_too_but_not_those_in_use,
+        what_could_not_be_made_is_not_there)
