@@ -470,7 +470,8 @@ class Mount:
         for line in log.splitlines():
             if SUSPICIOUS.search(line) and not (
                     self._expect_log and re.search(self._expect_log, line)):
-                raise AssertionError("suspicious log line: " + line)
+                raise AssertionError("suspicious log line: %s\n%s" % (
+                    line, log))
 
     def _release(self):
         if self.below_fd >= 0:
