@@ -32,13 +32,20 @@ bool below_has_acl(int fd)
 	       errno != EOPNOTSUPP;
 }
 
-bool below_is_remote(int fd)
+#define KIND_UNKNOWN 0
+
+/* Which file system `fd` is of, by its number in linux/magic.h. */
+static long kind(int fd)
 {
 	struct statfs st;
 
-	if (fstatfs(fd, &st) < 0)
-		return true;
-	switch (st.f_type) {
+	return fstatfs(fd, &st) < 0 ? KIND_UNKNOWN : (long)st.f_type;
+}
+
+bool below_is_remote(int fd)
+{
+	switch (kind(fd)) {
+	case KIND_UNKNOWN:
 	case NFS_SUPER_MAGIC:
 	case SMB_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
@@ -54,11 +61,7 @@ bool below_is_remote(int fd)
 
 bool below_is_stacked(int fd)
 {
-	struct statfs st;
-
-	if (fstatfs(fd, &st) < 0)
-		return false;
-	switch (st.f_type) {
+	switch (kind(fd)) {
 	case OVERLAYFS_SUPER_MAGIC:
 	case ECRYPTFS_SUPER_MAGIC:
 	case FUSE_SUPER_MAGIC:
@@ -70,11 +73,7 @@ bool below_is_stacked(int fd)
 
 bool below_positions_last(int fd)
 {
-	struct statfs st;
-
-	if (fstatfs(fd, &st) < 0)
-		return false;
-	switch (st.f_type) {
+	switch (kind(fd)) {
 	case EXT4_SUPER_MAGIC:
 	case XFS_SUPER_MAGIC:
 	case BTRFS_SUPER_MAGIC:
@@ -89,11 +88,9 @@ bool below_positions_last(int fd)
 
 bool below_times_fine(int fd)
 {
-	struct statfs st;
-
-	if (!kernel_at_least(6, 13) || fstatfs(fd, &st) < 0)
+	if (!kernel_at_least(6, 13))
 		return false;
-	switch (st.f_type) {
+	switch (kind(fd)) {
 	case EXT4_SUPER_MAGIC:
 	case XFS_SUPER_MAGIC:
 	case BTRFS_SUPER_MAGIC:
