@@ -5,12 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/awake.h"
+#include "fs/base/limits.h"
 #include "fs/flight.h"
-#include "fs/limits.h"
-#include "fs/ring.h"
-#include "fs/watch.h"
-#include "tape/journal_text.h"
+#include "fs/node/watch.h"
+#include "fs/tune/awake.h"
+#include "fs/tune/ring.h"
+#include "graph/base/escape.h"
+#include "tape/journal/text.h"
 
 /* Counts fit a double far beyond any life of a process. */
 static void put(cJSON *object, const char *name, uint64_t value)
@@ -20,9 +21,9 @@ static void put(cJSON *object, const char *name, uint64_t value)
 
 static void put_path(cJSON *object, const char *name, const char *path)
 {
-	char text[JOURNAL_ESCAPED_SIZE(PATH_MAX)];
+	char text[ESCAPE_SIZE(PATH_MAX)];
 
-	(void)journal_escape(path, text, sizeof(text));
+	(void)escape_text(path, text, sizeof(text));
 	(void)cJSON_AddStringToObject(object, name, text);
 }
 

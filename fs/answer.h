@@ -1,8 +1,8 @@
 /*
- * What the file system process answers when asked (tape/wire.h):
+ * What the file system process answers when asked (tape/wire/wire.h):
  *
  *   STATUS                 counts of everything it holds and has done
- *   READS {pid, tree}      what processes read and missed (fs/reads.h)
+ *   READS {pid, tree}      what processes read and missed (fs/author/reads.h)
  */
 #ifndef STATETAPE_FS_ANSWER_H
 #define STATETAPE_FS_ANSWER_H
@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <time.h>
 
-#include "fs/fs.h"
+#include "fs/node/fs.h"
 #include "fs/serve.h"
 
 struct answerer {

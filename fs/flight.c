@@ -8,9 +8,9 @@
 
 #include <time.h>
 
-#include "fs/awake.h"
-#include "fs/near.h"
-#include "fs/ring.h"
+#include "fs/tune/awake.h"
+#include "fs/tune/near.h"
+#include "fs/tune/ring.h"
 
 #define STEP_NS 50000
 

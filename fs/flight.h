@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "fs/fs.h"
+#include "fs/node/fs.h"
 
 /*
  * From now on the worker of each operation of `ops`, which has all of ours,

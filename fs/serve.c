@@ -14,20 +14,21 @@
 #include <unistd.h>
 
 #include "fs/answer.h"
-#include "fs/awake.h"
-#include "fs/below.h"
-#include "fs/cred.h"
+#include "fs/base/limits.h"
+#include "fs/base/lock.h"
 #include "fs/flight.h"
-#include "fs/fs.h"
-#include "fs/limits.h"
-#include "fs/lock.h"
-#include "fs/near.h"
-#include "fs/pages.h"
-#include "fs/pass.h"
-#include "fs/ring.h"
-#include "fs/watch.h"
+#include "fs/node/below.h"
+#include "fs/node/cred.h"
+#include "fs/node/fs.h"
+#include "fs/node/pages.h"
+#include "fs/node/pass.h"
+#include "fs/node/watch.h"
+#include "fs/ops/ops.h"
+#include "fs/tune/awake.h"
+#include "fs/tune/near.h"
+#include "fs/tune/ring.h"
 #include "graph/base/cleanup.h"
-#include "tape/wire.h"
+#include "tape/wire/wire.h"
 
 struct server {
 	struct fs fs; /* first: the handlers are given the server as this */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
 struct check {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 static bool is_in_v(enum symbol_kind kind)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
 static uint32_t pair_hash(uint32_t kind, symbol_t a, symbol_t b)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
 /* A stretch of a unit's own text, or all of a unit inside of it. */

@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/outline.h"
-#include "graph/words.h"
+#include "graph/resolve/words.h"
 
 struct sheet *sheet_new(struct graph *g, struct facts *f)
 {
@@ -196,37 +196,6 @@ static unit_t unit_get(struct graph *g, uint32_t file, symbol_t s,
 				     .nodes = NONE };
 	g->unit_table[at] = n + 1;
 	return n;
-}
-
-int unit_order(const struct graph *g, unit_t a, unit_t b)
-{
-	const struct unit *x = &g->units[a], *y = &g->units[b];
-	int by = 0;
-
-	if (x->symbol != y->symbol)
-		by = strcmp(intern_text(g->names, x->symbol, NULL),
-			    intern_text(g->names, y->symbol, NULL));
-	if (!by && x->file != y->file)
-		by = strcmp(atom_text(g, g->files[x->file].path),
-			    atom_text(g, g->files[y->file].path));
-	if (by)
-		return by;
-	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
-}
-
-/* Mostly one, seldom more than two. */
-void units_sort(const struct graph *g, unit_t *units, uint32_t count)
-{
-	for (uint32_t k = 1; k < count; k++) {
-		for (uint32_t m = k; m > 0; m--) {
-			unit_t swap = units[m];
-
-			if (unit_order(g, units[m - 1], swap) <= 0)
-				break;
-			units[m] = units[m - 1];
-			units[m - 1] = swap;
-		}
-	}
 }
 
 static symbol_t symbol_get(struct graph *g, const char *text, size_t len)
@@ -521,16 +490,6 @@ static unit_t *list_grow(struct graph *g, const unit_t *list, uint32_t *size,
 
 	heap_grow(&g->heap, &piece, size, need, sizeof(*list));
 	return piece ? heap_at(&g->heap, piece) : NULL;
-}
-
-uint32_t variable_find(const struct file *f, atom_t name)
-{
-	const struct sheet *s = f->sheet;
-
-	for (uint32_t k = 0; s && k < s->facts->variables_count; k++)
-		if (s->atoms[facts_variables(s->facts)[k].name] == name)
-			return k;
-	return NONE;
 }
 
 /* Of the files of a module that has several, the first path's counts. */

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
-#include "graph/stdlib.h"
-#include "graph/words.h"
+#include "graph/resolve/stdlib.h"
+#include "graph/resolve/words.h"
 
 static void words_add(struct graph *g)
 {

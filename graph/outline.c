@@ -16,7 +16,7 @@
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/intern.h"
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 
 struct lines {
 	uint32_t start, end; /* from 1, both included */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
 size_t graph_symbols_max(const struct graph *g)

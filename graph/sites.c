@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "graph/graph_i.h"
-#include "graph/words.h"
+#include "graph/resolve/words.h"
 
 /* Imports that lead to more modules than this lead nowhere. */
 #define FOLLOW_MAX 64

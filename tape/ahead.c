@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
-#include "graph/facts.h"
-#include "graph/lang.h"
-#include "graph/team.h"
-#include "graph/tree.h"
+#include "graph/base/paths.h"
+#include "graph/build/look.h"
+#include "graph/build/team.h"
+#include "graph/build/tree.h"
+#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tape/care.h"
-#include "tape/look.h"
-#include "tape/paths.h"
 
 enum { HELPERS_MAX = 8, JOBS_MAX = 16384 };
 

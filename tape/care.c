@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
 
 struct file {
 	struct tree_stamp stamp;

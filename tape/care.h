@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "graph/tree.h"
+#include "graph/build/tree.h"
 
 #define CARE_NAME    "at-work" /* in the state directory */
 #define CARE_CRASHES 2

@@ -18,11 +18,11 @@
 #include "graph/base/arena.h"
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-#include "tape/answers.h"
+#include "graph/base/paths.h"
+#include "graph/build/look.h"
 #include "tape/daemon.h"
-#include "tape/entry.h"
-#include "tape/look.h"
-#include "tape/paths.h"
+#include "tape/query/answers.h"
+#include "tape/store/entry.h"
 
 struct ahead;
 struct bell_ear;
@@ -160,7 +160,7 @@ uint64_t mono_ns(void);
 int64_t wall_ns(void);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* daemon_apply.c: from changes to entries. False: it is not as `only` says. */
+/* apply.c: from changes to entries. False: it is not as `only` says. */
 bool apply_change(struct tape *t, const struct change *c);
 /* The journal lost the lines first..last. */
 void apply_gap(struct tape *t, uint64_t first, uint64_t last);
@@ -175,7 +175,7 @@ struct known *known_find(const struct tape *t, const char *path);
 struct known *known_add(struct tape *t, const char *path);
 void known_drop(struct tape *t, struct known *k);
 
-/* daemon_follow.c: the journal. */
+/* follow.c: the journal. */
 int follow_start(struct tape *t, bool first);
 void follow_stop(struct tape *t);
 /* Read on; nothing that was written after `until_ns` (0: no bound). False:
@@ -187,7 +187,7 @@ int follow_sync(void *ctx, struct answers_head *ret);
 /* The newest line that need not be read again. */
 uint64_t follow_position(const struct tape *t);
 
-/* daemon_watch.c: what happens outside. */
+/* external.c: what happens outside. */
 int watch_start(struct tape *t);
 void watch_stop(struct tape *t);
 struct suspect *watch_suspect(struct tape *t, const char *path,
@@ -202,7 +202,7 @@ void watch_hear(struct tape *t);
 void watch_check(struct tape *t, bool all);
 uint64_t watch_due(const struct tape *t);
 
-/* daemon_start.c: from nothing to ready. */
+/* start.c: from nothing to ready. */
 int start_all(struct tape *t);
 bool start_bases(struct tape *t);
 

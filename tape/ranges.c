@@ -14,8 +14,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
-#include "graph/base/memory.h"
 
 #define EDITS_MAX 600
 

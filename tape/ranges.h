@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tape/entry.h"
+#include "tape/store/entry.h"
 
 struct ranges {
 	struct entry_range *ranges; /* in order, none touching another */

@@ -35,11 +35,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
-#include "tape/journal.h"
-#include "tape/paths.h"
+#include "graph/base/paths.h"
+#include "tape/journal/journal.h"
 
 #define WRITERS_MAX 4
 

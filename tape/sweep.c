@@ -9,7 +9,7 @@
 
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
-#include "tape/paths.h"
+#include "graph/base/paths.h"
 #include "tape/scope.h"
 
 #define NAMES_SIZE (64U << 10)

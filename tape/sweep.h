@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "graph/tree.h"
-#include "tape/look.h"
+#include "graph/build/look.h"
+#include "graph/build/tree.h"
 
 struct sweep;
 

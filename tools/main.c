@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
-#include "tools/help.h"
-#include "tools/options.h"
-#include "tools/say.h"
-#include "tools/verbs.h"
+#include "tools/cli/help.h"
+#include "tools/cli/options.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
 
 static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_MOUNT] = verb_mount,

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 #define CHUNK ((size_t)64 * 1024) /* of plain chunks, their header included */
 

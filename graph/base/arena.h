@@ -3,10 +3,10 @@
  * and what was taken keeps its address until then.
  *
  * A zeroed struct is an empty arena. Memory that cannot be had ends the
- * process (memory.h), so no call fails. One thread's at a time.
+ * process (base/alloc.h), so no call fails. One thread's at a time.
  */
-#ifndef STATETAPE_BASE_ARENA_H
-#define STATETAPE_BASE_ARENA_H
+#ifndef STATETAPE_GRAPH_BASE_ARENA_H
+#define STATETAPE_GRAPH_BASE_ARENA_H
 
 #include <stddef.h>
 

@@ -3,17 +3,17 @@
  * an empty one. Read `at` and `count` freely; lowering `count` forgets the
  * last ones and keeps their memory for the next.
  *
- * Memory that cannot be had ends the process (memory.h), so no call fails.
+ * Memory that cannot be had ends the process (base/alloc.h), so no call fails.
  * A pointer into an array is good until something is added to it.
  */
-#ifndef STATETAPE_BASE_ARRAY_H
-#define STATETAPE_BASE_ARRAY_H
+#ifndef STATETAPE_GRAPH_BASE_ARRAY_H
+#define STATETAPE_GRAPH_BASE_ARRAY_H
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 #define ARRAY(type)             \
 	struct {                \

@@ -2,8 +2,8 @@
  * Calls that have a safer neighbour are compile errors. Included by the build
  * in front of every file of ours.
  */
-#ifndef STATETAPE_BASE_BANNED_H
-#define STATETAPE_BASE_BANNED_H
+#ifndef STATETAPE_GRAPH_BASE_BANNED_H
+#define STATETAPE_GRAPH_BASE_BANNED_H
 
 /* The headers that declare them come first, or their prototypes would fail. */
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *
  * A zeroed struct with `max` set is ready for use: BUF(max).
  */
-#ifndef STATETAPE_BASE_BUF_H
-#define STATETAPE_BASE_BUF_H
+#ifndef STATETAPE_GRAPH_BASE_BUF_H
+#define STATETAPE_GRAPH_BASE_BUF_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * descriptor when the scope ends, on every path; TAKE() hands ownership on
  * and leaves the empty value behind, so that the cleanup finds nothing.
  */
-#ifndef STATETAPE_BASE_CLEANUP_H
-#define STATETAPE_BASE_CLEANUP_H
+#ifndef STATETAPE_GRAPH_BASE_CLEANUP_H
+#define STATETAPE_GRAPH_BASE_CLEANUP_H
 
 #include <dirent.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * met on the way are passed without a look at what they stand for, which
  * mostly lies in memory that is far. 0: nothing.
  */
-#ifndef STATETAPE_BASE_ENTRY_H
-#define STATETAPE_BASE_ENTRY_H
+#ifndef STATETAPE_GRAPH_BASE_ENTRY_H
+#define STATETAPE_GRAPH_BASE_ENTRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -26,7 +26,7 @@
 #define ALLOW(at, size)	 ((void)(at), (void)(size))
 #endif
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 #define EXACT 8 /* classes of one size each */
 

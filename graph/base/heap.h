@@ -7,8 +7,8 @@
  * Pieces keep their addresses as long as they are taken. Memory that cannot
  * be had ends the process. One thread's at a time.
  */
-#ifndef STATETAPE_BASE_HEAP_H
-#define STATETAPE_BASE_HEAP_H
+#ifndef STATETAPE_GRAPH_BASE_HEAP_H
+#define STATETAPE_GRAPH_BASE_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>

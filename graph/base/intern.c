@@ -17,8 +17,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/entry.h"
-#include "graph/base/memory.h"
 
 #define CHUNK (16u << 10)
 

@@ -2,8 +2,8 @@
  * Bytes to small numbers and back: equal bytes have one number, numbers count
  * up from 0 and are never given up. Number 0 is the empty string.
  */
-#ifndef STATETAPE_BASE_INTERN_H
-#define STATETAPE_BASE_INTERN_H
+#ifndef STATETAPE_GRAPH_BASE_INTERN_H
+#define STATETAPE_GRAPH_BASE_INTERN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 /*
  * More than memory has room for, and little of the 2^47 bytes of addresses. A

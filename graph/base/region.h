@@ -7,11 +7,11 @@
  * and be had again by mapping it: the file's bytes are then read when they
  * are looked at, page by page, and copied when they are written to.
  *
- * Memory that cannot be had ends the process (memory.h). One thread's at a
+ * Memory that cannot be had ends the process (base/alloc.h). One thread's at a
  * time.
  */
-#ifndef STATETAPE_BASE_REGION_H
-#define STATETAPE_BASE_REGION_H
+#ifndef STATETAPE_GRAPH_BASE_REGION_H
+#define STATETAPE_GRAPH_BASE_REGION_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "manager/coding.h"
+#include "manager/http/coding.h"
 
 #define MOST (1u << 16)
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 #include "tests/support/facts_dump.h"
 #include "tests/support/facts_same.h"
 

@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
-#include "graph/facts.h"
+#include "graph/base/alloc.h"
+#include "graph/facts/facts.h"
 #include "graph/graph.h"
 #include "tests/prop/graph/picture.h"
 #include "tests/support/again.h"

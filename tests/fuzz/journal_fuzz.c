@@ -18,8 +18,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "tape/journal.h"
-#include "tape/journal_text.h"
+#include "graph/base/escape.h"
+#include "tape/journal/journal.h"
+#include "tape/journal/text.h"
 #include "tests/support/journal_files.h"
 
 #define READ_MAX 100000 /* more lines than any input holds */
@@ -96,7 +97,7 @@ static void parse_line(const uint8_t *data, size_t len, bool with_checksum)
 }
 
 /* Escaped, it is clean; and it is what a line would say. */
-static void escape_text(const uint8_t *data, size_t len)
+static void try_escape(const uint8_t *data, size_t len)
 {
 	char *text = malloc(len + 1), *out;
 	size_t size, got, i;
@@ -105,15 +106,15 @@ static void escape_text(const uint8_t *data, size_t len)
 	memcpy(text, data, len);
 	text[len] = '\0';
 	len = strlen(text);
-	size = JOURNAL_ESCAPED_SIZE(len);
+	size = ESCAPE_SIZE(len);
 	size = size < 5 ? 5 : size;
 	out = malloc(size);
 	must(out != NULL);
-	got = journal_escape(text, out, size);
+	got = escape_text(text, out, size);
 	must(got < size && got == strlen(out) && got >= len);
 	for (i = 0; i < got; i++)
 		must((unsigned char)out[i] >= ' ' && out[i] != 0x7f);
-	must(journal_escape(text, out, 5 + len / 2) < 5 + len / 2);
+	must(escape_text(text, out, 5 + len / 2) < 5 + len / 2);
 	free(out);
 	free(text);
 }
@@ -182,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		parse_line(data + 1, len - 1, false);
 		break;
 	case 'e':
-		escape_text(data + 1, len - 1);
+		try_escape(data + 1, len - 1);
 		break;
 	case 's':
 		open_segment(data + 1, len - 1);

@@ -2,7 +2,7 @@
  * Arbitrary bytes as JSON, and as a text to be encoded. Nodes lie inside each
  * other and inside the text; what was encoded is scanned and decoded again.
  */
-#include "manager/json.h"
+#include "manager/transcript/json.h"
 #include "tests/fuzz/manager_fuzz.h"
 
 static void check_nodes(const struct json *j, size_t len)

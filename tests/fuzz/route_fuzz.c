@@ -11,7 +11,7 @@
 #include <cjson/cJSON.h>
 
 #include "graph/base/cleanup.h"
-#include "manager/route.h"
+#include "manager/http/route.h"
 
 #define HEADERS 32
 

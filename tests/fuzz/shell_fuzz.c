@@ -2,7 +2,7 @@
  * Arbitrary bytes as a shell command. It is always understood somehow, in
  * memory that grows with its length and no faster.
  */
-#include "manager/shell.h"
+#include "manager/record/shell.h"
 #include "tests/fuzz/manager_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -2,7 +2,7 @@
  * Arbitrary bytes as a reply, whole and in pieces: both must say the same.
  * The first byte says in which dialect, the second how long the pieces are.
  */
-#include "manager/sse.h"
+#include "manager/transcript/sse.h"
 #include "tests/fuzz/manager_fuzz.h"
 
 static struct sse *feed(enum dialect d, const char *bytes, size_t len,

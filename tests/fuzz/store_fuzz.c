@@ -8,7 +8,7 @@
 
 #include "graph/base/arena.h"
 #include "graph/base/buf.h"
-#include "tape/store_pack.h"
+#include "tape/store/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #include "graph/base/array.h"
-#include "manager/records.h"
-#include "manager/rewrite.h"
+#include "manager/record/records.h"
+#include "manager/transcript/rewrite.h"
 #include "tests/fuzz/manager_fuzz.h"
 
 struct asked {

@@ -2,8 +2,8 @@
  * A graph as the next process would find it: saved to a file in memory and
  * loaded from there.
  */
-#ifndef STATETAPE_TESTS_AGAIN_H
-#define STATETAPE_TESTS_AGAIN_H
+#ifndef STATETAPE_TESTS_SUPPORT_AGAIN_H
+#define STATETAPE_TESTS_SUPPORT_AGAIN_H
 
 struct graph;
 

@@ -20,13 +20,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
-#include "manager/brain.h"
-#include "manager/limits.h"
-#include "manager/shim.h"
-#include "tape/wire.h"
+#include "manager/decide/brain.h"
+#include "manager/http/limits.h"
+#include "manager/http/shim.h"
+#include "manager/report/report.h"
+#include "tape/wire/wire.h"
 
 #define REPLY_MAX (64u << 20)
 #define GROWN	  (1u << 20)
@@ -185,8 +186,8 @@ void turn_end(struct turn *t, bool whole)
 	free(t);
 }
 
-int brain_answer(struct brain *b, const char *ask, const cJSON *question,
-		 cJSON *answer)
+int report_answer(struct brain *b, const char *ask, const cJSON *question,
+		  cJSON *answer)
 {
 	int turns;
 

@@ -3,13 +3,13 @@
  * like the Python they came from, and what only statements make looks like a
  * call: iter(x), item(x, 0), enter(x), caught(E), narrow(x, C).
  */
-#ifndef STATETAPE_TESTS_FACTS_DUMP_H
-#define STATETAPE_TESTS_FACTS_DUMP_H
+#ifndef STATETAPE_TESTS_SUPPORT_FACTS_DUMP_H
+#define STATETAPE_TESTS_SUPPORT_FACTS_DUMP_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 
 enum {
 	DUMP_PLACES = 1 << 0, /* where units are, and how they are cut */

@@ -2,8 +2,8 @@
  * For golden tests of facts: a source, and what a dump of it must say. The
  * dump's lines are compared as they are, so each test asks for few kinds.
  */
-#ifndef STATETAPE_TESTS_FACTS_GOLDEN_H
-#define STATETAPE_TESTS_FACTS_GOLDEN_H
+#ifndef STATETAPE_TESTS_SUPPORT_FACTS_GOLDEN_H
+#define STATETAPE_TESTS_SUPPORT_FACTS_GOLDEN_H
 
 /* cmocka wants these before it, whoever includes this. */
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 #include "tests/support/facts_dump.h"
 
 static inline int new_reader(void **state)

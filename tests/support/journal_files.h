@@ -3,8 +3,8 @@
  * of one's own, made, looked at and damaged without the journal's knowledge.
  * What a test needs to begin with must work: failures here abort.
  */
-#ifndef STATETAPE_TESTS_JOURNAL_FILES_H
-#define STATETAPE_TESTS_JOURNAL_FILES_H
+#ifndef STATETAPE_TESTS_SUPPORT_JOURNAL_FILES_H
+#define STATETAPE_TESTS_SUPPORT_JOURNAL_FILES_H
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tape/journal_segment.h"
-#include "tape/journal_text.h"
+#include "tape/journal/segment.h"
+#include "tape/journal/text.h"
 #include "tests/support/scratch.h"
 
 #define JOURNAL_NAME "journal"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tape/journal.h"
+#include "tape/journal/journal.h"
 
 /* One line in so many has a change behind it. */
 #define CHANGE_EVERY 500

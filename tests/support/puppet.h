@@ -16,8 +16,8 @@
  *
  * A program that uses puppets calls puppet_play() first thing in main().
  */
-#ifndef STATETAPE_TESTS_PUPPET_H
-#define STATETAPE_TESTS_PUPPET_H
+#ifndef STATETAPE_TESTS_SUPPORT_PUPPET_H
+#define STATETAPE_TESTS_SUPPORT_PUPPET_H
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /*
  * A directory of the test's own, gone with all that is in it afterwards.
  */
-#ifndef STATETAPE_TESTS_SCRATCH_H
-#define STATETAPE_TESTS_SCRATCH_H
+#ifndef STATETAPE_TESTS_SUPPORT_SCRATCH_H
+#define STATETAPE_TESTS_SUPPORT_SCRATCH_H
 
 #include <ftw.h>
 #include <stdio.h>

@@ -5,13 +5,13 @@
 
 #include <xxhash.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-#include "graph/base/memory.h"
-#include "manager/json.h"
-#include "manager/linediff.h"
-#include "manager/notes.h"
-#include "manager/transcript.h"
+#include "manager/decide/linediff.h"
+#include "manager/decide/notes.h"
+#include "manager/transcript/json.h"
+#include "manager/transcript/transcript.h"
 #include "tests/prop/fs/dice.h"
 
 #define REPO	  "/repo"

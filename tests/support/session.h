@@ -7,15 +7,15 @@
  * read in it must show its file as it is, or be followed by a note that names
  * the file and is not older than the change.
  */
-#ifndef STATETAPE_TESTS_SESSION_H
-#define STATETAPE_TESTS_SESSION_H
+#ifndef STATETAPE_TESTS_SUPPORT_SESSION_H
+#define STATETAPE_TESTS_SUPPORT_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "manager/brain.h"
-#include "manager/recorded.h"
+#include "manager/decide/brain.h"
+#include "manager/replay/recorded.h"
 
 struct session;
 

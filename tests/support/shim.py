@@ -34,7 +34,7 @@ def clean_environment():
 
 
 def ask(path, question, **members):
-    """One question over tape/wire.h's socket; the answer as a dictionary."""
+    """One question over tape/wire/wire.h's socket; the answer as a dictionary."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(st.DEADLINE)
         s.connect(path)

@@ -2,8 +2,8 @@
  * nng's Unix-socket transport by hand, to say what nng never would. Needs
  * cmocka.h before it: a call that cannot do its work fails the test.
  */
-#ifndef STATETAPE_TESTS_SP_RAW_H
-#define STATETAPE_TESTS_SP_RAW_H
+#ifndef STATETAPE_TESTS_SUPPORT_SP_RAW_H
+#define STATETAPE_TESTS_SUPPORT_SP_RAW_H
 
 #include <endian.h>
 #include <poll.h>

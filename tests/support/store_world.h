@@ -1,8 +1,8 @@
 /*
  * A store in a directory of the test's own, and entries to put into it.
  */
-#ifndef STATETAPE_TESTS_STORE_WORLD_H
-#define STATETAPE_TESTS_STORE_WORLD_H
+#ifndef STATETAPE_TESTS_SUPPORT_STORE_WORLD_H
+#define STATETAPE_TESTS_SUPPORT_STORE_WORLD_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "tape/journal.h"
-#include "tape/store.h"
+#include "tape/journal/journal.h"
+#include "tape/store/store.h"
 #include "tests/support/scratch.h"
 
 #define SECOND INT64_C(1000000000)

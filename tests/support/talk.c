@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
-#include "graph/base/memory.h"
-#include "manager/json.h"
+#include "manager/transcript/json.h"
 
 static char *own(const char *text)
 {

@@ -6,15 +6,15 @@
  *
  * One thread's. Strings are copied.
  */
-#ifndef STATETAPE_TESTS_TALK_H
-#define STATETAPE_TESTS_TALK_H
+#ifndef STATETAPE_TESTS_SUPPORT_TALK_H
+#define STATETAPE_TESTS_SUPPORT_TALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "graph/base/array.h"
-#include "manager/transcript.h"
+#include "manager/transcript/transcript.h"
 
 struct talk_call {
 	char *id, *tool;

@@ -1,8 +1,8 @@
 /*
  * Asking the tape of a tape_world, in cmocka's tests.
  */
-#ifndef STATETAPE_TESTS_TAPE_ASKS_H
-#define STATETAPE_TESTS_TAPE_ASKS_H
+#ifndef STATETAPE_TESTS_SUPPORT_TAPE_ASKS_H
+#define STATETAPE_TESTS_SUPPORT_TAPE_ASKS_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "tape/answers.h"
-#include "tape/json.h"
-#include "tape/protocol.h"
+#include "graph/base/json.h"
+#include "tape/query/answers.h"
+#include "tape/wire/protocol.h"
 #include "tests/support/tape_world.h"
 
 static inline int tape_setup(void **state)

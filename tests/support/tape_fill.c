@@ -10,7 +10,7 @@
  *
  * Writes are a second apart, from 2026-01-02T03:04:05Z on.
  */
-#include "tape/state.h"
+#include "tape/wire/state.h"
 #include "tests/support/tape_world.h"
 
 static struct journal_author init = { .pid = 1,

@@ -2,8 +2,8 @@
  * A small repository on disk, its graph and its store, kept in step without a
  * daemon: what one write does to all three, for tests of who asks them.
  */
-#ifndef STATETAPE_TESTS_TAPE_WORLD_H
-#define STATETAPE_TESTS_TAPE_WORLD_H
+#ifndef STATETAPE_TESTS_SUPPORT_TAPE_WORLD_H
+#define STATETAPE_TESTS_SUPPORT_TAPE_WORLD_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 
 #include "graph/base/array.h"
 #include "graph/diff.h"
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
-#include "graph/lang.h"
-#include "tape/answers.h"
-#include "tape/journal.h"
+#include "tape/journal/journal.h"
+#include "tape/query/answers.h"
 #include "tape/ranges.h"
-#include "tape/store.h"
+#include "tape/store/store.h"
 #include "tests/support/scratch.h"
 
 struct tape_world {

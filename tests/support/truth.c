@@ -5,8 +5,8 @@
 
 #include <xxhash.h>
 
-#include "graph/base/memory.h"
-#include "manager/notes.h"
+#include "graph/base/alloc.h"
+#include "manager/decide/notes.h"
 
 static char *own_text(const char *text)
 {

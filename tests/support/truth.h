@@ -10,8 +10,8 @@
  * judge wants that to be what the lines are now, or the record to be called
  * outdated.
  */
-#ifndef STATETAPE_TESTS_TRUTH_H
-#define STATETAPE_TESTS_TRUTH_H
+#ifndef STATETAPE_TESTS_SUPPORT_TRUTH_H
+#define STATETAPE_TESTS_SUPPORT_TRUTH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-#include "manager/transcript.h"
+#include "manager/transcript/transcript.h"
 #include "tests/support/talk.h"
 
 #define TRUTH_FILES 6

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fs/actor.h"
-#include "fs/limits.h"
-#include "fs/reads.h"
+#include "fs/author/actor.h"
+#include "fs/author/reads.h"
+#include "fs/base/limits.h"
 
 #define TRUSTED_ROUNDS	1000000L
 #define VERIFIED_ROUNDS 20000

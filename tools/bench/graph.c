@@ -19,9 +19,9 @@
 #include <tree_sitter/api.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
-#include "graph/tree.h"
+#include "graph/build/tree.h"
 
 #define THREADS_MAX 64
 #define TIMES_MAX   100000

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
-#include "tape/journal.h"
-#include "tape/journal_text.h"
+#include "tape/journal/journal.h"
+#include "tape/journal/text.h"
 
 #define ROUNDS	    5
 #define THREADS_MAX 64

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "graph/base/cleanup.h"
-#include "tape/client.h"
-#include "tape/nominate.h"
-#include "tape/wire.h"
+#include "tape/query/nominate.h"
+#include "tape/wire/client.h"
+#include "tape/wire/wire.h"
 #include "tests/support/tape_world.h"
 
 #define SYMBOLS	     3000

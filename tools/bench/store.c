@@ -24,8 +24,8 @@
 #include <zstd.h>
 
 #include "graph/base/cleanup.h"
-#include "tape/journal.h"
-#include "tape/store.h"
+#include "tape/journal/journal.h"
+#include "tape/store/store.h"
 #include "tests/support/scratch.h"
 
 static uint64_t seed = 1;

@@ -10,8 +10,8 @@
 
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-#include "manager/records.h"
-#include "manager/rewrite.h"
+#include "manager/record/records.h"
+#include "manager/transcript/rewrite.h"
 
 #define ROUNDS 200
 

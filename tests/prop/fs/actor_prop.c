@@ -17,8 +17,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "fs/actor.h"
-#include "fs/limits.h"
+#include "fs/author/actor.h"
+#include "fs/base/limits.h"
 #include "tests/support/puppet.h"
 
 #define DRIVERS	  3

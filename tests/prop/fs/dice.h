@@ -1,8 +1,8 @@
 /*
  * Numbers that look random and come again with the same seed, on any machine.
  */
-#ifndef STATETAPE_TESTS_DICE_H
-#define STATETAPE_TESTS_DICE_H
+#ifndef STATETAPE_TESTS_PROP_FS_DICE_H
+#define STATETAPE_TESTS_PROP_FS_DICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  * own zone is nobody else's; a shared one has a lock outside of both trees,
  * held while a deed is done on both sides, so that both see the same order.
  */
-#ifndef STATETAPE_TESTS_TWIN_H
-#define STATETAPE_TESTS_TWIN_H
+#ifndef STATETAPE_TESTS_PROP_FS_TWIN_H
+#define STATETAPE_TESTS_PROP_FS_TWIN_H
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 /* A text cut into lines, each with its end. */
 struct lines {

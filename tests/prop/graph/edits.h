@@ -2,8 +2,8 @@
  * What people and tools do to a repository, as operations: one step at a
  * time, chosen by the dice.
  */
-#ifndef STATETAPE_TESTS_EDITS_H
-#define STATETAPE_TESTS_EDITS_H
+#ifndef STATETAPE_TESTS_PROP_GRAPH_EDITS_H
+#define STATETAPE_TESTS_PROP_GRAPH_EDITS_H
 
 #include "tests/prop/graph/rules.h"
 #include "tests/prop/graph/source.h"

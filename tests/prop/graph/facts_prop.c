@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "graph/base/cleanup.h"
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 #include "tests/prop/fs/dice.h"
 #include "tests/support/facts_same.h"
 

@@ -2,8 +2,8 @@
  * All that a graph says, as plain arrays that outlive it: for comparing two
  * graphs, and for computing by brute force what a change between two did.
  */
-#ifndef STATETAPE_TESTS_PICTURE_H
-#define STATETAPE_TESTS_PICTURE_H
+#ifndef STATETAPE_TESTS_PROP_GRAPH_PICTURE_H
+#define STATETAPE_TESTS_PROP_GRAPH_PICTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 
 /*
  * $n: the carrier's name. $T: an expression for an instance. $K: a class that

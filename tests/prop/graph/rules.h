@@ -4,8 +4,8 @@
  * graph knows, and places that call a method of what comes out. An edit
  * changes one carrier, and shows in edges elsewhere, or must not.
  */
-#ifndef STATETAPE_TESTS_RULES_H
-#define STATETAPE_TESTS_RULES_H
+#ifndef STATETAPE_TESTS_PROP_GRAPH_RULES_H
+#define STATETAPE_TESTS_PROP_GRAPH_RULES_H
 
 #include "tests/prop/fs/dice.h"
 #include "tests/prop/graph/world.h"

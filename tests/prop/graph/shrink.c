@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "tests/prop/graph/world.h"
 
 #define TRIES_MAX 6000

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/memory.h"
 
 #define FILE_MAX_BYTES (128 << 10)
 #define DEPTH_MAX      6

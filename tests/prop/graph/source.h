@@ -2,8 +2,8 @@
  * Where texts come from: the cases of tests/data/graph, a directory of real
  * files, and modules made up by the dice.
  */
-#ifndef STATETAPE_TESTS_SOURCE_H
-#define STATETAPE_TESTS_SOURCE_H
+#ifndef STATETAPE_TESTS_PROP_GRAPH_SOURCE_H
+#define STATETAPE_TESTS_PROP_GRAPH_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/base/memory.h"
+#include "graph/base/alloc.h"
 #include "tests/support/again.h"
 
 static char *copy(const char *text)

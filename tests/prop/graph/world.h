@@ -2,14 +2,14 @@
  * A repository in memory and the graph that follows it, changed by operations
  * that can be kept and done again in another world.
  */
-#ifndef STATETAPE_TESTS_WORLD_H
-#define STATETAPE_TESTS_WORLD_H
+#ifndef STATETAPE_TESTS_PROP_GRAPH_WORLD_H
+#define STATETAPE_TESTS_PROP_GRAPH_WORLD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 #include "graph/graph.h"
 #include "tests/prop/graph/picture.h"
 

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "manager/decide.h"
-#include "manager/linediff.h"
+#include "manager/decide/decide.h"
+#include "manager/decide/linediff.h"
 #include "tests/prop/fs/dice.h"
 #include "tests/support/scratch.h"
 #include "tests/support/session.h"

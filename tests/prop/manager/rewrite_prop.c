@@ -19,8 +19,8 @@
 
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-#include "manager/records.h"
-#include "manager/rewrite.h"
+#include "manager/record/records.h"
+#include "manager/transcript/rewrite.h"
 #include "tests/prop/fs/dice.h"
 
 #define ROUNDS	   600

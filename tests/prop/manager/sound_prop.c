@@ -23,7 +23,8 @@
 
 #include <cmocka.h>
 
-#include "manager/brain.h"
+#include "manager/decide/brain.h"
+#include "manager/report/report.h"
 #include "tests/prop/fs/dice.h"
 #include "tests/support/talk.h"
 #include "tests/support/tape_world.h"
@@ -674,7 +675,7 @@ static void tell_context(struct scene *s)
 	cJSON *answer = cJSON_CreateObject();
 	char *text;
 
-	(void)brain_answer(s->brain, "CONTEXT", NULL, answer);
+	(void)report_answer(s->brain, "CONTEXT", NULL, answer);
 	text = cJSON_PrintUnformatted(answer);
 	tell("context: %s\n", text);
 	free(text);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "tape/bell.h"
+#include "tape/wire/bell.h"
 #include "tests/support/scratch.h"
 
 #define RINGERS	    4

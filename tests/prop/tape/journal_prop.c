@@ -4,7 +4,7 @@
  * Usage: journal_prop [SEED]. The seed is printed; it decides what each thread
  * does, not how the threads fall together.
  */
-#include "tape/journal.h"
+#include "tape/journal/journal.h"
 
 #include <errno.h>
 #include <pthread.h>

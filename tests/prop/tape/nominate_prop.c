@@ -21,7 +21,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/outline.h"
-#include "tape/nominate.h"
+#include "tape/query/nominate.h"
 #include "tests/prop/graph/edits.h"
 
 #define RECORDS 120

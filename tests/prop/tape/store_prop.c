@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "tape/journal.h"
-#include "tape/path.h"
-#include "tape/store.h"
+#include "graph/base/path.h"
+#include "tape/journal/journal.h"
+#include "tape/store/store.h"
 #include "tests/support/scratch.h"
 
 #define SECOND	 INT64_C(1000000000)

@@ -3,8 +3,8 @@
  * edges, behind the questions of graph/graph.h. What is asked only questions
  * (diff, walk) can be tested against it without any Python.
  */
-#ifndef STATETAPE_TESTS_GRAPH_DOUBLE_H
-#define STATETAPE_TESTS_GRAPH_DOUBLE_H
+#ifndef STATETAPE_TESTS_UNIT_GRAPH_GRAPH_DOUBLE_H
+#define STATETAPE_TESTS_UNIT_GRAPH_GRAPH_DOUBLE_H
 
 #include <stddef.h>
 

@@ -16,7 +16,7 @@
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 
 #define TEXT_MAX (64 << 20)
 

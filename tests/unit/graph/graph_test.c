@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 
 struct world {
 	struct graph *g;

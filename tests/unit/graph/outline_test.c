@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 
 static struct outline *outline(const char *path, const char *text)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "graph/facts.h"
+#include "graph/facts/facts.h"
 #include "graph/graph.h"
 #include "tests/support/again.h"
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "graph/base/cleanup.h"
-#include "graph/facts.h"
-#include "graph/team.h"
+#include "graph/build/team.h"
+#include "graph/facts/facts.h"
 #include "tape/care.h"
 #include "tests/support/scratch.h"
 

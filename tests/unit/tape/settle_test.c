@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tape/journal.h"
+#include "tape/journal/journal.h"
 
 #define MS UINT64_C(1000000)
 

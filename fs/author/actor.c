@@ -1,0 +1,573 @@
+/*
+ * Numbers of threads become processes through one cache, built like a
+ * processor's: a number belongs to one of ACTOR_SETS sets, a set holds
+ * ACTOR_WAYS of them and has its own lock, and a newcomer to a full set takes
+ * the place of the one checked least recently. There is no list to keep in
+ * order, nothing is allocated to find what is known, and two workers meet at
+ * a lock only when their callers' numbers share a set.
+ *
+ *	number	-> actor, time of the last check, probe
+ *	  412	   412 "sh", 3 us ago, (pagemap)	a process
+ *	  415	   412 "sh", 9 us ago			one of its threads
+ *
+ * An answer goes three ways, each dearer than the one before:
+ *
+ *	trusted	 checked within ACTOR_TRUST_NS		~0.05 us
+ *	verified the process's probe sees no change	~0.4 us
+ *	looked	 /proc is read (proc.c)			~40 us
+ *
+ * A thread's own entry has no probe: when its trust is used up, the process's
+ * entry is asked. That the number is still a thread of that process is asked
+ * too, but only every ACTOR_MEMBER_NS.
+ *
+ * Why it is right: the caller stands in its syscall until we answer, so what
+ * is true of it when we look is true when the answer is used. It may exec only
+ * after that, which takes longer than ACTOR_TRUST_NS, so its next request
+ * finds the trust used up, and the probe sees the exec. Trust counts from
+ * before the look. And numbers go round: that of a thread which ended comes
+ * back only after all the others, tens of thousands as a rule, were given out,
+ * which takes longer than ACTOR_MEMBER_NS.
+ *
+ * An actor never changes, except that its parent is filled in before anybody
+ * else sees it. A process that becomes another program gets a new actor under
+ * the same number; whoever holds the old one goes on naming what it was. The
+ * parent is the one seen when the process was described: if that one had
+ * exited by then, it is whoever the orphan was given to, init or a subreaper.
+ *
+ * Two workers may look at the same process at once. Both build an actor; the
+ * second to publish finds the first's, sees that it says the same or that it
+ * was seen later, and takes it. The same rule keeps a name alive: a look that
+ *finds a process gone or emptied by exit knows less than the cache does, so the
+ *cache is believed.
+ */
+#include "fs/author/actor.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/author/proc.h"
+#include "fs/base/limits.h"
+
+struct actor {
+	atomic_uint refs;
+	struct actors *owner; /* which counts us */
+	struct actor
+		*parent; /* a reference, NULL: unknown, or beyond the root */
+	pid_t ppid;
+	unsigned chain; /* actors from here to the end of the chain */
+	struct journal_author author;
+	char text[]; /* comm, cmdline, exe */
+};
+
+struct entry {
+	struct actor *actor;	  /* a reference */
+	struct proc_probe *probe; /* a reference, NULL: none kept */
+	uint64_t checked;	  /* when, CLOCK_MONOTONIC */
+	uint64_t joined; /* when it was last asked whose thread it is */
+};
+
+struct set {
+	pthread_mutex_t lock;	  /* innermost: nothing is called under it */
+	pid_t number[ACTOR_WAYS]; /* protected by lock; 0: free */
+	struct entry entry[ACTOR_WAYS]; /* protected by lock */
+} __attribute__((aligned(64)));
+
+struct actors {
+	struct proc proc;
+	pid_t root;	     /* session root, 0: none */
+	uint64_t root_start; /* 0: not known */
+	char own[PATH_MAX];  /* this program; "": not known */
+	atomic_ullong count; /* actors, and one for whoever made us */
+	struct set set[ACTOR_SETS];
+};
+
+static uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Actors. */
+
+static bool is_root(const struct actors *as, pid_t pid,
+		    const struct proc_view *v)
+{
+	if (as->root && pid == as->root)
+		return !as->root_start || v->start == as->root_start;
+	return strcmp(v->comm, ACTOR_ROOT_NAME) == 0 && *as->own &&
+	       strcmp(v->exe, as->own) == 0;
+}
+
+static struct actor *actor_new(struct actors *as, pid_t pid,
+			       const struct proc_view *v)
+{
+	size_t comm = strlen(v->comm) + 1;
+	size_t cmdline = strlen(v->cmdline) + 1;
+	size_t exe = strlen(v->exe) + 1;
+	struct actor *a = malloc(sizeof(*a) + comm + cmdline + exe);
+
+	if (!a)
+		return NULL;
+	atomic_init(&a->refs, 1);
+	a->owner = as;
+	a->parent = NULL;
+	a->ppid = v->ppid;
+	a->chain = 1;
+	a->author = (struct journal_author){
+		.pid = (uint32_t)pid,
+		.uid = v->uid,
+		.start = v->start,
+		.comm = memcpy(a->text, v->comm, comm),
+		.cmdline = memcpy(a->text + comm, v->cmdline, cmdline),
+		.exe = memcpy(a->text + comm + cmdline, v->exe, exe),
+		.session_root = is_root(as, pid, v),
+	};
+	atomic_fetch_add_explicit(&as->count, 1, memory_order_relaxed);
+	return a;
+}
+
+struct actor *actor_ref(struct actor *a)
+{
+	atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+	return a;
+}
+
+static void actors_drop(struct actors *as)
+{
+	if (atomic_fetch_sub_explicit(&as->count, 1, memory_order_acq_rel) == 1)
+		free(as);
+}
+
+/* A chain may end with its last link: one step each, not one frame each. */
+void actor_unref(struct actor *a)
+{
+	while (a && atomic_fetch_sub_explicit(&a->refs, 1,
+					      memory_order_acq_rel) == 1) {
+		struct actor *parent = a->parent;
+
+		actors_drop(a->owner);
+		free(a);
+		a = parent;
+	}
+}
+
+pid_t actor_pid(const struct actor *a)
+{
+	return (pid_t)a->author.pid;
+}
+
+struct journal_author *actor_author(struct actor *a)
+{
+	return &a->author;
+}
+
+/*
+ * Whether `seen` is no news beside `known`, both of one number. A process on
+ * its way out has lost its command line and executable, one that is gone its
+ * start time too.
+ */
+static bool actor_covers(const struct actor *known, const struct actor *seen)
+{
+	const struct journal_author *k = &known->author;
+	const struct journal_author *s = &seen->author;
+
+	if (k->pid != s->pid || (s->start && s->start != k->start))
+		return false;
+	if (!*s->cmdline && !*s->exe)
+		return true;
+	return strcmp(k->comm, s->comm) == 0 &&
+	       strcmp(k->cmdline, s->cmdline) == 0 &&
+	       strcmp(k->exe, s->exe) == 0;
+}
+
+/* The cache. */
+
+static struct set *set_of(struct actors *as, pid_t number)
+{
+	/* Neighbours often run together; they live in neighbouring sets. */
+	return &as->set[(unsigned)number % ACTOR_SETS];
+}
+
+static struct entry *set_find_locked(struct set *s, pid_t number)
+{
+	for (int i = 0; i < ACTOR_WAYS; i++)
+		if (s->number[i] == number)
+			return &s->entry[i];
+	return NULL;
+}
+
+/* A free place, else that of the one checked longest ago, for `number`. */
+static struct entry *set_place_locked(struct set *s, pid_t number)
+{
+	int oldest = 0;
+
+	for (int i = 0; i < ACTOR_WAYS; i++)
+		if (s->entry[i].checked < s->entry[oldest].checked)
+			oldest = i;
+	s->number[oldest] = number;
+	return &s->entry[oldest];
+}
+
+/* The probe to give up so that the set keeps ACTOR_SET_PROBES at most. */
+static struct proc_probe *set_spare_probe_locked(struct set *s)
+{
+	struct entry *oldest = NULL;
+	struct proc_probe *spare;
+	int probes = 0;
+
+	for (int i = 0; i < ACTOR_WAYS; i++) {
+		struct entry *e = &s->entry[i];
+
+		if (!e->probe)
+			continue;
+		probes++;
+		if (!oldest || e->checked < oldest->checked)
+			oldest = e;
+	}
+	if (probes <= ACTOR_SET_PROBES)
+		return NULL;
+	spare = oldest->probe;
+	oldest->probe = NULL;
+	return spare;
+}
+
+/*
+ * Put `mine` into the set, and return what has to go: what was there, or, if
+ * that is to stay, `mine` or its actor. Only a process's own entry may stay: a
+ * thread's always follows its process.
+ */
+static struct entry set_put_locked(struct set *s, pid_t number,
+				   struct entry mine, struct entry **ret)
+{
+	struct entry *e = set_find_locked(s, number);
+	bool process = e && actor_pid(e->actor) == number &&
+		       actor_pid(mine.actor) == number;
+	struct entry out;
+
+	*ret = e ? e : set_place_locked(s, number);
+	/* Somebody looked later than we did, and was faster. */
+	if (process && e->checked > mine.checked)
+		return mine;
+	out = **ret;
+	**ret = mine;
+	if (process && actor_covers(out.actor, mine.actor)) {
+		(*ret)->actor = out.actor;
+		out.actor = mine.actor;
+	}
+	return out;
+}
+
+/*
+ * Let `number` stand for `a`, as seen at `now`, unless the cache knows better.
+ * Takes over both references, returns one to the actor that stands there.
+ */
+static struct actor *cache_put(struct actors *as, pid_t number, struct actor *a,
+			       struct proc_probe *probe, uint64_t now)
+{
+	struct set *s = set_of(as, number);
+	struct entry mine = { a, probe, .checked = now, .joined = now };
+	struct proc_probe *spare;
+	struct entry *e;
+	struct entry out;
+
+	pthread_mutex_lock(&s->lock);
+	out = set_put_locked(s, number, mine, &e);
+	a = actor_ref(e->actor);
+	spare = set_spare_probe_locked(s);
+	pthread_mutex_unlock(&s->lock);
+
+	actor_unref(out.actor);
+	proc_probe_unref(out.probe);
+	proc_probe_unref(spare);
+	return a;
+}
+
+/* What the number stands for, as references; an empty entry if nothing. */
+static struct entry cache_take(struct actors *as, pid_t number)
+{
+	struct set *s = set_of(as, number);
+	struct entry taken = { 0 };
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = set_find_locked(s, number);
+	if (e) {
+		taken = *e;
+		actor_ref(taken.actor);
+		if (taken.probe)
+			proc_probe_ref(taken.probe);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return taken;
+}
+
+/* `number` was found to stand for `known`'s actor still. */
+static void cache_confirm(struct actors *as, pid_t number,
+			  const struct entry *known, uint64_t now)
+{
+	struct set *s = set_of(as, number);
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = set_find_locked(s, number);
+	if (e && e->actor == known->actor && e->checked < now) {
+		e->checked = now;
+		e->joined = known->joined;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The three ways. */
+
+static struct actor *trusted(struct actors *as, pid_t number, uint64_t now)
+{
+	struct set *s = set_of(as, number);
+	struct actor *a = NULL;
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = set_find_locked(s, number);
+	/* Another worker's check may be later than the time we took. */
+	if (e && (e->checked >= now || now - e->checked < ACTOR_TRUST_NS))
+		a = actor_ref(e->actor);
+	pthread_mutex_unlock(&s->lock);
+	return a;
+}
+
+static bool process_same(const struct entry *e)
+{
+	return e->probe && proc_probe_same(e->probe, e->actor->author.cmdline);
+}
+
+/* Ends what cache_take() began: the actor if it is the same, else NULL. */
+static struct actor *settle(struct actors *as, pid_t number, struct entry *e,
+			    bool same, uint64_t now)
+{
+	if (same)
+		cache_confirm(as, number, e, now);
+	else
+		actor_unref(e->actor);
+	proc_probe_unref(e->probe);
+	return same ? e->actor : NULL;
+}
+
+static struct actor *process_verified(struct actors *as, pid_t pid,
+				      uint64_t now)
+{
+	struct entry e = cache_take(as, pid);
+	bool same = e.actor && actor_pid(e.actor) == pid && process_same(&e);
+
+	return settle(as, pid, &e, same, now);
+}
+
+/* The process, without looking at it. */
+static struct actor *process_known(struct actors *as, pid_t pid, uint64_t now)
+{
+	struct actor *a = trusted(as, pid, now);
+
+	return a ? a : process_verified(as, pid, now);
+}
+
+/* Still a thread of its process, and that one still what it was? */
+static bool thread_same(struct actors *as, pid_t tid, struct entry *e,
+			uint64_t now)
+{
+	pid_t pid = actor_pid(e->actor);
+	struct actor *a;
+	bool same;
+
+	if (now > e->joined + ACTOR_MEMBER_NS) {
+		if (!proc_has_thread(pid, tid))
+			return false;
+		e->joined = now;
+	}
+	a = process_known(as, pid, now);
+	same = a == e->actor;
+	actor_unref(a);
+	return same;
+}
+
+static struct actor *verified(struct actors *as, pid_t tid, uint64_t now)
+{
+	struct entry e = cache_take(as, tid);
+	bool same = false;
+
+	if (e.actor && actor_pid(e.actor) == tid)
+		same = process_same(&e);
+	else if (e.actor)
+		same = thread_same(as, tid, &e, now);
+	return settle(as, tid, &e, same, now);
+}
+
+/*
+ * Describe the process from /proc, without its parent. Keeps the large view
+ * off the stack of the climb through the ancestors.
+ */
+static __attribute__((noinline)) struct actor *
+actor_see(struct actors *as, pid_t pid, pid_t tid, struct proc_traces *ret)
+{
+	struct proc_view v;
+
+	if (proc_look(&as->proc, pid, tid, &v, ret) < 0) {
+		v.ppid = 0;
+		v.uid = (uid_t)-1;
+		v.start = 0;
+		v.comm[0] = v.cmdline[0] = v.exe[0] = '\0';
+	}
+	return actor_new(as, pid, &v);
+}
+
+static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
+			    uint64_t now, unsigned depth);
+
+static struct actor *parent_of(struct actors *as, const struct actor *a,
+			       uint64_t now, unsigned depth)
+{
+	struct actor *parent;
+
+	if (a->ppid <= 0 || a->author.session_root ||
+	    depth >= ACTOR_CHAIN_MAX - 1)
+		return NULL;
+	/* Ancestors do not stand still: how we see them now gives no trust. */
+	if (depth == 0)
+		now -= ACTOR_TRUST_NS;
+	parent = process_known(as, a->ppid, now);
+	if (!parent)
+		parent = looked(as, a->ppid, a->ppid, now, depth + 1);
+	/*
+	 * Born after its child, it is not the parent but somebody who got the
+	 * parent's number since. And a chain that is long enough ends here.
+	 */
+	if (parent && (parent->author.start > a->author.start ||
+		       parent->chain >= ACTOR_CHAIN_MAX)) {
+		actor_unref(parent);
+		return NULL;
+	}
+	return parent;
+}
+
+/* Only with the parent's executable can one be in the parent's memory. */
+static bool may_share(const struct actors *as, const struct actor *a, pid_t tid)
+{
+	if (a->ppid <= 0)
+		return false;
+	if (a->parent && strcmp(a->author.exe, a->parent->author.exe) != 0)
+		return false;
+	return proc_may_share(&as->proc, tid, a->ppid);
+}
+
+static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
+			    uint64_t now, unsigned depth)
+{
+	struct proc_traces traces = { .memory = -1, .cmdline = -1 };
+	struct actor *a = actor_see(as, pid, tid, &traces);
+
+	if (!a) {
+		proc_traces_close(&traces);
+		return NULL;
+	}
+	a->parent = parent_of(as, a, now, depth);
+	if (a->parent) {
+		a->author.parent = &a->parent->author;
+		a->chain = a->parent->chain + 1;
+	}
+	return cache_put(as, pid, a,
+			 proc_probe_new(&traces, may_share(as, a, tid)), now);
+}
+
+/* A thread that is gone is still whose it was; one never met has a number. */
+static struct actor *departed(struct actors *as, pid_t tid, uint64_t now)
+{
+	struct entry e = cache_take(as, tid);
+
+	proc_probe_unref(e.probe);
+	return e.actor ? e.actor : looked(as, tid, tid, now, 0);
+}
+
+static struct actor *found(struct actors *as, pid_t tid, uint64_t now)
+{
+	pid_t pid = proc_of_thread(&as->proc, tid);
+	struct actor *a;
+
+	if (pid == 0)
+		return departed(as, tid, now);
+	if (pid == tid)
+		return looked(as, pid, tid, now, 0);
+	a = process_known(as, pid, now);
+	if (!a)
+		a = looked(as, pid, tid, now, 0);
+	return a ? cache_put(as, tid, a, NULL, now) : NULL;
+}
+
+struct actor *actors_get(struct actors *as, pid_t tid)
+{
+	struct actor *a;
+	uint64_t now;
+
+	if (tid <= 0)
+		return NULL;
+	now = clock_now();
+	a = trusted(as, tid, now);
+	if (!a)
+		a = verified(as, tid, now);
+	return a ? a : found(as, tid, now);
+}
+
+int actors_new(pid_t session_root, struct actors **ret)
+{
+	struct actors *as = aligned_alloc(64, sizeof(*as));
+	struct proc_traces traces = { .memory = -1, .cmdline = -1 };
+	struct actor *root;
+
+	if (!as)
+		return -ENOMEM;
+	memset(as, 0, sizeof(*as));
+	atomic_init(&as->count, 1);
+	proc_init(&as->proc);
+	for (int i = 0; i < ACTOR_SETS; i++)
+		(void)pthread_mutex_init(&as->set[i].lock, NULL);
+	/* Too long to fit, it is cut, and nobody's. */
+	if (readlink("/proc/self/exe", as->own, sizeof(as->own) - 1) < 0)
+		as->own[0] = '\0';
+	as->root = session_root;
+	root = session_root ? actor_see(as, session_root, session_root, &traces)
+			    : NULL;
+	as->root_start = root ? root->author.start : 0;
+	actor_unref(root);
+	proc_traces_close(&traces);
+	*ret = as;
+	return 0;
+}
+
+static void set_release(struct set *s)
+{
+	for (int i = 0; i < ACTOR_WAYS; i++) {
+		actor_unref(s->entry[i].actor);
+		proc_probe_unref(s->entry[i].probe);
+	}
+	(void)pthread_mutex_destroy(&s->lock);
+}
+
+void actors_free(struct actors *as)
+{
+	if (!as)
+		return;
+	for (int i = 0; i < ACTOR_SETS; i++)
+		set_release(&as->set[i]);
+	proc_release(&as->proc);
+	actors_drop(as);
+}
+
+uint64_t actors_count(struct actors *as)
+{
+	return atomic_load(&as->count) - 1;
+}

@@ -1,0 +1,687 @@
+/*
+ * One set per actor, so that a process which became another program is told
+ * apart from what it was before. A set is
+ *
+ *	keys	hashes of (kind, key), open addressing, at most half full:
+ *		the hot path asks only these, eight bytes an entry
+ *	paths	kind, path, NUL; kind, path, NUL; ... in the order in which
+ *		they were noted: what an answer is made of
+ *
+ * Keys are compared by their 64-bit hash alone. In a full set the chance that
+ * any two of its entries are taken for one is about 1 in 10^10; it would cost
+ * one path in an answer.
+ *
+ * Sets live in shards, chosen by the actor's address, each under its own lock.
+ * Within a shard they stand in two queues, by when they were heard of: of
+ * processes that live, or did when we last asked, and of those that exited.
+ * The bound is global: when it is passed, the oldest head of the queues of
+ * exited processes goes; when these are empty, all are asked whether they
+ * still live, which sorts the dead out in one sweep; and when none is dead,
+ * the oldest of the living goes. A number used again makes a dead process look
+ * alive and lets it stay longer, no more.
+ *
+ * An answer copies a set's paths under the lock and makes JSON of the copy, so
+ * that a curious question does not hold up the workers.
+ */
+#include "fs/author/reads.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "fs/base/limits.h"
+#include "fs/base/lock.h"
+#include "graph/base/buf.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/escape.h"
+#include "tape/journal/text.h"
+
+#define SHARDS	   32
+#define BUCKETS	   256
+#define KEYS_FIRST 16
+#define KINDS	   (READS_MISSED + 1)
+
+enum queue {
+	LIVING,
+	EXITED,
+	QUEUES,
+};
+
+struct read_set {
+	struct actor *actor; /* a reference; the key in the shard's table */
+	uint64_t *keys;	     /* 0: free */
+	size_t slots;	     /* power of two */
+	size_t count;
+	struct buf paths;
+	size_t fixed;		   /* bytes it takes however few its entries */
+	size_t bytes;		   /* all bytes it is accounted for */
+	uint64_t heard;		   /* when, in struct reads' clock */
+	int64_t first_ns, last_ns; /* and by the wall's */
+	enum queue queue;
+	TAILQ_ENTRY(read_set) in_queue;
+	LIST_ENTRY(read_set) in_bucket;
+};
+
+TAILQ_HEAD(read_queue, read_set);
+LIST_HEAD(read_bucket, read_set);
+
+struct shard {
+	pthread_mutex_t lock; /* one at a time; nothing is locked under it */
+	struct read_queue queue[QUEUES]; /* oldest first; protected by lock */
+	struct read_bucket bucket[BUCKETS]; /* protected by lock */
+} __attribute__((aligned(64)));
+
+struct reads {
+	atomic_ullong clock; /* entries ever added */
+	atomic_size_t bytes;
+	atomic_ullong processes;
+	atomic_ullong entries;
+	atomic_ullong forgotten;
+	pthread_mutex_t forgetting; /* before a shard's; one is enough at it */
+	struct shard shard[SHARDS];
+};
+
+/* One set. */
+
+static void read_set_free(struct read_set *s)
+{
+	if (!s)
+		return;
+	actor_unref(s->actor);
+	free(s->keys);
+	buf_release(&s->paths);
+	free(s);
+}
+
+static struct read_set *read_set_new(struct actor *a)
+{
+	const struct journal_author *author = actor_author(a);
+	struct read_set *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->actor = actor_ref(a);
+	/* The actor is counted with the set, though others may hold it. */
+	s->fixed = sizeof(*s) + sizeof(*author) + strlen(author->cmdline) +
+		   strlen(author->exe);
+	s->paths = BUF(READS_PER_PROCESS_BYTES_MAX);
+	s->slots = KEYS_FIRST;
+	s->keys = calloc(s->slots, sizeof(*s->keys));
+	if (!s->keys) {
+		read_set_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static uint64_t hash_of(enum reads_kind kind, uint64_t key)
+{
+	uint64_t hash = XXH3_64bits_withSeed(&key, sizeof(key), kind);
+
+	return hash ? hash : 1;
+}
+
+/* The slot that holds `hash`, or the free one where it belongs. */
+static uint64_t *slot_of(uint64_t *keys, size_t slots, uint64_t hash)
+{
+	size_t i = hash & (slots - 1);
+
+	while (keys[i] && keys[i] != hash)
+		i = (i + 1) & (slots - 1);
+	return &keys[i];
+}
+
+static bool read_set_has(const struct read_set *s, uint64_t hash)
+{
+	return *slot_of(s->keys, s->slots, hash) == hash;
+}
+
+static int read_set_grow(struct read_set *s)
+{
+	size_t slots = s->slots * 2;
+	uint64_t *keys = calloc(slots, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots; i++)
+		if (s->keys[i])
+			*slot_of(keys, slots, s->keys[i]) = s->keys[i];
+	free(s->keys);
+	s->keys = keys;
+	s->slots = slots;
+	return 0;
+}
+
+/* 1: added. 0: it was there. Negative: it could not be kept. */
+static int read_set_add(struct read_set *s, enum reads_kind kind, uint64_t hash,
+			const char *path)
+{
+	size_t len = strlen(path) + 1;
+	char kind_byte = (char)kind;
+	int r;
+
+	if (read_set_has(s, hash))
+		return 0;
+	if (s->count >= READS_PER_PROCESS_MAX)
+		return -ENOSPC;
+	if (s->count >= s->slots / 2 && read_set_grow(s) < 0)
+		return -ENOMEM;
+	r = buf_reserve(&s->paths, 1 + len);
+	if (r < 0)
+		return r;
+	(void)buf_add(&s->paths, &kind_byte, 1);
+	(void)buf_add(&s->paths, path, len);
+	*slot_of(s->keys, s->slots, hash) = hash;
+	s->count++;
+	return 1;
+}
+
+/* Shards. */
+
+/* Where an actor's set is, or would be. */
+struct place {
+	struct shard *shard;
+	struct read_bucket *bucket;
+};
+
+static struct place place_of(struct reads *r, const struct actor *a)
+{
+	uintptr_t address = (uintptr_t)a;
+	uint64_t hash = XXH3_64bits(&address, sizeof(address));
+	struct shard *sh = &r->shard[hash % SHARDS];
+
+	return (struct place){ sh, &sh->bucket[hash / SHARDS % BUCKETS] };
+}
+
+static struct read_set *find_locked(struct place at, const struct actor *a)
+{
+	struct read_set *s;
+
+	s = LIST_FIRST(at.bucket);
+	while (s && s->actor != a)
+		s = LIST_NEXT(s, in_bucket);
+	return s;
+}
+
+static struct read_set *add_locked(struct reads *r, struct place at,
+				   struct actor *a)
+{
+	struct read_set *s = read_set_new(a);
+
+	if (!s)
+		return NULL;
+	LIST_INSERT_HEAD(at.bucket, s, in_bucket);
+	s->queue = LIVING;
+	TAILQ_INSERT_TAIL(&at.shard->queue[LIVING], s, in_queue);
+	atomic_fetch_add(&r->processes, 1);
+	return s;
+}
+
+static void remove_locked(struct reads *r, struct shard *sh, struct read_set *s)
+{
+	LIST_REMOVE(s, in_bucket);
+	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
+	atomic_fetch_sub(&r->processes, 1);
+	atomic_fetch_sub(&r->entries, s->count);
+	atomic_fetch_sub(&r->bytes, s->bytes);
+}
+
+static void requeue_locked(struct shard *sh, struct read_set *s,
+			   enum queue queue)
+{
+	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
+	s->queue = queue;
+	TAILQ_INSERT_TAIL(&sh->queue[queue], s, in_queue);
+}
+
+static int64_t wall_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Whoever asks for something lives. */
+static void heard_locked(struct reads *r, struct shard *sh, struct read_set *s)
+{
+	s->last_ns = wall_ns();
+	if (!s->first_ns)
+		s->first_ns = s->last_ns;
+	s->heard = atomic_load_explicit(&r->clock, memory_order_relaxed);
+	if (s->queue != LIVING || TAILQ_NEXT(s, in_queue))
+		requeue_locked(sh, s, LIVING);
+}
+
+static void account_locked(struct reads *r, struct read_set *s)
+{
+	size_t bytes = s->fixed + s->slots * sizeof(*s->keys) + s->paths.size;
+
+	atomic_fetch_add(&r->bytes, bytes - s->bytes);
+	s->bytes = bytes;
+}
+
+/* Forgetting. */
+
+static bool lives(const struct read_set *s)
+{
+	return kill(actor_pid(s->actor), 0) == 0 || errno != ESRCH;
+}
+
+/* The shard whose head of that queue is the oldest, NULL: all are empty. */
+static struct shard *oldest_of(struct reads *r, enum queue queue)
+{
+	struct shard *oldest = NULL;
+	uint64_t when = UINT64_MAX;
+
+	for (int i = 0; i < SHARDS; i++) {
+		struct shard *sh = &r->shard[i];
+		const struct read_set *head;
+
+		pthread_mutex_lock(&sh->lock);
+		head = TAILQ_FIRST(&sh->queue[queue]);
+		if (head && head->heard < when) {
+			when = head->heard;
+			oldest = sh;
+		}
+		pthread_mutex_unlock(&sh->lock);
+	}
+	return oldest;
+}
+
+static void sweep_locked(struct shard *sh)
+{
+	struct read_set *s = TAILQ_FIRST(&sh->queue[LIVING]);
+
+	while (s) {
+		struct read_set *next = TAILQ_NEXT(s, in_queue);
+
+		if (!lives(s))
+			requeue_locked(sh, s, EXITED);
+		s = next;
+	}
+}
+
+/* Sort out those who exited since they were last asked. */
+static void sweep(struct reads *r)
+{
+	for (int i = 0; i < SHARDS; i++) {
+		pthread_mutex_lock(&r->shard[i].lock);
+		sweep_locked(&r->shard[i]);
+		pthread_mutex_unlock(&r->shard[i].lock);
+	}
+}
+
+static void forget_head(struct reads *r, struct shard *sh, enum queue queue)
+{
+	struct read_set *s;
+
+	pthread_mutex_lock(&sh->lock);
+	s = TAILQ_FIRST(&sh->queue[queue]);
+	if (s) {
+		remove_locked(r, sh, s);
+		atomic_fetch_add(&r->forgotten, s->count);
+	}
+	pthread_mutex_unlock(&sh->lock);
+	read_set_free(s);
+}
+
+static bool forget_one(struct reads *r)
+{
+	struct shard *sh = oldest_of(r, EXITED);
+
+	if (!sh) {
+		sweep(r);
+		sh = oldest_of(r, EXITED);
+	}
+	if (sh) {
+		forget_head(r, sh, EXITED);
+		return true;
+	}
+	sh = oldest_of(r, LIVING);
+	if (sh)
+		forget_head(r, sh, LIVING);
+	return sh != NULL;
+}
+
+static void stay_in_bounds(struct reads *r)
+{
+	if (atomic_load(&r->bytes) <= READS_BYTES_MAX)
+		return;
+	/* Somebody is at it already. */
+	if (pthread_mutex_trylock(&r->forgetting) != 0)
+		return;
+	while (atomic_load(&r->bytes) > READS_BYTES_MAX && forget_one(r))
+		;
+	pthread_mutex_unlock(&r->forgetting);
+}
+
+/* Noting. */
+
+bool reads_known(struct reads *r, struct actor *a, enum reads_kind kind,
+		 uint64_t key)
+{
+	struct place at = place_of(r, a);
+	uint64_t hash = hash_of(kind, key);
+	struct read_set *s;
+	bool known = false;
+
+	pthread_mutex_lock(&at.shard->lock);
+	s = find_locked(at, a);
+	if (s) {
+		heard_locked(r, at.shard, s);
+		known = read_set_has(s, hash);
+	}
+	pthread_mutex_unlock(&at.shard->lock);
+	return known;
+}
+
+void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
+		uint64_t key, const char *path)
+{
+	struct place at = place_of(r, a);
+	uint64_t hash = hash_of(kind, key);
+	struct read_set *s;
+	int added = -ENOMEM;
+
+	pthread_mutex_lock(&at.shard->lock);
+	s = find_locked(at, a);
+	if (!s)
+		s = add_locked(r, at, a);
+	if (s) {
+		heard_locked(r, at.shard, s);
+		added = read_set_add(s, kind, hash, path);
+		account_locked(r, s);
+	}
+	if (added > 0) {
+		atomic_fetch_add(&r->clock, 1);
+		atomic_fetch_add(&r->entries, 1);
+	}
+	pthread_mutex_unlock(&at.shard->lock);
+
+	/* Opened again, it counts again: of what is lost nothing is kept. */
+	if (added < 0)
+		atomic_fetch_add(&r->forgotten, 1);
+	stay_in_bounds(r);
+}
+
+/* Answering. */
+
+/* References to the actors an answer is about. */
+struct chosen {
+	struct buf list; /* of struct actor * */
+};
+
+static struct actor **chosen_at(const struct chosen *c)
+{
+	return (struct actor **)(void *)c->list.data;
+}
+
+static size_t chosen_count(const struct chosen *c)
+{
+	return c->list.len / sizeof(struct actor *);
+}
+
+static void chosen_release(struct chosen *c)
+{
+	for (size_t i = 0; i < chosen_count(c); i++)
+		actor_unref(chosen_at(c)[i]);
+	buf_release(&c->list);
+}
+
+static bool is_wanted(const struct read_set *s, const struct reads_question *q)
+{
+	const struct journal_author *p = actor_author(s->actor);
+
+	if ((q->to_ns && s->first_ns > q->to_ns) ||
+	    (q->from_ns && s->last_ns < q->from_ns))
+		return false;
+	if (!q->pid || p->pid == (uint32_t)q->pid)
+		return true;
+	while (q->tree && p && p->pid != (uint32_t)q->pid)
+		p = p->parent;
+	return q->tree && p;
+}
+
+static int choose_from_locked(const struct read_queue *from,
+			      const struct reads_question *q, struct chosen *c)
+{
+	struct read_set *s;
+
+	for (s = TAILQ_FIRST(from); s; s = TAILQ_NEXT(s, in_queue)) {
+		int err;
+
+		if (!is_wanted(s, q))
+			continue;
+		err = buf_add(&c->list, &s->actor, sizeof(struct actor *));
+		if (err < 0)
+			return err;
+		actor_ref(s->actor);
+	}
+	return 0;
+}
+
+static int choose(struct reads *r, const struct reads_question *question,
+		  struct chosen *c)
+{
+	int err = 0;
+
+	for (int i = 0; i < SHARDS && err == 0; i++) {
+		struct shard *sh = &r->shard[i];
+
+		pthread_mutex_lock(&sh->lock);
+		for (int q = 0; q < QUEUES && err == 0; q++)
+			err = choose_from_locked(&sh->queue[q], question, c);
+		pthread_mutex_unlock(&sh->lock);
+	}
+	return err;
+}
+
+/* In the order of their lives. */
+static int by_birth(const void *a, const void *b)
+{
+	const struct journal_author *x =
+		actor_author(*(struct actor *const *)a);
+	const struct journal_author *y =
+		actor_author(*(struct actor *const *)b);
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static cJSON *text_item(const char *text)
+{
+	char escaped[JOURNAL_TEXT_ROOM];
+
+	(void)escape_text(text, escaped, sizeof(escaped));
+	return cJSON_CreateString(escaped);
+}
+
+static bool put_text(cJSON *object, const char *name, const char *text)
+{
+	cJSON *item = text_item(text);
+
+	return item && cJSON_AddItemToObject(object, name, item);
+}
+
+static bool put_author(cJSON *object, const struct journal_author *a)
+{
+	return cJSON_AddNumberToObject(object, "pid", a->pid) &&
+	       cJSON_AddNumberToObject(object, "start", (double)a->start) &&
+	       put_text(object, "comm", a->comm) &&
+	       put_text(object, "cmdline", a->cmdline) &&
+	       cJSON_AddNumberToObject(object, "ppid",
+				       a->parent ? a->parent->pid : 0);
+}
+
+static bool put_paths(cJSON *object, const struct buf *paths)
+{
+	static const char *const names[KINDS] = {
+		[READS_OPENED] = "opened",
+		[READS_LISTED] = "listed",
+		[READS_MISSED] = "missed",
+	};
+	cJSON *list[KINDS];
+
+	for (int i = 0; i < KINDS; i++) {
+		list[i] = cJSON_AddArrayToObject(object, names[i]);
+		if (!list[i])
+			return false;
+	}
+	for (size_t at = 0; at < paths->len;) {
+		const char *record = paths->data + at;
+		cJSON *item = text_item(record + 1);
+
+		if (!item || !cJSON_AddItemToArray(list[(int)record[0]], item))
+			return false;
+		at += 1 + strlen(record + 1) + 1;
+	}
+	return true;
+}
+
+/* What an answer says of one process. */
+struct copy {
+	struct buf paths;
+	int64_t first_ns, last_ns;
+};
+
+/* 0, also when it was forgotten since; then its paths stay empty. */
+static int copy_set(struct reads *r, const struct actor *a, struct copy *ret)
+{
+	struct place at = place_of(r, a);
+	const struct read_set *s;
+	int err = 0;
+
+	pthread_mutex_lock(&at.shard->lock);
+	s = find_locked(at, a);
+	if (s) {
+		err = buf_add(&ret->paths, s->paths.data, s->paths.len);
+		ret->first_ns = s->first_ns;
+		ret->last_ns = s->last_ns;
+	}
+	pthread_mutex_unlock(&at.shard->lock);
+	return err;
+}
+
+static void copy_release(struct copy *c)
+{
+	buf_release(&c->paths);
+}
+
+/* As digits: a double would lose some of them. */
+static bool put_time(cJSON *object, const char *name, int64_t ns)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%" PRId64, ns);
+	return cJSON_AddRawToObject(object, name, digits);
+}
+
+static int answer_one(struct reads *r, struct actor *a, cJSON *list)
+{
+	CLEANUP(copy_release)
+	struct copy c = { .paths = BUF(READS_PER_PROCESS_BYTES_MAX) };
+	cJSON *object;
+	int err = copy_set(r, a, &c);
+
+	if (err < 0 || c.paths.len == 0)
+		return err;
+	object = cJSON_CreateObject();
+	if (!object)
+		return -ENOMEM;
+	(void)cJSON_AddItemToArray(list, object);
+	if (!put_author(object, actor_author(a)) ||
+	    !put_time(object, "first_ns", c.first_ns) ||
+	    !put_time(object, "last_ns", c.last_ns) ||
+	    !put_paths(object, &c.paths))
+		return -ENOMEM;
+	return 0;
+}
+
+int reads_answer(struct reads *r, const struct reads_question *q, cJSON *answer)
+{
+	CLEANUP(chosen_release)
+	struct chosen c = { .list = BUF(READS_BYTES_MAX) };
+	cJSON *list = cJSON_AddArrayToObject(answer, "processes");
+	int err = choose(r, q, &c);
+
+	if (err < 0)
+		return err;
+	if (!list)
+		return -ENOMEM;
+	if (chosen_count(&c) > 0)
+		qsort(c.list.data, chosen_count(&c), sizeof(struct actor *),
+		      by_birth);
+	for (size_t i = 0; i < chosen_count(&c) && err == 0; i++)
+		err = answer_one(r, chosen_at(&c)[i], list);
+	if (err < 0)
+		return err;
+	if (!cJSON_AddNumberToObject(answer, "forgotten",
+				     (double)atomic_load(&r->forgotten)))
+		return -ENOMEM;
+	return 0;
+}
+
+void reads_stat(struct reads *r, struct reads_stats *ret)
+{
+	*ret = (struct reads_stats){
+		.processes = atomic_load(&r->processes),
+		.entries = atomic_load(&r->entries),
+		.forgotten = atomic_load(&r->forgotten),
+	};
+}
+
+static void shard_init(struct shard *sh)
+{
+	brief_lock_init(&sh->lock);
+	for (int q = 0; q < QUEUES; q++)
+		TAILQ_INIT(&sh->queue[q]);
+	for (int i = 0; i < BUCKETS; i++)
+		LIST_INIT(&sh->bucket[i]);
+}
+
+int reads_new(struct reads **ret)
+{
+	struct reads *r = aligned_alloc(64, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	memset(r, 0, sizeof(*r));
+	(void)pthread_mutex_init(&r->forgetting, NULL);
+	for (int i = 0; i < SHARDS; i++)
+		shard_init(&r->shard[i]);
+	*ret = r;
+	return 0;
+}
+
+static void queue_release(struct read_queue *q)
+{
+	struct read_set *s;
+
+	while ((s = TAILQ_FIRST(q)) != NULL) {
+		TAILQ_REMOVE(q, s, in_queue);
+		read_set_free(s);
+	}
+}
+
+void reads_free(struct reads *r)
+{
+	if (!r)
+		return;
+	for (int i = 0; i < SHARDS; i++) {
+		for (int q = 0; q < QUEUES; q++)
+			queue_release(&r->shard[i].queue[q]);
+		(void)pthread_mutex_destroy(&r->shard[i].lock);
+	}
+	(void)pthread_mutex_destroy(&r->forgetting);
+	free(r);
+}

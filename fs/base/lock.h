@@ -1,0 +1,21 @@
+/*
+ * Locks that are held for some hundred instructions by workers that run at the
+ * same time: who finds one taken waits for it awake for a moment, which is
+ * shorter than going to sleep and being woken.
+ */
+#ifndef STATETAPE_FS_BASE_LOCK_H
+#define STATETAPE_FS_BASE_LOCK_H
+
+#include <pthread.h>
+
+static inline void brief_lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t kind;
+
+	(void)pthread_mutexattr_init(&kind);
+	(void)pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+	(void)pthread_mutex_init(lock, &kind);
+	(void)pthread_mutexattr_destroy(&kind);
+}
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * See why.h.
+ */
+#include "fs/base/why.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int why(char **ret_why, int error, const char *format, ...)
+{
+	va_list ap;
+
+	if (!ret_why)
+		return -error;
+	free(*ret_why);
+	va_start(ap, format);
+	if (vasprintf(ret_why, format, ap) < 0)
+		*ret_why = NULL;
+	va_end(ap);
+	return -error;
+}

@@ -1,0 +1,315 @@
+/*
+ * Between the kernel's view of a file and ours: descriptors reopened, entries
+ * and attributes filled, and how long the kernel may keep them.
+ *
+ * It may keep them long. Every directory we hand out is watched first (see
+ * watch.c), and what changes below it without us is taken back from the
+ * kernel. Where that cannot be relied on, FS_HOLD_SHORT keeps the promise
+ * that such a change is seen within a second: a directory without a watch,
+ * and a file with several names, for a change by way of another name is
+ * reported to that name's directory only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "fs/node/fs.h"
+#include "fs/node/pages.h"
+#include "fs/node/record.h"
+#include "fs/node/watch.h"
+#include "graph/base/cleanup.h"
+
+void fd_name(int fd, struct fd_name *ret)
+{
+	static const char dir[] = "/proc/self/fd/";
+	char *at = ret->path + sizeof(ret->path) - 1;
+	unsigned n = (unsigned)fd;
+
+	*at = '\0';
+	do {
+		*--at = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	memcpy(ret->path, dir, sizeof(dir) - 1);
+	memmove(ret->path + sizeof(dir) - 1, at, strlen(at) + 1);
+	ret->name = ret->path + sizeof(dir) - 1;
+}
+
+/*
+ * Every inode costs a descriptor. When there are none left, the kernel is
+ * asked to forget some files; it does so by messages to the other workers,
+ * for which this one waits a little.
+ */
+int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
+	      mode_t mode)
+{
+	const struct timespec pause = { .tv_nsec = FS_DESCRIPTOR_WAIT_MS *
+						   1000000L };
+	int fd = -1;
+
+	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
+		fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
+		/* What an open has changed cannot be tried again. */
+		if (fd >= fs->files_max && !(flags & (O_CREAT | O_TRUNC))) {
+			(void)close(fd);
+			fd = -1;
+			errno = EMFILE;
+		}
+		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+			break;
+		watch_shed(fs->watch);
+		(void)nanosleep(&pause, NULL);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+int fs_reopen(struct fs *fs, const struct inode *i, int flags)
+{
+	struct fd_name name;
+
+	fd_name(i->fd, &name);
+	return fs_openat(fs, fs->proc_fd, name.name, flags, 0);
+}
+
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+
+static void buffer_key_make(void)
+{
+	(void)pthread_key_create(&buffer_key, free);
+}
+
+char *fs_buffer(void)
+{
+	char *buffer;
+
+	(void)pthread_once(&buffer_once, buffer_key_make);
+	buffer = pthread_getspecific(buffer_key);
+	if (buffer)
+		return buffer;
+	buffer = malloc(FS_REQUEST_MAX);
+	if (buffer && pthread_setspecific(buffer_key, buffer) != 0) {
+		free(buffer);
+		return NULL;
+	}
+	return buffer;
+}
+
+void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
+{
+	pages_tell(fs, i, st);
+	atomic_store_explicit(&i->setid,
+			      S_ISREG(st->st_mode) &&
+				      (st->st_mode & (S_ISUID | S_ISGID)),
+			      memory_order_relaxed);
+	/*
+	 * Numbers are unique per device, and the kernel shows one device for
+	 * all: files of a nested mount get numbers out of the way.
+	 */
+	if (st->st_dev != fs->root_dev)
+		st->st_ino ^= st->st_dev << 40 | 1ULL << 63;
+}
+
+double fs_attr_timeout(struct fs *fs, const struct inode *dir,
+		       const struct stat *st)
+{
+	if (!fs->watch ||
+	    (dir ? !atomic_load(&dir->watched) : watch_incomplete(fs->watch)))
+		return FS_HOLD_SHORT;
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
+		return FS_HOLD_SHORT;
+	return fs->hold;
+}
+
+void fs_told(const struct fs *fs, struct inode *i, double timeout)
+{
+	atomic_store_explicit(&i->told, timeout > FS_HOLD_SHORT && fs->watch,
+			      memory_order_relaxed);
+}
+
+static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
+		       struct fuse_entry_param *e)
+{
+	fs_attr(fs, i, &e->attr);
+	e->ino = fs_ino(fs, i);
+	e->generation = i->id;
+	e->attr_timeout = fs_attr_timeout(fs, parent, &e->attr);
+	e->entry_timeout = fs_attr_timeout(fs, parent, &(struct stat){ 0 });
+	fs_told(fs, i, e->attr_timeout);
+}
+
+int fs_entry(struct fs *fs, struct inode *parent, const char *name,
+	     struct fuse_entry_param *e)
+{
+	struct inode *i;
+	int fd, r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	fd = fs_openat(fs, parent->fd, name, O_PATH | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &e->attr) < 0) {
+		r = -errno;
+		(void)close(fd);
+		return r;
+	}
+	r = inodes_admit(fs->inodes, parent, name, fd, &e->attr, &i);
+	if (r < 0)
+		return r;
+	/* Watched before it is looked at: no change falls in between. */
+	if (r == 1 && S_ISDIR(i->type) && fs->watch) {
+		watch_directory(fs->watch, i);
+		(void)fstat(i->fd, &e->attr);
+	}
+	if (r == 1) {
+		pages_none(fs, i, &e->attr);
+		watch_note_size(fs->watch);
+	}
+	fill_entry(fs, i, parent, e);
+	return 0;
+}
+
+int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
+		   const char *name, struct fuse_entry_param *e)
+{
+	int r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	if (fstat(i->fd, &e->attr) < 0)
+		return -errno;
+	r = inodes_admit(fs->inodes, parent, name, -1, &e->attr, &i);
+	if (r < 0)
+		return r;
+	fill_entry(fs, i, parent, e);
+	return 0;
+}
+
+struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	atomic_init(&h->fd, fd);
+	h->writable = (flags & O_ACCMODE) != O_RDONLY;
+	h->inode = inodes_ref(fs->inodes, i);
+	atomic_fetch_add_explicit(&i->opens, 1, memory_order_relaxed);
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	LIST_INSERT_HEAD(&fs->handles, h, open);
+	fs->handles_count++;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return h;
+}
+
+int handle_fd(struct fs *fs, struct handle *h)
+{
+	int none = -1;
+	int fd = atomic_load(&h->fd);
+
+	if (fd >= 0)
+		return fd;
+	fd = fs_reopen(fs, h->inode, O_RDONLY);
+	if (fd < 0 || atomic_compare_exchange_strong(&h->fd, &none, fd))
+		return fd;
+	/* Another worker was faster. */
+	(void)close(fd);
+	return none;
+}
+
+void handle_free(struct fs *fs, struct handle *h)
+{
+	int fd;
+
+	if (!h)
+		return;
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	LIST_REMOVE(h, open);
+	fs->handles_count--;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	fd = atomic_load(&h->fd);
+	if (fd >= 0)
+		(void)close(fd);
+	atomic_fetch_sub_explicit(&h->inode->opens, 1, memory_order_relaxed);
+	inodes_unref(fs->inodes, h->inode);
+	actor_unref(h->opener);
+	free(h->dir);
+	free(h);
+}
+
+uint64_t handles_count(struct fs *fs)
+{
+	uint64_t n;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	n = fs->handles_count;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return n;
+}
+
+size_t handles_inodes(struct fs *fs, struct inode ***ret)
+{
+	struct handle *h = NULL;
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	*ret = calloc(fs->handles_count + 1, sizeof(struct inode *));
+	LIST_FOREACH(h, &fs->handles, open)
+	{
+		if (*ret && S_ISREG(h->inode->type))
+			(*ret)[n++] = inodes_ref(fs->inodes, h->inode);
+	}
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return n;
+}
+
+void handles_end(struct fs *fs)
+{
+	struct handle *h;
+
+	while ((h = LIST_FIRST(&fs->handles))) {
+		record_close(fs, NULL, h);
+		handle_free(fs, h);
+	}
+}
+
+bool fs_in_group(fuse_req_t req, gid_t gid)
+{
+	gid_t groups[64];
+	int n = fuse_req_getgroups(req, 64, groups);
+
+	if (fuse_req_ctx(req)->gid == gid)
+		return true;
+	for (int k = 0; k < n && k < 64; k++)
+		if (groups[k] == gid)
+			return true;
+	/* More than we asked for, or unknown: the bit stays. */
+	return n < 0 || n > 64;
+}
+
+void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
+{
+	struct fs *fs = fs_of(req);
+	struct fd_name name;
+	struct stat st;
+	mode_t mode;
+
+	/*
+	 * Below, the kernel spares the bits when root writes; the caller is
+	 * somebody else. The rule is its own: set-group-id goes with group
+	 * execution, and without it from those who are not of the group.
+	 */
+	if (!fs->root || fuse_req_ctx(req)->uid == 0 || !atomic_load(&i->setid))
+		return;
+	if (fstat(fd, &st) < 0)
+		return;
+	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
+	if (st.st_mode & S_IXGRP || !fs_in_group(req, st.st_gid))
+		mode &= ~(mode_t)S_ISGID;
+	fd_name(i->fd, &name);
+	(void)fchmodat(fs->proc_fd, name.name, mode, 0);
+}

@@ -1,0 +1,170 @@
+/*
+ * What the parts of the file system process share. One struct fs per process,
+ * built by serve.c before the first request and torn down after the last.
+ */
+#ifndef STATETAPE_FS_NODE_FS_H
+#define STATETAPE_FS_NODE_FS_H
+
+#define FUSE_USE_VERSION 314
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "fs/author/actor.h"
+#include "fs/author/reads.h"
+#include "fs/base/limits.h"
+#include "fs/node/inode.h"
+#include "tape/journal/journal.h"
+#include "tape/wire/bell.h"
+
+struct watch;
+
+struct fs {
+	struct fuse_session *session;
+	struct inodes *inodes;
+	struct actors *actors;
+	struct reads *reads;
+	struct journal *journal; /* NULL: not logging */
+	struct bell *bell;	 /* NULL: nobody to ring for */
+	struct watch *watch;	 /* NULL: not watching */
+	int proc_fd;		 /* /proc/self/fd, whatever is mounted later */
+	int files_max;		 /* descriptors for files stay below this one */
+	uint64_t root_dev;
+	bool root;	     /* we act for others, with all capabilities */
+	bool dirs_stateless; /* see ops/dir.c */
+	bool prunes;	     /* the kernel can be asked to forget inodes */
+	bool directs;	     /* readers see direct writes (ops/make.c) */
+	bool passes;	     /* large files are read without us (pass.h) */
+	bool flush;	     /* close(2) can fail below: ask it each time */
+	bool explicit;	     /* pages are dropped when we say so (pages.h) */
+	bool fine_times;     /* every change below is seen by its time */
+	double hold;	     /* seconds the kernel may keep what is watched */
+
+	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.h */
+
+	pthread_mutex_t handles_lock; /* only the inodes' is taken under it */
+	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */
+	uint64_t handles_count;			 /* likewise */
+
+	atomic_ullong ops[JOURNAL_OPS];
+	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
+	atomic_ullong opens_dropped; /* opens that found them outdated */
+	atomic_ullong opens_passed;  /* opens whose reads pass us by */
+};
+
+/* An open file or directory. */
+struct handle {
+	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
+	atomic_int fd;		 /* -1: not opened yet (handle_fd()) */
+	bool writable;
+	bool passed, counted; /* pass.h */
+	atomic_bool wrote;
+	struct inode *inode;	/* a reference */
+	struct actor *opener;	/* a reference, NULL: unknown */
+	struct dir_stream *dir; /* directories: see ops/dir.c */
+};
+
+static inline struct fs *fs_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* FUSE numbers a file by its inode's address, the root by 1. */
+static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
+{
+	void *address;
+
+	_Static_assert(sizeof(address) == sizeof(ino),
+		       "a number is an address");
+	if (ino == FUSE_ROOT_ID)
+		return inodes_root(fs->inodes);
+	memcpy(&address, &ino, sizeof(ino));
+	return address;
+}
+
+static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
+{
+	if (i == inodes_root(fs->inodes))
+		return FUSE_ROOT_ID;
+	return (fuse_ino_t)(uintptr_t)i;
+}
+
+/* NULL: the kernel opened it without us (directories). */
+static inline struct handle *fs_handle(const struct fuse_file_info *fi)
+{
+	void *address;
+
+	_Static_assert(sizeof(address) == sizeof(fi->fh),
+		       "a number is an address");
+	memcpy(&address, &fi->fh, sizeof(fi->fh));
+	return address;
+}
+
+/* A descriptor's name below fs->proc_fd, and its absolute path. */
+struct fd_name {
+	char path[sizeof("/proc/self/fd/") + 11];
+	const char *name; /* the number alone, inside path */
+};
+void fd_name(int fd, struct fd_name *ret);
+
+/*
+ * This worker's own buffer of FS_REQUEST_MAX bytes, good until its next
+ * request; NULL: memory is short.
+ */
+char *fs_buffer(void);
+
+/* openat(2), close-on-exec, which waits for descriptors to become free. */
+int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
+	      mode_t mode);
+
+/* Open the inode's file again, for use. A descriptor or a negative errno. */
+int fs_reopen(struct fs *fs, const struct inode *i, int flags);
+
+/* Attributes as the kernel is to see them. */
+void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
+/* `dir`: the watched directory in question; NULL: whichever it is. */
+double fs_attr_timeout(struct fs *fs, const struct inode *dir,
+		       const struct stat *st);
+
+/* The kernel is told attributes of `i`, and may keep them so long. */
+void fs_told(const struct fs *fs, struct inode *i, double timeout);
+
+/*
+ * Look `name` up below and fill *e, one lookup counted. Names that are not
+ * there are -ENOENT.
+ */
+int fs_entry(struct fs *fs, struct inode *parent, const char *name,
+	     struct fuse_entry_param *e);
+/* The same for an inode at hand, newly known as `name`. */
+int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
+		   const char *name, struct fuse_entry_param *e);
+
+/* `fd` is -1 for one that reads, and is opened when it has something to. */
+struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
+/* Its descriptor, or a negative errno. */
+int handle_fd(struct fs *fs, struct handle *h);
+void handle_free(struct fs *fs, struct handle *h);
+uint64_t handles_count(struct fs *fs);
+/* The inodes of open files, each a reference; may name one twice. */
+size_t handles_inodes(struct fs *fs, struct inode ***ret);
+/*
+ * After the last request: the kernel tells of a release without waiting, and
+ * an unmount that comes quickly swallows it. Log and free what is left.
+ */
+void handles_end(struct fs *fs);
+
+/* Whoever may write a set-id file takes the bits away (not the superuser). */
+void fs_drop_setid(fuse_req_t req, struct inode *i, int fd);
+
+/* Is the caller in group `gid`? Asks /proc: not for the hot path. */
+bool fs_in_group(fuse_req_t req, gid_t gid);
+
+/* The kernel may remember that such a name is missing (watch.c). */
+bool name_is_probed_everywhere(const char *name);
+
+#endif

@@ -1,0 +1,673 @@
+/*
+ * Three hash tables under one lock: inodes by (device, number) and by watch,
+ * links by (directory, name). An inode is kept while the kernel holds lookups
+ * on it or anybody holds a reference; each link holds one on its directory, so
+ * the chain from any inode to the root is always whole and can be walked
+ * without asking the file system.
+ *
+ * A name removed under an open file leaves its link behind, marked gone and
+ * no longer findable: what is written to that file afterwards can still be
+ * told by its last path. It is then the file's only link, so that no work
+ * grows with the number of names a file has.
+ *
+ * What is freed is first unhooked under the lock and then closed outside it.
+ */
+#include "fs/node/inode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/queue.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "fs/base/lock.h"
+#include "graph/base/cleanup.h"
+
+struct inode_link {
+	LIST_ENTRY(inode_link) same; /* names of the same inode */
+	struct inode *inode;
+	struct inode *parent; /* a reference */
+	bool gone;	      /* removed; kept for its path only, in no table */
+	struct table_node by_name;
+	TAILQ_ENTRY(inode_link) by_age;
+	char name[];
+};
+
+TAILQ_HEAD(link_list, inode_link);
+
+struct inodes {
+	pthread_mutex_t lock; /* innermost: nothing is taken under it */
+	struct table by_key;
+	struct table by_watch;
+	struct table by_name;
+	struct link_list by_age; /* links in by_name, oldest first */
+	struct inode *root;
+	uint64_t next_id;
+	uint64_t lookups;
+	atomic_int inotify_fd;
+};
+
+uint64_t inode_stamp(const struct stat *st)
+{
+	const uint64_t facts[] = {
+		(uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec,
+		(uint64_t)st->st_size,
+	};
+
+	return XXH3_64bits(facts, sizeof(facts)) | 1;
+}
+
+static uint64_t hash_key(const struct inode_key *key)
+{
+	return XXH3_64bits(key, sizeof(*key));
+}
+
+static uint64_t hash_watch(int wd)
+{
+	return XXH3_64bits(&wd, sizeof(wd));
+}
+
+static uint64_t hash_name(const struct inode *parent, const char *name)
+{
+	return XXH3_64bits_withSeed(name, strlen(name), parent->id);
+}
+
+static struct inode *find_locked(const struct inodes *t, const struct stat *st)
+{
+	struct inode_key key = { st->st_dev, st->st_ino };
+	struct table_node *n = table_find(&t->by_key, hash_key(&key));
+
+	for (; n; n = table_find_next(n)) {
+		struct inode *i = TABLE_ENTRY(n, struct inode, by_key);
+
+		if (i->key.dev == key.dev && i->key.ino == key.ino)
+			return i;
+	}
+	return NULL;
+}
+
+static struct inode *watch_find_locked(const struct inodes *t, int wd)
+{
+	struct table_node *n = table_find(&t->by_watch, hash_watch(wd));
+
+	for (; n; n = table_find_next(n)) {
+		struct inode *i = TABLE_ENTRY(n, struct inode, by_watch);
+
+		if (i->wd == wd)
+			return i;
+	}
+	return NULL;
+}
+
+static struct inode_link *link_find_locked(const struct inodes *t,
+					   const struct inode *parent,
+					   const char *name)
+{
+	struct table_node *n = table_find(&t->by_name, hash_name(parent, name));
+
+	for (; n; n = table_find_next(n)) {
+		struct inode_link *link =
+			TABLE_ENTRY(n, struct inode_link, by_name);
+
+		if (link->parent == parent && strcmp(link->name, name) == 0)
+			return link;
+	}
+	return NULL;
+}
+
+/* No longer to be found by name. */
+static void link_hide_locked(struct inodes *t, struct inode_link *link)
+{
+	table_remove(&t->by_name, &link->by_name);
+	TAILQ_REMOVE(&t->by_age, link, by_age);
+	link->gone = true;
+}
+
+static void inode_drop_locked(struct inodes *t, struct inode *i,
+			      struct inode **doomed);
+
+/* Free a link, with its reference on the directory. */
+static void link_release_locked(struct inodes *t, struct inode_link *link,
+				struct inode **doomed)
+{
+	LIST_REMOVE(link, same);
+	if (!link->gone)
+		link_hide_locked(t, link);
+	link->parent->refs--;
+	inode_drop_locked(t, link->parent, doomed);
+	free(link);
+}
+
+/*
+ * Unhook `i` if nobody needs it any more and put it on the list. Recursion
+ * goes up towards the root, one directory at a time.
+ */
+static void inode_drop_locked(struct inodes *t, struct inode *i,
+			      struct inode **doomed)
+{
+	struct inode_link *link;
+
+	if (i->nlookup || i->refs || i == t->root)
+		return;
+	table_remove(&t->by_key, &i->by_key);
+	if (i->wd >= 0)
+		table_remove(&t->by_watch, &i->by_watch);
+	/* Held against being dropped again while its links go. */
+	i->refs = 1;
+	while ((link = LIST_FIRST(&i->links)))
+		link_release_locked(t, link, doomed);
+	i->doomed = *doomed;
+	*doomed = i;
+}
+
+static void doomed_free(struct inodes *t, struct inode *doomed)
+{
+	while (doomed) {
+		struct inode *next = doomed->doomed;
+
+		/* It may be gone by itself, with the directory. */
+		if (doomed->wd >= 0 && t->inotify_fd >= 0)
+			(void)inotify_rm_watch(t->inotify_fd, doomed->wd);
+		(void)close(doomed->fd);
+		free(doomed);
+		doomed = next;
+	}
+}
+
+static int link_add_locked(struct inodes *t, struct inode *i,
+			   struct inode *parent, const char *name)
+{
+	size_t len = strlen(name);
+	struct inode_link *link = calloc(1, sizeof(*link) + len + 1);
+
+	if (!link)
+		return -ENOMEM;
+	link->inode = i;
+	link->parent = parent;
+	memcpy(link->name, name, len + 1);
+	table_insert(&t->by_name, &link->by_name, hash_name(parent, name));
+	TAILQ_INSERT_TAIL(&t->by_age, link, by_age);
+	parent->refs++;
+	LIST_INSERT_HEAD(&i->links, link, same);
+	return 0;
+}
+
+/* The last name is kept as a memory of where the file was. */
+static void name_remove_locked(struct inodes *t, struct inode *parent,
+			       const char *name, struct inode **doomed)
+{
+	struct inode_link *link = link_find_locked(t, parent, name);
+
+	if (!link)
+		return;
+	if (LIST_FIRST(&link->inode->links) == link && !LIST_NEXT(link, same))
+		link_hide_locked(t, link);
+	else
+		link_release_locked(t, link, doomed);
+}
+
+/* `name` in `parent` is `i`, whatever it was before. */
+static int name_set_locked(struct inodes *t, struct inode *i,
+			   struct inode *parent, const char *name,
+			   struct inode **doomed)
+{
+	struct inode_link *link = link_find_locked(t, parent, name);
+	struct inode_link *only;
+	int r;
+
+	if (link && link->inode == i) {
+		LIST_REMOVE(link, same);
+		LIST_INSERT_HEAD(&i->links, link, same);
+		return 0;
+	}
+	name_remove_locked(t, parent, name, doomed);
+	/* A name that was removed says nothing once there is a living one. */
+	only = LIST_FIRST(&i->links);
+	r = link_add_locked(t, i, parent, name);
+	if (r == 0 && only && only->gone)
+		link_release_locked(t, only, doomed);
+	return r;
+}
+
+static struct inode *inode_new(struct inodes *t, int fd, const struct stat *st)
+{
+	struct inode *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return NULL;
+	i->key = (struct inode_key){ st->st_dev, st->st_ino };
+	i->fd = fd;
+	i->type = st->st_mode & S_IFMT;
+	i->wd = -1;
+	i->id = ++t->next_id;
+	table_insert(&t->by_key, &i->by_key, hash_key(&i->key));
+	return i;
+}
+
+static int inodes_init(struct inodes *t, int root_fd)
+{
+	struct stat st;
+
+	brief_lock_init(&t->lock);
+	TAILQ_INIT(&t->by_age);
+	t->inotify_fd = -1;
+	if (table_init(&t->by_key) < 0 || table_init(&t->by_watch) < 0 ||
+	    table_init(&t->by_name) < 0)
+		return -ENOMEM;
+	if (fstat(root_fd, &st) < 0)
+		return -errno;
+	t->root = inode_new(t, root_fd, &st);
+	if (!t->root)
+		return -ENOMEM;
+	t->root->nlookup = 1;
+	return 0;
+}
+
+int inodes_new(int root_fd, struct inodes **ret)
+{
+	struct inodes *t = calloc(1, sizeof(*t));
+	int r = t ? inodes_init(t, root_fd) : -ENOMEM;
+
+	if (r < 0) {
+		(void)close(root_fd);
+		inodes_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+static void free_inode(struct inode *i)
+{
+	struct inode_link *link;
+
+	while ((link = LIST_FIRST(&i->links))) {
+		LIST_REMOVE(link, same);
+		free(link);
+	}
+	(void)close(i->fd);
+	free(i);
+}
+
+void inodes_free(struct inodes *t)
+{
+	struct table_node *node, *next;
+
+	if (!t)
+		return;
+	for (size_t n = 0; n < t->by_key.size; n++) {
+		for (node = t->by_key.buckets[n]; node; node = next) {
+			next = node->next;
+			free_inode(TABLE_ENTRY(node, struct inode, by_key));
+		}
+	}
+	table_release(&t->by_key);
+	table_release(&t->by_watch);
+	table_release(&t->by_name);
+	(void)pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+struct inode *inodes_root(struct inodes *t)
+{
+	return t->root;
+}
+
+void inodes_count(struct inodes *t, struct inodes_counts *ret)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	*ret = (struct inodes_counts){ .inodes = t->by_key.count,
+				       .lookups = t->lookups };
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+/* The inode is known by this name too, and looked up once more. */
+static int admit_locked(struct inodes *t, struct inode *i, struct inode *parent,
+			const char *name, struct inode **doomed)
+{
+	int r = parent ? name_set_locked(t, i, parent, name, doomed) : 0;
+
+	if (r < 0) {
+		inode_drop_locked(t, i, doomed);
+		return r;
+	}
+	i->nlookup++;
+	t->lookups++;
+	return 0;
+}
+
+int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
+		 int fd, const struct stat *st, struct inode **ret)
+{
+	struct inode *doomed = NULL;
+	struct inode *i;
+	bool known;
+	int r;
+
+	(void)pthread_mutex_lock(&t->lock);
+	i = find_locked(t, st);
+	known = i != NULL;
+	if (!known)
+		i = inode_new(t, fd, st);
+	r = i ? admit_locked(t, i, parent, name, &doomed) : -ENOMEM;
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+	/* A new inode has it, and gave it up if it was dropped again. */
+	if ((known || !i) && fd >= 0)
+		(void)close(fd);
+	if (r < 0)
+		return r;
+	*ret = i;
+	return known ? 0 : 1;
+}
+
+void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
+{
+	struct inode *doomed = NULL;
+
+	if (i == t->root)
+		return;
+	(void)pthread_mutex_lock(&t->lock);
+	if (n > i->nlookup)
+		n = i->nlookup;
+	i->nlookup -= n;
+	t->lookups -= n;
+	inode_drop_locked(t, i, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+struct inode *inodes_ref(struct inodes *t, struct inode *i)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	i->refs++;
+	(void)pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+void inodes_unref(struct inodes *t, struct inode *i)
+{
+	struct inode *doomed = NULL;
+
+	if (!i)
+		return;
+	(void)pthread_mutex_lock(&t->lock);
+	i->refs--;
+	inode_drop_locked(t, i, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+struct inode *inodes_find(struct inodes *t, struct inode *parent,
+			  const char *name)
+{
+	struct inode_link *link;
+	struct inode *i = NULL;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	if (link) {
+		i = link->inode;
+		i->refs++;
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+bool inodes_is_told(struct inodes *t, struct inode *parent, const char *name,
+		    uint64_t ino)
+{
+	const struct inode_link *link;
+	bool told;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	told = link && link->inode->key.ino == ino && link->inode->nlookup &&
+	       atomic_load(&link->inode->told);
+	(void)pthread_mutex_unlock(&t->lock);
+	return told;
+}
+
+struct inode *inodes_find_file(struct inodes *t, const struct stat *st)
+{
+	struct inode *i;
+
+	(void)pthread_mutex_lock(&t->lock);
+	i = find_locked(t, st);
+	if (i)
+		i->refs++;
+	(void)pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
+		     const char *name)
+{
+	struct inode *doomed = NULL;
+
+	(void)pthread_mutex_lock(&t->lock);
+	/* Short of memory the name is learnt at its next look-up. */
+	(void)name_set_locked(t, i, parent, name, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name)
+{
+	struct inode *doomed = NULL;
+
+	(void)pthread_mutex_lock(&t->lock);
+	name_remove_locked(t, parent, name, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+void inodes_drop_name_of(struct inodes *t, const struct inode *i,
+			 struct inode *parent, const char *name)
+{
+	struct inode *doomed = NULL;
+	const struct inode_link *link;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	if (link && link->inode == i)
+		name_remove_locked(t, parent, name, &doomed);
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
+		      struct inode *to, const char *to_name)
+{
+	struct inode *doomed = NULL;
+	struct inode_link *link;
+
+	(void)pthread_mutex_lock(&t->lock);
+	link = link_find_locked(t, parent, name);
+	name_remove_locked(t, to, to_name, &doomed);
+	if (link) {
+		struct inode *i = link->inode;
+
+		(void)name_set_locked(t, i, to, to_name, &doomed);
+		name_remove_locked(t, parent, name, &doomed);
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
+		       struct inode *to, const char *to_name)
+{
+	struct inode *doomed = NULL;
+	struct inode_link *a, *b;
+
+	(void)pthread_mutex_lock(&t->lock);
+	a = link_find_locked(t, parent, name);
+	b = link_find_locked(t, to, to_name);
+	if (a && b) {
+		struct inode *first = a->inode, *second = b->inode;
+
+		/* Held, since each loses a name before it gains one. */
+		first->refs++;
+		second->refs++;
+		(void)name_set_locked(t, second, parent, name, &doomed);
+		(void)name_set_locked(t, first, to, to_name, &doomed);
+		first->refs--;
+		second->refs--;
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	doomed_free(t, doomed);
+}
+
+/* Puts "name" or "name/" in front of *at. */
+static bool prepend(const char *buf, char **at, const char *name, bool slash)
+{
+	size_t len = strlen(name) + slash;
+
+	if ((size_t)(*at - buf) < len)
+		return false;
+	*at -= len;
+	memcpy(*at, name, len - slash);
+	if (slash)
+		(*at)[len - 1] = '/';
+	return true;
+}
+
+/*
+ * Fills `buf` from its end while walking up. A path that does not fit keeps
+ * its tail: what the log needs to show is the file, not the way to it.
+ */
+static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
+			  char *at)
+{
+	static const char cut[] = "...";
+	const struct inode_link *link;
+
+	for (; i != t->root; i = link->parent) {
+		link = LIST_FIRST(&i->links);
+		if (!link)
+			return -ENOENT;
+		if (!prepend(buf, &at, link->name, *at != '\0')) {
+			memcpy(at, cut, strnlen(at, sizeof(cut) - 1));
+			break;
+		}
+	}
+	memmove(buf, at, strlen(at) + 1);
+	return 0;
+}
+
+int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
+		bool *ret_gone)
+{
+	const struct inode_link *link;
+	int r;
+
+	buf[size - 1] = '\0';
+	(void)pthread_mutex_lock(&t->lock);
+	link = LIST_FIRST(&i->links);
+	if (ret_gone)
+		*ret_gone = link && link->gone;
+	r = walk_up_locked(t, i, buf, buf + size - 1);
+	(void)pthread_mutex_unlock(&t->lock);
+	if (r == 0 && !buf[0])
+		memcpy(buf, ".", 2);
+	return r;
+}
+
+int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
+		   char *buf, size_t size)
+{
+	char *at = buf + size - 1;
+	int r;
+
+	*at = '\0';
+	if (!prepend(buf, &at, name, false))
+		return -ENAMETOOLONG;
+	(void)pthread_mutex_lock(&t->lock);
+	r = walk_up_locked(t, parent, buf, at);
+	(void)pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+void inodes_set_inotify(struct inodes *t, int inotify_fd)
+{
+	t->inotify_fd = inotify_fd;
+}
+
+void inodes_set_watch(struct inodes *t, struct inode *i, int wd)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	if (i->wd >= 0)
+		table_remove(&t->by_watch, &i->by_watch);
+	i->wd = wd;
+	table_insert(&t->by_watch, &i->by_watch, hash_watch(wd));
+	atomic_store(&i->watched, true);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+struct inode *inodes_by_watch(struct inodes *t, int wd)
+{
+	struct inode *i;
+
+	(void)pthread_mutex_lock(&t->lock);
+	i = watch_find_locked(t, wd);
+	if (i)
+		i->refs++;
+	(void)pthread_mutex_unlock(&t->lock);
+	return i;
+}
+
+static size_t names_copy_locked(struct inodes *t, struct inode_name *names,
+				size_t max)
+{
+	struct inode_link *link;
+	size_t n = 0;
+
+	TAILQ_FOREACH(link, &t->by_age, by_age)
+	{
+		if (n == max)
+			break;
+		names[n].name = strdup(link->name);
+		if (!names[n].name)
+			break;
+		names[n].parent = link->parent;
+		link->parent->refs++;
+		n++;
+	}
+	return n;
+}
+
+int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
+		 size_t *ret_count)
+{
+	struct inode_name *names;
+	size_t count;
+
+	(void)pthread_mutex_lock(&t->lock);
+	count = t->by_name.count;
+	if (count > max)
+		count = max;
+	names = calloc(count + 1, sizeof(*names));
+	if (names)
+		*ret_count = names_copy_locked(t, names, count);
+	(void)pthread_mutex_unlock(&t->lock);
+	if (!names)
+		return -ENOMEM;
+	*ret = names;
+	return 0;
+}
+
+void inodes_names_free(struct inodes *t, struct inode_name *names, size_t count)
+{
+	for (size_t n = 0; n < count; n++) {
+		inodes_unref(t, names[n].parent);
+		free(names[n].name);
+	}
+	free(names);
+}

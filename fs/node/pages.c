@@ -1,0 +1,220 @@
+/*
+ * A stamp is a hash of size and times. Without the lock it may be compared:
+ * one that fits is right. One that does not fit is looked at again with the
+ * lock held, for a change of our own may be half done.
+ *
+ * Times tell changes apart only where the kernel makes them finer once they
+ * were looked at (Linux 6.13, on some file systems). Elsewhere a change of our
+ * own leaves a stamp of 0, and the next open drops the pages: somebody else
+ * might change the file in the same tick.
+ */
+#include "fs/node/pages.h"
+
+#include "fs/base/limits.h"
+#include "fs/node/below.h"
+#include "fs/node/fs.h"
+#include "fs/node/watch.h"
+
+void pages_init(struct fs *fs, struct fuse_conn_info *conn)
+{
+	const unsigned both =
+		FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_EXPLICIT_INVAL_DATA;
+
+	fs->fine_times = below_times_fine(inodes_root(fs->inodes)->fd);
+	/* Where nobody tells us of changes, the kernel looks for itself. */
+	fs->explicit = !watch_incomplete(fs->watch) && !fs->flush &&
+		       conn->capable & FUSE_CAP_EXPLICIT_INVAL_DATA;
+	conn->want &= ~both;
+	conn->want |= fs->explicit ? FUSE_CAP_EXPLICIT_INVAL_DATA
+				   : conn->capable & FUSE_CAP_AUTO_INVAL_DATA;
+}
+
+static pthread_mutex_t *lock_of(struct fs *fs, const struct inode *i)
+{
+	return &fs->change_locks[i->id % FS_CHANGE_LOCKS];
+}
+
+/* The stamp of `i` below, and its status; 0: they cannot be told. */
+static uint64_t look_below(const struct inode *i, struct stat *ret)
+{
+	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
+}
+
+/* The same, while none of our changes is half done; until unlock(). */
+static uint64_t look_locked(struct fs *fs, const struct inode *i,
+			    struct stat *ret)
+{
+	(void)pthread_mutex_lock(lock_of(fs, i));
+	return look_below(i, ret);
+}
+
+static void unlock(struct fs *fs, const struct inode *i)
+{
+	(void)pthread_mutex_unlock(lock_of(fs, i));
+}
+
+void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
+{
+	struct stat st;
+	uint64_t before;
+
+	*ret = (struct own_change){ .i = i };
+	if (!i)
+		return;
+	before = look_locked(fs, i, &st);
+	atomic_store_explicit(&i->told, false, memory_order_relaxed);
+	ret->ours = before == atomic_load(&i->stamp);
+	ret->accounted = before == atomic_load(&i->accounted);
+}
+
+void pages_changed(struct fs *fs, struct own_change *c)
+{
+	struct stat st;
+	uint64_t now;
+
+	if (!c->i)
+		return;
+	now = look_below(c->i, &st);
+	if (now)
+		c->i->size = st.st_size;
+	if (c->ours)
+		atomic_store(&c->i->stamp, fs->fine_times ? now : 0);
+	if (c->accounted)
+		atomic_store(&c->i->accounted, now);
+	unlock(fs, c->i);
+}
+
+void pages_account(struct inode *i)
+{
+	struct stat st;
+
+	atomic_store(&i->accounted, look_below(i, &st));
+}
+
+bool pages_unseen(struct fs *fs, struct inode *i)
+{
+	struct stat st;
+	uint64_t now = look_locked(fs, i, &st);
+	bool unseen;
+
+	unseen = now && now != atomic_exchange(&i->accounted, now);
+	unlock(fs, i);
+	return unseen;
+}
+
+void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
+{
+	(void)pthread_mutex_lock(lock_of(fs, i));
+	i->size = st->st_size;
+	atomic_store(&i->stamp, inode_stamp(st));
+	unlock(fs, i);
+}
+
+/* Puts the stamp right, and returns whether it was. */
+static bool set_right(struct fs *fs, struct inode *i)
+{
+	struct stat st;
+	uint64_t now = look_locked(fs, i, &st);
+	bool was;
+
+	was = now && now == atomic_exchange(&i->stamp, now);
+	if (now)
+		i->size = st.st_size;
+	unlock(fs, i);
+	return was;
+}
+
+bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
+{
+	uint64_t known = atomic_load(&i->stamp);
+
+	if (known == inode_stamp(st) || set_right(fs, i)) {
+		atomic_fetch_add_explicit(&fs->opens_kept, 1,
+					  memory_order_relaxed);
+		return true;
+	}
+	atomic_fetch_add_explicit(&fs->opens_dropped, 1, memory_order_relaxed);
+	/* Attributes only, which takes no lock the opener may hold. */
+	if (known)
+		(void)fuse_lowlevel_notify_inval_inode(fs->session,
+						       fs_ino(fs, i), -1, 0);
+	return false;
+}
+
+/* *st anew, with the size that we know of where somebody else changed it. */
+static bool tell_changed(struct fs *fs, struct inode *i, struct stat *st)
+{
+	uint64_t now = look_locked(fs, i, st);
+	uint64_t known = atomic_load(&i->stamp);
+	bool changed = now != known && known;
+
+	if (changed)
+		st->st_size = i->size;
+	unlock(fs, i);
+	return changed;
+}
+
+void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
+{
+	uint64_t now = inode_stamp(st);
+
+	if (!fs->explicit || !S_ISREG(i->type)) {
+		atomic_store(&i->stamp, now);
+		return;
+	}
+	atomic_store_explicit(&i->linked, st->st_nlink > 1,
+			      memory_order_relaxed);
+	if (atomic_load(&i->stamp) != now && atomic_load(&i->opens) &&
+	    tell_changed(fs, i, st))
+		watch_doubt(fs->watch);
+}
+
+/*
+ * What the kernel has is `now` or younger, and `known` was the stamp. If
+ * something happened meanwhile, somebody will look again.
+ */
+static void settle(struct fs *fs, struct inode *i, uint64_t known, uint64_t now)
+{
+	struct stat st;
+
+	if (look_locked(fs, i, &st) == now && atomic_load(&i->stamp) == known) {
+		i->size = st.st_size;
+		atomic_store(&i->stamp, fs->fine_times ? now : 0);
+	}
+	unlock(fs, i);
+}
+
+/* Did somebody else change `i` since it had the stamp `known`? */
+static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
+{
+	struct stat st;
+	bool r;
+
+	/*
+	 * A stamp of 0 says that the last change was our own: the next open
+	 * drops the pages, and only an open handle could go on reading old
+	 * ones.
+	 */
+	if (!known)
+		return atomic_load(&i->opens) > 0;
+	r = look_locked(fs, i, &st) != known && atomic_load(&i->stamp) == known;
+	unlock(fs, i);
+	return r;
+}
+
+bool pages_check(struct fs *fs, struct inode *i)
+{
+	uint64_t known = atomic_load(&i->stamp);
+	struct stat st;
+	uint64_t now = look_below(i, &st);
+
+	if (!now || known == now || !is_changed(fs, i, known))
+		return false;
+	/* Pages first: what is read from now on is `now` or younger. */
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
+					       0);
+	settle(fs, i, known, now);
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1,
+					       0);
+	return true;
+}

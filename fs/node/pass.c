@@ -1,0 +1,144 @@
+/*
+ * The kernel counts, per inode, opens that use its pages and opens that are
+ * passed through, and an open of the other kind fails. So do we: `cached` and
+ * `passed` go up before the kernel hears our answer to an open, and down when
+ * it tells of the release, which it does after it has counted for itself. Our
+ * numbers are never below its own, and only the first open of a file that
+ * nobody has open begins to pass.
+ */
+#include "fs/node/pass.h"
+
+#include <sys/stat.h>
+
+#include "fs/base/limits.h"
+#include "fs/node/below.h"
+#include "fs/node/pages.h"
+#include "fs/node/record.h"
+
+#ifdef FUSE_CAP_PASSTHROUGH
+
+void pass_init(struct fs *fs, struct fuse_conn_info *conn)
+{
+	fs->passes = fs->root && conn->capable & FUSE_CAP_PASSTHROUGH;
+	if (!fs->passes)
+		return;
+	conn->want |= FUSE_CAP_PASSTHROUGH;
+	/*
+	 * The kernel stacks two and no more. Upon us, an overlay is a sandbox
+	 * that somebody makes of the repository; below, it is a container's
+	 * root, and then nobody can make one.
+	 */
+	conn->max_backing_stack_depth =
+		below_is_stacked(inodes_root(fs->inodes)->fd)
+			? FUSE_BACKING_STACKED_OVER
+			: FUSE_BACKING_STACKED_UNDER;
+}
+
+/* What the kernel calls the file of `h`; 0: it cannot be passed. */
+static int register_below(fuse_req_t req, struct handle *h)
+{
+	int id = fuse_passthrough_open(req, handle_fd(fs_of(req), h));
+
+	return id > 0 ? id : 0;
+}
+
+static void unregister(fuse_req_t req, int id)
+{
+	(void)fuse_passthrough_close(req, id);
+}
+
+#else
+
+void pass_init(struct fs *fs, struct fuse_conn_info *conn)
+{
+	(void)conn;
+	fs->passes = false;
+}
+
+static int register_below(fuse_req_t req, struct handle *h)
+{
+	(void)req;
+	(void)h;
+	return 0;
+}
+
+static void unregister(fuse_req_t req, int id)
+{
+	(void)req;
+	(void)id;
+}
+
+#endif
+
+static void set_passed(struct fs *fs, struct handle *h,
+		       struct fuse_file_info *fi)
+{
+#ifdef FUSE_CAP_PASSTHROUGH
+	fi->backing_id = h->inode->backing;
+#endif
+	fi->keep_cache = 0; /* the two exclude each other */
+	fi->direct_io = h->writable;
+	h->passed = true;
+	h->inode->passed++;
+	atomic_fetch_add_explicit(&fs->opens_passed, 1, memory_order_relaxed);
+}
+
+bool pass_would(const struct fs *fs, const struct stat *st)
+{
+	return fs->passes && S_ISREG(st->st_mode) && st->st_size >= FS_PASS_MIN;
+}
+
+void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
+		struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = h->inode;
+
+	if (!fs->passes)
+		return;
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	if (!i->backing && i->cached == 0 && !h->writable &&
+	    pass_would(fs, st)) {
+		i->backing = register_below(req, h);
+		pages_account(i);
+	}
+	if (i->backing)
+		set_passed(fs, h, fi);
+	else
+		i->cached++;
+	h->counted = true;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+}
+
+/* It may have been changed through a mapping, which nobody told us of. */
+static void look_for_stores(fuse_req_t req, struct handle *h)
+{
+	if (!h->passed || !h->writable || !pages_unseen(fs_of(req), h->inode))
+		return;
+	record_inode(fs_of(req), req, h->inode, h,
+		     &(struct record){ .op = JOURNAL_MMAP,
+				       .off = -1,
+				       .len = -1,
+				       .detail = "unseen" });
+}
+
+void pass_end(fuse_req_t req, struct handle *h)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = h->inode;
+	int id = 0;
+
+	if (!h->counted)
+		return;
+	look_for_stores(req, h);
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	if (!h->passed) {
+		i->cached--;
+	} else if (--i->passed == 0) {
+		id = i->backing;
+		i->backing = 0;
+	}
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	if (id)
+		unregister(req, id);
+}

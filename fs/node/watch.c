@@ -1,0 +1,521 @@
+/*
+ * inotify reports our own changes too, and does not say whose they are. So an
+ * event is only a reason to look: the name it mentions is compared with what
+ * the kernel was told, and where they agree nothing happens. Our own changes
+ * agree by the time we look, for a handler tells the table before it answers.
+ *
+ * Looking waits WATCH_SETTLE_MS after the first event: a busy build wakes the
+ * thread ten times a second, not ten thousand, and events of one file fall
+ * together. When the queue ran over, every name is looked at.
+ *
+ * A mapping's stores raise no event. They are seen at the next open, which
+ * compares for itself (pages_good()).
+ */
+#include "fs/node/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "fs/node/fs.h"
+#include "fs/node/pages.h"
+#include "graph/base/cleanup.h"
+
+#define EVENTS                                                             \
+	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \
+	 IN_ATTRIB | IN_EXCL_UNLINK | IN_ONLYDIR)
+
+struct watch {
+	struct fs *fs;
+	pthread_t thread;
+	int inotify_fd; /* -1: not following changes */
+	int wake_fd;
+	uint64_t inodes_max;
+	unsigned count_every; /* inodes admitted between two counts */
+	atomic_bool stop;
+	atomic_bool shed;
+	atomic_bool doubt;    /* somebody asks for open files to be looked at */
+	atomic_bool sweeping; /* they are, again and again */
+	bool shed_all; /* the thread's: last time, not only the older half */
+	uint64_t relisted; /* the thread's: see take_back_listing() */
+	atomic_uint admitted;
+
+	atomic_ullong dirs, refused, overflows, invalidations, shed_names;
+};
+
+static void count(atomic_ullong *what)
+{
+	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
+}
+
+/* Has this thread a working directory that is no other thread's? */
+static bool has_own_place(void)
+{
+	static _Thread_local enum { UNKNOWN, NO, YES } own;
+
+	if (own == UNKNOWN)
+		own = unshare(CLONE_FS) == 0 ? YES : NO;
+	return own == YES;
+}
+
+/*
+ * A watch is for a path only. From the directory itself that is ".", which
+ * takes a quarter of the time of the way through /proc.
+ */
+static int add_watch(struct watch *w, const struct inode *i)
+{
+	struct fd_name name;
+	int wd;
+
+	if (has_own_place() && fchdir(i->fd) == 0) {
+		wd = inotify_add_watch(w->inotify_fd, ".", EVENTS);
+		/* Standing there would keep its file system busy. */
+		if (chdir("/") == 0)
+			return wd;
+	}
+	fd_name(i->fd, &name);
+	return inotify_add_watch(w->inotify_fd, name.path, EVENTS);
+}
+
+void watch_directory(struct watch *w, struct inode *i)
+{
+	int wd;
+
+	if (w->inotify_fd < 0)
+		return;
+	wd = add_watch(w, i);
+	if (wd < 0) {
+		count(&w->refused);
+		watch_unsure(w);
+		return;
+	}
+	inodes_set_watch(w->fs->inodes, i, wd);
+	count(&w->dirs);
+}
+
+bool watch_incomplete(const struct watch *w)
+{
+	return w->inotify_fd < 0 || atomic_load(&w->refused) > 0;
+}
+
+static void wake(struct watch *w)
+{
+	uint64_t one = 1;
+	ssize_t put = write(w->wake_fd, &one, sizeof(one));
+
+	/* It can only fail when it is awake already. */
+	(void)put;
+}
+
+void watch_shed(struct watch *w)
+{
+	if (w && !atomic_exchange(&w->shed, true))
+		wake(w);
+}
+
+void watch_doubt(struct watch *w)
+{
+	if (w && !atomic_exchange(&w->doubt, true))
+		wake(w);
+}
+
+void watch_unsure(struct watch *w)
+{
+	if (w && !atomic_load(&w->sweeping))
+		watch_doubt(w);
+}
+
+void watch_note_size(struct watch *w)
+{
+	struct inodes_counts counts;
+
+	/* Counting takes the table's lock: now and then is enough. */
+	if (!w || atomic_fetch_add(&w->admitted, 1) % w->count_every)
+		return;
+	inodes_count(w->fs->inodes, &counts);
+	if (counts.inodes > w->inodes_max)
+		watch_shed(w);
+}
+
+/* The kernel must ask again for attributes and content of `i`. */
+static void take_back_inode(struct watch *w, struct inode *i)
+{
+	struct fs *fs = w->fs;
+
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
+					       0);
+	count(&w->invalidations);
+}
+
+static void take_back_name(struct watch *w, struct inode *dir, const char *name)
+{
+	struct fs *fs = w->fs;
+
+	(void)fuse_lowlevel_notify_inval_entry(fs->session, fs_ino(fs, dir),
+					       name, strlen(name));
+	count(&w->invalidations);
+}
+
+/*
+ * Once for all events that were read together is enough: whoever lists the
+ * directory again after that sees what they tell of. (Each of our own removals
+ * has an event, and looks like one of others.)
+ */
+static void take_back_listing(struct watch *w, struct inode *dir)
+{
+	if (w->relisted == dir->id)
+		return;
+	w->relisted = dir->id;
+	take_back_inode(w, dir);
+}
+
+/* A known file: does the kernel hold its present state? */
+static void check_inode(struct watch *w, struct inode *i)
+{
+	if (pages_check(w->fs, i))
+		count(&w->invalidations);
+}
+
+/* A second name was given to a file that may be known by its first. */
+static void check_other_names(struct watch *w, const struct stat *st)
+{
+	struct inode *i = inodes_find_file(w->fs->inodes, st);
+
+	if (!i)
+		return;
+	check_inode(w, i);
+	inodes_unref(w->fs->inodes, i);
+}
+
+static void check_name(struct watch *w, struct inode *dir, const char *name)
+{
+	struct fs *fs = w->fs;
+	struct inode *i = inodes_find(fs->inodes, dir, name);
+	struct stat st;
+	bool there = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (i && there && st.st_ino == i->key.ino && st.st_dev == i->key.dev) {
+		check_inode(w, i);
+		inodes_unref(fs->inodes, i);
+		return;
+	}
+	if (there && st.st_nlink > 1)
+		check_other_names(w, &st);
+	if (i)
+		inodes_drop_name_of(fs->inodes, i, dir, name);
+	if (i || name_is_probed_everywhere(name))
+		take_back_name(w, dir, name);
+	/* Made or removed by us or by others, the listing may be an old one. */
+	take_back_listing(w, dir);
+	inodes_unref(fs->inodes, i);
+}
+
+static void check_everything(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct inode_name *names;
+	size_t n;
+
+	count(&w->overflows);
+	if (inodes_names(fs->inodes, SIZE_MAX / sizeof(*names) - 1, &names,
+			 &n) < 0)
+		return;
+	for (size_t k = 0; k < n; k++) {
+		check_name(w, names[k].parent, names[k].name);
+		take_back_listing(w, names[k].parent);
+	}
+	inodes_names_free(fs->inodes, names, n);
+}
+
+/*
+ * The watch is gone though the directory is still known: it was given up with
+ * a former inode of the same directory, at the moment this one was made.
+ */
+static void watch_again(struct watch *w, struct inode *dir)
+{
+	atomic_store(&dir->watched, false);
+	watch_directory(w, dir);
+	take_back_inode(w, dir);
+}
+
+static void handle_event(struct watch *w, const struct inotify_event *e)
+{
+	struct inode *dir;
+
+	if (e->mask & IN_Q_OVERFLOW) {
+		check_everything(w);
+		return;
+	}
+	dir = inodes_by_watch(w->fs->inodes, e->wd);
+	if (!dir)
+		return;
+	if (e->mask & IN_IGNORED)
+		watch_again(w, dir);
+	else if (e->len)
+		check_name(w, dir, e->name);
+	else
+		check_inode(w, dir);
+	inodes_unref(w->fs->inodes, dir);
+}
+
+static bool same_place(const struct inotify_event *a,
+		       const struct inotify_event *b)
+{
+	return a->wd == b->wd && a->len == b->len && a->len &&
+	       !((a->mask | b->mask) & (IN_IGNORED | IN_Q_OVERFLOW)) &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+static void drain(struct watch *w)
+{
+	_Alignas(struct inotify_event) char buf[64 << 10];
+	ssize_t got;
+
+	while ((got = read(w->inotify_fd, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *e = NULL, *next;
+
+		w->relisted = 0;
+		for (ssize_t at = 0; at < got;
+		     at += (ssize_t)(sizeof(*next) + next->len)) {
+			next = (const struct inotify_event *)(void *)(buf + at);
+			if (e && !same_place(e, next))
+				handle_event(w, e);
+			e = next;
+		}
+		if (e)
+			handle_event(w, e);
+	}
+}
+
+/*
+ * Ask the kernel to forget inodes that nobody uses: not open, nobody's working
+ * directory, nothing mounted on them, nothing known below them. Linux 6.18
+ * (protocol 7.45) brought the message, libfuse does not know it yet.
+ */
+struct prune {
+	struct fuse_out_header header;
+	struct {
+		uint32_t count;
+		uint32_t padding;
+		uint64_t spare;
+	} body;
+	uint64_t inodes[FS_PRUNE_MAX];
+};
+#define NOTIFY_PRUNE 9
+
+static void prune_send(struct watch *w, struct prune *p)
+{
+	size_t len = offsetof(struct prune, inodes) +
+		     p->body.count * sizeof(p->inodes[0]);
+	ssize_t put;
+
+	if (!p->body.count)
+		return;
+	p->header = (struct fuse_out_header){ .len = (uint32_t)len,
+					      .error = NOTIFY_PRUNE };
+	put = write(fuse_session_fd(w->fs->session), p, len);
+	/* Whoever waits for descriptors tries again, and so shall we. */
+	(void)put;
+	p->body.count = 0;
+}
+
+/*
+ * Without that message a name can be taken back, whoever uses it: not for
+ * directories then, which would make a shell lose where it is.
+ */
+static void shed_name(struct watch *w, struct prune *p,
+		      const struct inode_name *name)
+{
+	struct fs *fs = w->fs;
+	struct inode *i = inodes_find(fs->inodes, name->parent, name->name);
+
+	if (i && !atomic_load(&i->opens) && (fs->prunes || !S_ISDIR(i->type))) {
+		count(&w->shed_names);
+		if (fs->prunes)
+			p->inodes[p->body.count++] = fs_ino(fs, i);
+		else
+			(void)fuse_lowlevel_notify_inval_entry(
+				fs->session, fs_ino(fs, name->parent),
+				name->name, strlen(name->name));
+	}
+	/* Gone by the time the message is sent, the kernel finds nothing. */
+	inodes_unref(fs->inodes, i);
+	if (p->body.count == FS_PRUNE_MAX)
+		prune_send(w, p);
+}
+
+/*
+ * The older half goes, files before the directories they are in; every other
+ * time all, lest a half that is in use keeps the rest from ever shrinking.
+ */
+static void shed(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct prune p = { .body.count = 0 };
+	struct inodes_counts counts;
+	struct inode_name *names;
+	size_t n;
+
+	atomic_store(&w->shed, false);
+	w->shed_all = !w->shed_all;
+	inodes_count(fs->inodes, &counts);
+	if (inodes_names(fs->inodes,
+			 w->shed_all ? SIZE_MAX / sizeof(*names) - 1
+				     : counts.inodes / 2,
+			 &names, &n) < 0)
+		return;
+	for (size_t k = n; k > 0; k--)
+		shed_name(w, &p, &names[k - 1]);
+	prune_send(w, &p);
+	inodes_names_free(fs->inodes, names, n);
+}
+
+/*
+ * Files that are open are looked at without being reported: on somebody's
+ * doubt, and every WATCH_SWEEP_MS where reports may be missing, because
+ * directories are not watched or files are written by other names. An open
+ * looks for itself, so that those who are not open can wait.
+ */
+static void sweep(struct watch *w)
+{
+	struct fs *fs = w->fs;
+	struct inode **open;
+	bool again = watch_incomplete(w);
+	size_t n;
+
+	/* First: who opens a file from now on is looked at, or asks again. */
+	atomic_store(&w->doubt, false);
+	atomic_store(&w->sweeping, false);
+	n = handles_inodes(fs, &open);
+	for (size_t k = 0; k < n; k++) {
+		check_inode(w, open[k]);
+		again = again || atomic_load(&open[k]->linked);
+		inodes_unref(fs->inodes, open[k]);
+	}
+	free(open);
+	atomic_store(&w->sweeping, n > 0 && again);
+}
+
+static void *watch_main(void *arg)
+{
+	struct watch *w = arg;
+	struct pollfd fds[] = { { .fd = w->wake_fd, .events = POLLIN },
+				{ .fd = w->inotify_fd, .events = POLLIN } };
+	uint64_t wakes;
+
+	while (!atomic_load(&w->stop)) {
+		int pause = atomic_load(&w->sweeping) ? WATCH_SWEEP_MS : -1;
+		int ready = poll(fds, 2, pause);
+
+		if (ready < 0 && errno != EINTR)
+			break;
+		if (fds[0].revents && read(w->wake_fd, &wakes, 8) == 8 &&
+		    atomic_load(&w->shed))
+			shed(w);
+		if (fds[1].revents && !atomic_load(&w->stop)) {
+			(void)poll(fds, 1, WATCH_SETTLE_MS);
+			drain(w);
+		}
+		if (!ready || atomic_load(&w->doubt))
+			sweep(w);
+	}
+	return NULL;
+}
+
+static int watch_start(struct watch *w, bool inotify)
+{
+	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->wake_fd < 0)
+		return -errno;
+	if (inotify)
+		w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (inotify && w->inotify_fd < 0)
+		count(&w->refused);
+	inodes_set_inotify(w->fs->inodes, w->inotify_fd);
+	watch_directory(w, inodes_root(w->fs->inodes));
+	return -pthread_create(&w->thread, NULL, watch_main, w);
+}
+
+static void watch_release(struct watch *w)
+{
+	inodes_set_inotify(w->fs->inodes, -1);
+	close_p(&w->inotify_fd);
+	close_p(&w->wake_fd);
+	free(w);
+}
+
+int watch_new(struct fs *fs, bool inotify, struct watch **ret)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->fs = fs;
+	w->inotify_fd = w->wake_fd = -1;
+	w->inodes_max = (uint64_t)FS_INODES_SHARE(fs_descriptors());
+	w->count_every = w->inodes_max < 4096 ? 16 : 256;
+	r = watch_start(w, inotify);
+	if (r < 0) {
+		watch_release(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	atomic_store(&w->stop, true);
+	wake(w);
+	(void)pthread_join(w->thread, NULL);
+	watch_release(w);
+}
+
+void watch_stat(const struct watch *w, struct watch_stats *ret)
+{
+	*ret = (struct watch_stats){
+		.enabled = w->inotify_fd >= 0,
+		.dirs = atomic_load(&w->dirs),
+		.refused = atomic_load(&w->refused),
+		.overflows = atomic_load(&w->overflows),
+		.invalidations = atomic_load(&w->invalidations),
+		.shed = atomic_load(&w->shed_names),
+	};
+}
+
+/*
+ * Searchers and version control look for these in every directory they enter.
+ * The kernel may remember that they are missing, which spares a request per
+ * directory; all other misses come to us each time, since what a process
+ * looked for in vain is part of what it depends on.
+ */
+static const char *const probed_everywhere[] = {
+	".git",	   ".gitignore", ".gitattributes", ".gitmodules",
+	".ignore", ".rgignore",	 ".fdignore",	   ".hgignore",
+	".hg",	   ".jj",	 ".svn",
+};
+
+bool name_is_probed_everywhere(const char *name)
+{
+	size_t n = sizeof(probed_everywhere) / sizeof(*probed_everywhere);
+
+	if (name[0] != '.')
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(name, probed_everywhere[k]) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,414 @@
+/*
+ * Handlers for what is known about a file beside its content: status, modes,
+ * owners, times, extended attributes (access control lists among them), flags.
+ * An O_PATH descriptor cannot carry most of these calls, so they go through
+ * its name in /proc.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "fs/node/pages.h"
+#include "fs/node/record.h"
+#include "fs/ops/ops.h"
+#include "graph/base/cleanup.h"
+
+static int reply_attr(fuse_req_t req, struct inode *i)
+{
+	struct fs *fs = fs_of(req);
+	struct stat st;
+	double timeout;
+
+	if (fstat(i->fd, &st) < 0)
+		return fuse_reply_err(req, errno);
+	timeout = fs_attr_timeout(fs, S_ISDIR(i->type) ? i : NULL, &st);
+	fs_attr(fs, i, &st);
+	fs_told(fs, i, timeout);
+	return fuse_reply_attr(req, &st, timeout);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino,
+		       struct fuse_file_info *fi)
+{
+	(void)fi;
+	(void)reply_attr(req, fs_inode(fs_of(req), ino));
+}
+
+#define ANY_TIME                                                               \
+	(FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | \
+	 FUSE_SET_ATTR_MTIME_NOW)
+#define ANY_CHANGE                                                    \
+	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | \
+	 FUSE_SET_ATTR_SIZE | ANY_TIME)
+
+/* One call of setattr may ask for several changes: made in this order. */
+struct change {
+	fuse_req_t req;
+	struct inode *i;
+	const struct handle *h; /* NULL: by name, not by descriptor */
+	const struct stat *attr;
+	int to_set;
+	struct fd_name name;
+};
+
+static int note(const struct change *c, enum journal_op op, int64_t len,
+		const char *detail, int r)
+{
+	int res = r < 0 ? -errno : 0;
+
+	record_inode(fs_of(c->req), c->req, c->i, c->h,
+		     &(struct record){ .op = op,
+				       .off = -1,
+				       .len = len,
+				       .res = res,
+				       .detail = detail });
+	return res;
+}
+
+static int change_mode(const struct change *c)
+{
+	char detail[32];
+	int r;
+
+	if (!(c->to_set & FUSE_SET_ATTR_MODE))
+		return 0;
+	r = fchmodat(fs_of(c->req)->proc_fd, c->name.name,
+		     c->attr->st_mode & 07777, 0);
+	(void)snprintf(detail, sizeof(detail), "mode=%o",
+		       (unsigned)(c->attr->st_mode & 07777));
+	return note(c, JOURNAL_CHMOD, -1, detail, r);
+}
+
+static int change_owner(const struct change *c)
+{
+	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid : (uid_t)-1;
+	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid : (gid_t)-1;
+	char detail[48];
+	bool nothing = !(c->to_set & ANY_CHANGE);
+	bool setid = atomic_load(&c->i->setid);
+	int r;
+
+	if (!nothing && !(c->to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
+		return 0;
+	/* Before: whether set-group-id stays is a matter of the old group. */
+	fs_drop_setid(c->req, c->i, c->i->fd);
+	r = fchownat(c->i->fd, "", uid, gid,
+		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+	/*
+	 * Nothing to set is chown(-1, -1), or the kernel about to let somebody
+	 * write a set-id file. Both drop the bits, which this did.
+	 */
+	if (nothing && setid)
+		return note(c, JOURNAL_CHMOD, -1, "set-id dropped", r);
+	(void)snprintf(detail, sizeof(detail), "owner=%d:%d", (int)uid,
+		       (int)gid);
+	return note(c, JOURNAL_CHOWN, -1, detail, r);
+}
+
+static int change_size(const struct change *c)
+{
+	int64_t size = c->attr->st_size;
+	int r;
+
+	if (!(c->to_set & FUSE_SET_ATTR_SIZE))
+		return 0;
+	r = c->h ? ftruncate(c->h->fd, size) : truncate(c->name.path, size);
+	if (r == 0)
+		fs_drop_setid(c->req, c->i, c->i->fd);
+	return note(c, JOURNAL_TRUNCATE, size, NULL, r);
+}
+
+static struct timespec time_to_set(const struct change *c, int set, int now,
+				   struct timespec given)
+{
+	if (c->to_set & now)
+		return (struct timespec){ .tv_nsec = UTIME_NOW };
+	if (c->to_set & set)
+		return given;
+	return (struct timespec){ .tv_nsec = UTIME_OMIT };
+}
+
+static int change_times(const struct change *c)
+{
+	struct timespec ts[2];
+
+	if (!(c->to_set & ANY_TIME))
+		return 0;
+	ts[0] = time_to_set(c, FUSE_SET_ATTR_ATIME, FUSE_SET_ATTR_ATIME_NOW,
+			    c->attr->st_atim);
+	ts[1] = time_to_set(c, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW,
+			    c->attr->st_mtim);
+	return note(c, JOURNAL_UTIMENS, -1, NULL,
+		    utimensat(c->i->fd, "", ts, AT_EMPTY_PATH));
+}
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
+		       int to_set, struct fuse_file_info *fi)
+{
+	static int (*const steps[])(const struct change *) = {
+		change_mode, change_owner, change_size, change_times
+	};
+	struct fs *fs = fs_of(req);
+	struct change c = { .req = req,
+			    .i = fs_inode(fs, ino),
+			    .h = fi ? fs_handle(fi) : NULL,
+			    .attr = attr,
+			    .to_set = to_set };
+	struct own_change own;
+	int r = 0;
+
+	fd_name(c.i->fd, &c.name);
+	pages_change(fs, c.i, &own);
+	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(*steps); n++)
+		r = steps[n](&c);
+	pages_changed(fs, &own);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else
+		(void)reply_attr(req, c.i);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct inode *i = fs_inode(fs_of(req), ino);
+	char target[PATH_MAX + 1];
+	ssize_t len = readlinkat(i->fd, "", target, sizeof(target));
+
+	if (len < 0) {
+		(void)fuse_reply_err(req, errno);
+		return;
+	}
+	if ((size_t)len == sizeof(target)) {
+		(void)fuse_reply_err(req, ENAMETOOLONG);
+		return;
+	}
+	target[len] = '\0';
+	(void)fuse_reply_readlink(req, target);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct inode *i = fs_inode(fs_of(req), ino);
+	struct statvfs st;
+
+	if (fstatvfs(i->fd, &st) < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_statfs(req, &st);
+}
+
+/* What was read, or its size when the caller only asked for that. */
+static void reply_xattr(fuse_req_t req, ssize_t got, const char *value,
+			size_t size)
+{
+	if (got < 0)
+		(void)fuse_reply_err(req, errno);
+	else if (size == 0)
+		(void)fuse_reply_xattr(req, (size_t)got);
+	else
+		(void)fuse_reply_buf(req, value, (size_t)got);
+}
+
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+			size_t size)
+{
+	char *value = fs_buffer();
+	struct fd_name file;
+
+	if (!value) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (size > FS_REQUEST_MAX)
+		size = FS_REQUEST_MAX;
+	fd_name(fs_inode(fs_of(req), ino)->fd, &file);
+	reply_xattr(req, getxattr(file.path, name, value, size), value, size);
+}
+
+/* Names of `trusted.` attributes are the superuser's to see. */
+static ssize_t hide_trusted(char *names, ssize_t len)
+{
+	static const char trusted[] = "trusted.";
+	char *from = names, *to = names;
+
+	while (from < names + len) {
+		size_t step = strlen(from) + 1;
+
+		if (strncmp(from, trusted, sizeof(trusted) - 1) != 0) {
+			memmove(to, from, step);
+			to += step;
+		}
+		from += step;
+	}
+	return to - names;
+}
+
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	char *names = fs_buffer();
+	struct fd_name file;
+	ssize_t len;
+
+	if (!names) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	fd_name(fs_inode(fs_of(req), ino)->fd, &file);
+	len = listxattr(file.path, names, XATTR_LIST_MAX);
+	if (len > 0 && fuse_req_ctx(req)->uid != 0)
+		len = hide_trusted(names, len);
+	if (size && len > (ssize_t)size)
+		(void)fuse_reply_err(req, ERANGE);
+	else
+		reply_xattr(req, len, names, size);
+}
+
+/*
+ * An access list is a mode too: like chmod(2), setting one takes set-group-id
+ * from a file whose group is not the caller's.
+ */
+static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct fd_name file;
+	struct stat st;
+
+	if (!fs->root || fuse_req_ctx(req)->uid == 0 ||
+	    strcmp(name, "system.posix_acl_access") != 0)
+		return;
+	if (fstat(i->fd, &st) < 0 || !(st.st_mode & S_ISGID) ||
+	    fs_in_group(req, st.st_gid))
+		return;
+	fd_name(i->fd, &file);
+	(void)fchmodat(fs->proc_fd, file.name, st.st_mode & 07777 & ~S_ISGID,
+		       0);
+}
+
+static void finish_xattr(fuse_req_t req, struct inode *i, enum journal_op op,
+			 const char *name, int64_t len, int r)
+{
+	record_inode(fs_of(req), req, i, NULL,
+		     &(struct record){ .op = op,
+				       .off = -1,
+				       .len = len,
+				       .res = r,
+				       .detail = name });
+	(void)fuse_reply_err(req, -r);
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+			const char *value, size_t size, int flags)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct own_change own;
+	struct fd_name file;
+	int r = 0;
+
+	fd_name(i->fd, &file);
+	pages_change(fs, i, &own);
+	if (setxattr(file.path, name, value, size, flags) < 0)
+		r = -errno;
+	else
+		acl_drops_setgid(req, i, name);
+	pages_changed(fs, &own);
+	finish_xattr(req, i, JOURNAL_SETXATTR, name, (int64_t)size, r);
+}
+
+static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct own_change own;
+	struct fd_name file;
+	int r = 0;
+
+	fd_name(i->fd, &file);
+	pages_change(fs, i, &own);
+	if (removexattr(file.path, name) < 0)
+		r = -errno;
+	pages_changed(fs, &own);
+	finish_xattr(req, i, JOURNAL_REMOVEXATTR, name, -1, r);
+}
+
+/*
+ * Inode flags (chattr, lsattr) are the ioctls that a file system here must
+ * pass on; the kernel restricts the others to block devices and the like.
+ */
+static size_t flags_size(unsigned int cmd, bool *ret_sets)
+{
+	*ret_sets = cmd == FS_IOC_SETFLAGS || cmd == FS_IOC_FSSETXATTR;
+	if (cmd == FS_IOC_GETFLAGS || cmd == FS_IOC_SETFLAGS)
+		return sizeof(int); /* whatever the number's encoding says */
+	if (cmd == FS_IOC_FSGETXATTR || cmd == FS_IOC_FSSETXATTR)
+		return sizeof(struct fsxattr);
+	return 0;
+}
+
+static int flags_call(struct fs *fs, struct inode *i, unsigned int cmd,
+		      void *arg)
+{
+	CLEANUP(close_p) int fd = -1;
+
+	if (!S_ISREG(i->type) && !S_ISDIR(i->type))
+		return -ENOTTY;
+	fd = fs_reopen(fs, i, O_RDONLY | O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): libfuse gives it nine words. */
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
+		     void *arg, struct fuse_file_info *fi, unsigned flags,
+		     const void *in_buf, size_t in_size, size_t out_size)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct fsxattr value = { 0 };
+	bool sets;
+	size_t size = flags_size(cmd, &sets);
+	int r;
+
+	(void)arg;
+	(void)fi;
+	(void)flags;
+	if (!size || (sets ? in_size : out_size) < size) {
+		(void)fuse_reply_err(req, ENOTTY);
+		return;
+	}
+	if (sets)
+		memcpy(&value, in_buf, size);
+	r = flags_call(fs, i, cmd, &value);
+	if (sets)
+		record_inode(fs, req, i, NULL,
+			     &(struct record){ .op = JOURNAL_SETFLAGS,
+					       .off = -1,
+					       .len = -1,
+					       .res = r });
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else
+		(void)fuse_reply_ioctl(req, 0, &value, sets ? 0 : size);
+}
+
+void ops_attr_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->getattr = op_getattr;
+	ops->setattr = op_setattr;
+	ops->readlink = op_readlink;
+	ops->statfs = op_statfs;
+	ops->getxattr = op_getxattr;
+	ops->listxattr = op_listxattr;
+	ops->setxattr = op_setxattr;
+	ops->removexattr = op_removexattr;
+	ops->ioctl = op_ioctl;
+}

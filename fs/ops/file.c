@@ -1,0 +1,367 @@
+/*
+ * Handlers for the content of files. The kernel keeps pages across opens; our
+ * own writes pass through them, and an open that finds the file below in
+ * another state than the kernel was last told drops them. Large files are read
+ * past us altogether (pass.h).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "fs/node/cred.h"
+#include "fs/node/pages.h"
+#include "fs/node/pass.h"
+#include "fs/node/record.h"
+#include "fs/node/watch.h"
+#include "fs/ops/ops.h"
+#include "graph/base/cleanup.h"
+
+/*
+ * Appending is asked for per write, where the kernel knows of it; only a file
+ * that may do nothing else (chattr +a) has to be opened for it.
+ */
+static int open_below(struct fs *fs, struct inode *i, int flags)
+{
+	int fd;
+
+	flags &= ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT);
+	fd = fs_reopen(fs, i, flags & ~O_APPEND);
+	if (fd == -EPERM && flags & O_APPEND)
+		fd = fs_reopen(fs, i, flags);
+	return fd;
+}
+
+/*
+ * Most files are opened to read what the kernel has kept, and no read comes to
+ * us. So a file that was opened before, and is as it was then, is opened below
+ * when the first read comes, and not at all when none does; searching a tree
+ * takes a tenth less so. Only where nothing can come between: we could open it
+ * whatever its mode, and nobody asked for its access time to be spared.
+ */
+static bool opened_later(struct fs *fs, struct inode *i, int flags,
+			 struct stat *ret)
+{
+	if (flags & (O_ACCMODE | O_TRUNC | O_NOATIME) || fs->flush ||
+	    !atomic_load_explicit(&i->readable, memory_order_relaxed))
+		return false;
+	return fstat(i->fd, ret) == 0 &&
+	       inode_stamp(ret) == atomic_load(&i->stamp) &&
+	       !pass_would(fs, ret) && cred_covers(ret);
+}
+
+/* What an open means for the pages the kernel has of the file. */
+static void settle_pages(fuse_req_t req, struct handle *h, struct stat *st,
+			 struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = h->inode;
+	int fd = atomic_load(&h->fd);
+
+	if (fi->flags & O_TRUNC) {
+		fs_drop_setid(req, i, fd);
+		record_inode(fs, req, i, h,
+			     &(struct record){ .op = JOURNAL_TRUNCATE,
+					       .off = -1,
+					       .detail = "open" });
+	}
+	if (fd >= 0 && fstat(fd, st) < 0)
+		*st = (struct stat){ 0 };
+	if (!(fi->flags & O_TRUNC))
+		fi->keep_cache = pages_good(fs, i, st);
+}
+
+static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
+			 struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = h->inode;
+
+	fi->fh = (uintptr_t)h;
+	if (h->writable)
+		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	if ((fi->flags & O_ACCMODE) != O_WRONLY) {
+		atomic_store_explicit(&i->readable, true, memory_order_relaxed);
+		record_read(fs, req, READS_OPENED, i);
+	}
+	if (atomic_load_explicit(&i->linked, memory_order_relaxed))
+		watch_unsure(fs->watch);
+	settle_pages(req, h, st, fi);
+	pass_begin(req, h, st, fi);
+	if (fuse_reply_open(req, fi) < 0) {
+		pass_end(req, h);
+		handle_free(fs, h);
+	}
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct handle *h;
+	struct stat st;
+	struct own_change change;
+	int fd = -1;
+
+	if (!opened_later(fs, i, fi->flags, &st)) {
+		pages_change(fs, fi->flags & O_TRUNC ? i : NULL, &change);
+		fd = open_below(fs, i, fi->flags);
+		pages_changed(fs, &change);
+		if (fd < 0) {
+			(void)fuse_reply_err(req, -fd);
+			return;
+		}
+	}
+	h = handle_new(fs, i, fd, fi->flags);
+	if (h) {
+		reply_opened(req, h, &st, fi);
+		return;
+	}
+	close_p(&fd);
+	(void)fuse_reply_err(req, ENOMEM);
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino,
+		       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+
+	(void)ino;
+	pass_end(req, h);
+	record_close(fs, req, h);
+	handle_free(fs, h);
+	(void)fuse_reply_err(req, 0);
+}
+
+/*
+ * Only asked for where close(2) has something to say (network file systems);
+ * a duplicate's close is the one way to hear it without losing the handle.
+ */
+static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct handle *h = fs_handle(fi);
+	int fd;
+
+	(void)ino;
+	if (!fs_of(req)->flush) {
+		(void)fuse_reply_err(req, ENOSYS);
+		return;
+	}
+	fd = dup(h->fd);
+	(void)fuse_reply_err(req, fd < 0 || close(fd) < 0 ? errno : 0);
+}
+
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
+		     struct fuse_file_info *fi)
+{
+	int fd = handle_fd(fs_of(req), fs_handle(fi));
+
+	(void)ino;
+	if (fd < 0)
+		(void)fuse_reply_err(req, -fd);
+	else if ((datasync ? fdatasync(fd) : fsync(fd)) < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_err(req, 0);
+}
+
+/*
+ * Much at once goes from the file below to the kernel by reference to its
+ * pages; for little, setting that up costs more than a copy.
+ */
+static void read_by_splice(fuse_req_t req, int fd, size_t size, off_t off)
+{
+	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
+
+	data.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
+	data.buf[0].fd = fd;
+	data.buf[0].pos = off;
+	(void)fuse_reply_data(req, &data, 0);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi)
+{
+	char *buffer = fs_buffer();
+	int fd = handle_fd(fs_of(req), fs_handle(fi));
+	ssize_t got;
+
+	(void)ino;
+	if (fd < 0) {
+		(void)fuse_reply_err(req, -fd);
+		return;
+	}
+	if (size >= FS_SPLICE_MIN) {
+		read_by_splice(req, fd, size, off);
+		return;
+	}
+	if (!buffer) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (size > FS_REQUEST_MAX)
+		size = FS_REQUEST_MAX;
+	got = pread(fd, buffer, size, off);
+	if (got < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_buf(req, buffer, (size_t)got);
+}
+
+/*
+ * An append goes to the end of the file as it is below, not where the kernel
+ * believes the end to be: somebody may be appending there too. When the two
+ * differ, the kernel has to ask for the size again.
+ */
+static ssize_t write_end(struct fs *fs, struct inode *i, int fd,
+			 const struct iovec *data, off_t *off)
+{
+	struct stat st;
+	off_t believed = *off;
+
+	if (fstat(fd, &st) == 0)
+		*off = st.st_size;
+	if (*off != believed)
+		(void)fuse_lowlevel_notify_inval_inode(fs->session,
+						       fs_ino(fs, i), -1, 0);
+	return pwritev2(fd, data, 1, *off, RWF_APPEND);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
+		     size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+	struct iovec data = { .iov_len = size };
+	struct own_change change;
+	ssize_t put;
+
+	(void)ino;
+	/* iovec serves reading too and has no const. */
+	memcpy(&data.iov_base, &buf, sizeof(buf));
+	pages_change(fs, h->inode, &change);
+	/* Write-back of a mapping keeps its place on any handle. */
+	if (fi->flags & O_APPEND && !fi->writepage)
+		put = write_end(fs, h->inode, h->fd, &data, &off);
+	else
+		put = pwrite(h->fd, buf, size, off);
+	if (put < 0)
+		put = -errno;
+	if (put > 0) {
+		atomic_store_explicit(&h->wrote, true, memory_order_relaxed);
+		fs_drop_setid(req, h->inode, h->fd);
+	}
+	pages_changed(fs, &change);
+	record_inode(fs, req, h->inode, h,
+		     &(struct record){ .op = fi->writepage ? JOURNAL_MMAP
+							   : JOURNAL_WRITE,
+				       .off = off,
+				       .len = put < 0 ? (int64_t)size : put,
+				       .res = put });
+	if (put < 0)
+		(void)fuse_reply_err(req, (int)-put);
+	else
+		(void)fuse_reply_write(req, (size_t)put);
+}
+
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
+			 off_t length, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h = fs_handle(fi);
+	struct own_change change;
+	char detail[32];
+	int r;
+
+	(void)ino;
+	pages_change(fs, h->inode, &change);
+	r = fallocate(h->fd, mode, off, length) < 0 ? -errno : 0;
+	if (r == 0)
+		fs_drop_setid(req, h->inode, h->fd);
+	pages_changed(fs, &change);
+	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
+	record_inode(fs, req, h->inode, h,
+		     &(struct record){ .op = JOURNAL_FALLOCATE,
+				       .off = off,
+				       .len = length,
+				       .res = r,
+				       .detail = detail });
+	(void)fuse_reply_err(req, -r);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): libfuse gives it nine words. */
+static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+			       struct fuse_file_info *fi_in, fuse_ino_t ino_out,
+			       off_t off_out, struct fuse_file_info *fi_out,
+			       size_t len, int flags)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *from = fs_handle(fi_in), *to = fs_handle(fi_out);
+	struct record what = { .op = JOURNAL_COPY, .off = off_out };
+	struct own_change change;
+	char source[RECORD_PATH_MAX];
+	int from_fd = handle_fd(fs, from);
+	ssize_t copied;
+
+	(void)ino_in;
+	(void)ino_out;
+	if (from_fd < 0) {
+		(void)fuse_reply_err(req, -from_fd);
+		return;
+	}
+	/* The reply has 32 bits for the count. */
+	if (len > INT32_MAX)
+		len = INT32_MAX;
+	pages_change(fs, to->inode, &change);
+	copied = copy_file_range(from_fd, &off_in, to->fd, &off_out, len,
+				 (unsigned)flags);
+	what.res = copied < 0 ? -errno : copied;
+	what.len = copied < 0 ? (int64_t)len : copied;
+	if (copied > 0) {
+		atomic_store(&to->wrote, true);
+		fs_drop_setid(req, to->inode, to->fd);
+	}
+	pages_changed(fs, &change);
+	record_path(fs, from->inode, source, sizeof(source));
+	what.path2 = source;
+	record_inode(fs, req, to->inode, to, &what);
+	if (copied < 0)
+		(void)fuse_reply_err(req, (int)-what.res);
+	else
+		(void)fuse_reply_write(req, (size_t)copied);
+}
+
+static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
+		     struct fuse_file_info *fi)
+{
+	int fd = handle_fd(fs_of(req), fs_handle(fi));
+	off_t at;
+
+	(void)ino;
+	if (fd < 0) {
+		(void)fuse_reply_err(req, -fd);
+		return;
+	}
+	at = lseek(fd, off, whence);
+	if (at < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_lseek(req, at);
+}
+
+void ops_file_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->open = op_open;
+	ops->release = op_release;
+	ops->flush = op_flush;
+	ops->fsync = op_fsync;
+	ops->read = op_read;
+	ops->write = op_write;
+	ops->fallocate = op_fallocate;
+	ops->copy_file_range = op_copy_file_range;
+	ops->lseek = op_lseek;
+}

@@ -1,0 +1,290 @@
+/*
+ * Handlers that make files: each in the caller's name, each answered with the
+ * new file's entry.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fs/node/cred.h"
+#include "fs/node/pages.h"
+#include "fs/node/pass.h"
+#include "fs/node/record.h"
+#include "fs/ops/ops.h"
+
+static void assume(fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	cred_assume(ctx->uid, ctx->gid, ctx->umask);
+}
+
+/*
+ * The entry of what was just made as `name`. If descriptors or memory are
+ * short, the caller will be told that nothing was made, and so it has to be;
+ * `what` then says so. If somebody below was quicker and has taken it away, it
+ * was made all the same.
+ */
+static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
+			 struct record *what, struct fuse_entry_param *e)
+{
+	int r = fs_entry(fs, dir, name, e);
+
+	if (r != -EMFILE && r != -ENFILE && r != -ENOMEM)
+		return r;
+	if (unlinkat(dir->fd, name,
+		     what->op == JOURNAL_MKDIR ? AT_REMOVEDIR : 0) == 0)
+		what->res = r;
+	return r;
+}
+
+/*
+ * Something was (or was not) made as `name`: find its entry, tell the
+ * journal, answer.
+ */
+static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
+			struct record *what)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param e = { 0 };
+	int r = (int)what->res;
+
+	if (r == 0)
+		r = entry_of_made(fs, dir, name, what, &e);
+	record_name(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
+		    what);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e) < 0)
+		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
+}
+
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     mode_t mode, dev_t rdev)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = { .op = JOURNAL_MKNOD, .off = -1, .len = -1 };
+	char detail[32];
+
+	assume(req);
+	if (mknodat(dir->fd, name, mode, rdev) < 0)
+		what.res = -errno;
+	(void)snprintf(detail, sizeof(detail), "mode=%o", (unsigned)mode);
+	what.detail = detail;
+	finish_make(req, dir, name, &what);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
+		     mode_t mode)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = { .op = JOURNAL_MKDIR, .off = -1, .len = -1 };
+
+	assume(req);
+	if (mkdirat(dir->fd, name, mode) < 0)
+		what.res = -errno;
+	finish_make(req, dir, name, &what);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
+		       const char *name)
+{
+	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct record what = {
+		.op = JOURNAL_SYMLINK, .path2 = target, .off = -1, .len = -1
+	};
+
+	assume(req);
+	if (symlinkat(target, dir->fd, name) < 0)
+		what.res = -errno;
+	finish_make(req, dir, name, &what);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
+		    const char *newname)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, ino);
+	struct inode *dir = fs_inode(fs, newparent);
+	struct record what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
+	struct fuse_entry_param e = { 0 };
+	char path2[RECORD_PATH_MAX];
+	struct own_change change;
+	struct fd_name from;
+	int r = 0;
+
+	fd_name(i->fd, &from);
+	pages_change(fs, i, &change);
+	if (linkat(fs->proc_fd, from.name, dir->fd, newname,
+		   AT_SYMLINK_FOLLOW) < 0)
+		r = -errno;
+	pages_changed(fs, &change);
+	what.res = r;
+	record_path_in(fs, dir, newname, path2, sizeof(path2));
+	what.path2 = path2;
+	/* Before the new name is known: `path` is the old one. */
+	record_inode(fs, req, i, NULL, &what);
+	if (r == 0)
+		r = fs_entry_again(fs, i, dir, newname, &e);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e) < 0)
+		inodes_forget(fs->inodes, i, 1);
+}
+
+/*
+ * The kernel asks for creation when the name was missing a moment ago. If it
+ * is there by now (made below, past the directory's lock), opening it is what
+ * open(2) would have done, and nothing was created.
+ */
+static int open_created(struct fs *fs, struct inode *dir, const char *name,
+			mode_t mode, int flags, bool *ret_created)
+{
+	int fd = fs_openat(fs, dir->fd, name,
+			   flags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+
+	*ret_created = fd >= 0;
+	if (fd == -EEXIST && !(flags & O_EXCL))
+		fd = fs_openat(fs, dir->fd, name,
+			       (flags & ~O_CREAT) | O_NOFOLLOW, 0);
+	return fd;
+}
+
+/*
+ * Answer with entry and handle; takes `fd` over in every case.
+ *
+ * Who made a file and may only write it writes directly, not by way of the
+ * kernel's pages: nobody can read or map through such a handle, the next open
+ * would drop those pages anyway, and the kernel does not ask for
+ * security.capability before the first write. (Not for a file that was there:
+ * with O_TRUNC it asks each time, unless a write through the pages has told it
+ * that there is none.)
+ */
+static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
+			 struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = fs_inode(fs, e->ino);
+	struct handle *h = handle_new(fs, i, fd, fi->flags);
+
+	if (!h) {
+		(void)close(fd);
+		inodes_forget(fs->inodes, i, 1);
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (h->writable)
+		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	fi->fh = (uintptr_t)h;
+	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
+	pass_begin(req, h, &e->attr, fi);
+	if (fuse_reply_create(req, e, fi) < 0) {
+		pass_end(req, h);
+		handle_free(fs, h);
+		inodes_forget(fs->inodes, i, 1);
+	}
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct record what = { .op = JOURNAL_CREATE, .off = -1, .len = -1 };
+	struct fuse_entry_param e = { 0 };
+	bool created = false;
+	int fd, r = 0;
+
+	assume(req);
+	fd = open_created(fs, dir, name, mode,
+			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
+	what.res = fd < 0 ? fd : 0;
+	if (created)
+		r = entry_of_made(fs, dir, name, &what, &e);
+	else if (fd >= 0)
+		r = fs_entry(fs, dir, name, &e);
+	if (!created && fd >= 0 && fi->flags & O_TRUNC)
+		what = (struct record){ .op = JOURNAL_TRUNCATE,
+					.off = -1,
+					.detail = "open" };
+	if (created || fd < 0 || fi->flags & O_TRUNC)
+		record_name(fs, req, dir, name,
+			    fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,
+			    &what);
+	if (fd < 0 || r < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		(void)fuse_reply_err(req, fd < 0 ? -fd : -r);
+		return;
+	}
+	reply_opened(req, &e, fd, fi);
+}
+
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+/* An inode for a file that has no name: looked at through its descriptor. */
+static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
+{
+	struct inode *i;
+	struct fd_name name;
+	int path_fd, r;
+
+	*e = (struct fuse_entry_param){ 0 };
+	fd_name(fd, &name);
+	path_fd = fs_openat(fs, fs->proc_fd, name.name, O_PATH, 0);
+	if (path_fd < 0)
+		return path_fd;
+	if (fstat(path_fd, &e->attr) < 0) {
+		r = -errno;
+		(void)close(path_fd);
+		return r;
+	}
+	r = inodes_admit(fs->inodes, NULL, NULL, path_fd, &e->attr, &i);
+	if (r < 0)
+		return r;
+	pages_none(fs, i, &e->attr);
+	fs_attr(fs, i, &e->attr);
+	e->ino = fs_ino(fs, i);
+	e->generation = i->id;
+	e->attr_timeout = e->entry_timeout = fs->hold;
+	return 0;
+}
+
+static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
+		       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
+	struct record what = { .op = JOURNAL_TMPFILE, .off = -1, .len = -1 };
+	struct fuse_entry_param e = { 0 };
+	int fd, r;
+
+	assume(req);
+	fd = fs_openat(fs, dir->fd, ".",
+		       (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE, mode);
+	r = fd < 0 ? fd : nameless_entry(fs, fd, &e);
+	what.res = r;
+	if (r == 0)
+		what.ino = fs_inode(fs, e.ino)->key.ino;
+	record_inode(fs, req, dir, NULL, &what);
+	if (r < 0) {
+		if (fd >= 0)
+			(void)close(fd);
+		(void)fuse_reply_err(req, -r);
+		return;
+	}
+	reply_opened(req, &e, fd, fi);
+}
+#endif
+
+void ops_make_fill(struct fuse_lowlevel_ops *ops)
+{
+	ops->mknod = op_mknod;
+	ops->mkdir = op_mkdir;
+	ops->symlink = op_symlink;
+	ops->link = op_link;
+	ops->create = op_create;
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+	ops->tmpfile = op_tmpfile;
+#endif
+}

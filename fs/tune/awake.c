@@ -1,0 +1,148 @@
+/*
+ * Every AWAKE_STEP requests the clock is looked at; when they came quickly a
+ * thread is woken that asks the kernel, and looks on from time to time until
+ * they no longer do.
+ */
+#include "fs/tune/awake.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "graph/base/cleanup.h"
+
+/* Microseconds that waking a processor may take; the kernel's "whatever". */
+#define WHATEVER 2000000000
+
+static struct {
+	/* Constant from awake_init() to awake_end(). */
+	int fd;	    /* -1: it cannot be asked for */
+	int32_t us; /* what is asked for while requests come */
+	pthread_t thread;
+
+	sem_t wake; /* the thread has something to do */
+	atomic_bool stop;
+	atomic_bool asked; /* processors stay awake, or soon will */
+	atomic_uint requests;
+	_Atomic int64_t step_ns; /* when the last AWAKE_STEP began */
+	atomic_ullong times;
+} awake = { .fd = -1 };
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Refused, everything is as it was before. */
+static void ask(int32_t us)
+{
+	ssize_t put = write(awake.fd, &us, sizeof(us));
+
+	(void)put;
+}
+
+/* Until requests come slowly. */
+static void look_on(void)
+{
+	const struct timespec pause = { .tv_nsec = AWAKE_LOOK_MS * 1000000L };
+	unsigned before;
+
+	do {
+		before = atomic_load(&awake.requests);
+		(void)nanosleep(&pause, NULL);
+	} while (!atomic_load(&awake.stop) &&
+		 atomic_load(&awake.requests) - before >= AWAKE_STEP);
+}
+
+static void *awake_main(void *arg)
+{
+	(void)arg;
+	while (sem_wait(&awake.wake) == 0 && !atomic_load(&awake.stop)) {
+		ask(awake.us);
+		atomic_fetch_add(&awake.times, 1);
+		look_on();
+		ask(WHATEVER);
+		atomic_store(&awake.asked, false);
+	}
+	return NULL;
+}
+
+void awake_request(void)
+{
+	int64_t now;
+
+	if (awake.fd < 0 || atomic_fetch_add_explicit(&awake.requests, 1,
+						      memory_order_relaxed) %
+				    AWAKE_STEP)
+		return;
+	now = now_ns();
+	if (now - atomic_exchange(&awake.step_ns, now) < AWAKE_STEP_NS &&
+	    !atomic_exchange(&awake.asked, true))
+		(void)sem_post(&awake.wake);
+}
+
+/* Signals are for those who wait for requests. */
+static int start_thread(void)
+{
+	sigset_t all, before;
+	int r;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&awake.thread, NULL, awake_main, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+/* By the way idle processors wait: that of a guest, which knows it is one. */
+static bool is_small_guest(void)
+{
+	static const char guest[] = "haltpoll\n";
+	CLEANUP(close_p)
+	int fd = open("/sys/devices/system/cpu/cpuidle/current_driver",
+		      O_RDONLY | O_CLOEXEC);
+	char text[sizeof(guest)] = "";
+
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+	       strcmp(text, guest) == 0 &&
+	       sysconf(_SC_NPROCESSORS_ONLN) <= AWAKE_PROCESSORS_MAX;
+}
+
+void awake_init(void)
+{
+	awake.fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+	if (awake.fd < 0)
+		return;
+	awake.us = is_small_guest() ? 0 : AWAKE_DOZE_US;
+	(void)sem_init(&awake.wake, 0, 0);
+	if (start_thread() != 0) {
+		close_p(&awake.fd);
+		awake.fd = -1;
+	}
+}
+
+void awake_end(void)
+{
+	if (awake.fd < 0)
+		return;
+	atomic_store(&awake.stop, true);
+	(void)sem_post(&awake.wake);
+	(void)pthread_join(awake.thread, NULL);
+	close_p(&awake.fd);
+	awake.fd = -1;
+}
+
+void awake_stat(struct awake_stats *ret)
+{
+	*ret = (struct awake_stats){ .able = awake.fd >= 0,
+				     .times = atomic_load(&awake.times) };
+}

@@ -1,0 +1,119 @@
+#include "fs/tune/ring.h"
+
+#include <linux/io_uring.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "fs/base/limits.h"
+#include "graph/base/cleanup.h"
+
+static atomic_bool used;
+
+bool ring_used(void)
+{
+	return atomic_load(&used);
+}
+
+/*
+ * The thread sanitizer does not follow what one ring's thread learns from
+ * another's by way of the kernel.
+ */
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18) && !defined(__SANITIZE_THREAD__)
+
+/* The last number of a list such as "0-7"; -1: unknown. */
+static int last_possible(void)
+{
+	CLEANUP(fclose_p)
+	FILE *f = fopen("/sys/devices/system/cpu/possible", "re");
+	char line[256], *end;
+	long last;
+
+	if (!f || !fgets(line, sizeof(line), f))
+		return -1;
+	last = strtol(line, &end, 10);
+	if (*end == '-')
+		last = strtol(end + 1, &end, 10);
+	return *end == '\n' ? (int)last : -1;
+}
+
+/*
+ * The kernel lets no request through before each processor that it could ever
+ * have has its queue. libfuse makes one for each that is there, and holds its
+ * thread to it.
+ */
+static bool has_all_processors(void)
+{
+	int count = get_nprocs_conf();
+	cpu_set_t allowed;
+
+	return last_possible() == count - 1 && count <= CPU_SETSIZE &&
+	       sched_getaffinity(0, sizeof(allowed), &allowed) == 0 &&
+	       CPU_COUNT(&allowed) == count;
+}
+
+/* Many containers forbid it, and libfuse would complain for each queue. */
+static bool may_make_rings(void)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 };
+	long fd = syscall(SYS_io_uring_setup, 1, &params);
+
+	if (fd < 0)
+		return false;
+	(void)close((int)fd);
+	return true;
+}
+
+bool ring_option(const struct fs *fs, char *ret, size_t size)
+{
+	int depth = RING_ENTRIES_MAX / get_nprocs_conf();
+
+	/* Waiting for a network below would make everybody else wait too. */
+	if (fs->flush || !has_all_processors() || !may_make_rings())
+		return false;
+	if (depth < 1)
+		depth = 1;
+	if (depth > RING_DEPTH)
+		depth = RING_DEPTH;
+	(void)snprintf(ret, size, "io_uring,io_uring_q_depth=%d", depth);
+	return true;
+}
+
+bool ring_serves(fuse_req_t req)
+{
+	static _Thread_local bool known;
+
+	if (!fuse_req_is_uring(req))
+		return false;
+	if (!known) {
+		/*
+		 * When the session ends, libfuse cancels these threads,
+		 * whatever they are doing. They also end when asked to.
+		 */
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		atomic_store(&used, true);
+		known = true;
+	}
+	return true;
+}
+
+#else
+
+bool ring_option(const struct fs *fs, char *ret, size_t size)
+{
+	(void)fs;
+	(void)ret;
+	(void)size;
+	return false;
+}
+
+bool ring_serves(fuse_req_t req)
+{
+	(void)req;
+	return false;
+}
+
+#endif

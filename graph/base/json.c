@@ -1,0 +1,265 @@
+#include "graph/base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/base64.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/escape.h"
+
+void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+static void *must(void *p)
+{
+	if (!p) {
+		(void)fputs("statetape: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+/* -- Making. */
+
+void json_put(cJSON *to, const char *name, cJSON *item)
+{
+	must(item);
+	if (!cJSON_AddItemToObject(to, name, item))
+		must(NULL);
+}
+
+cJSON *json_push(cJSON *array, cJSON *item)
+{
+	must(item);
+	if (!cJSON_AddItemToArray(array, item))
+		must(NULL);
+	return item;
+}
+
+cJSON *json_object(cJSON *to, const char *name)
+{
+	cJSON *o = must(cJSON_CreateObject());
+
+	if (to)
+		json_put(to, name, o);
+	return o;
+}
+
+cJSON *json_array(cJSON *to, const char *name)
+{
+	cJSON *a = must(cJSON_CreateArray());
+
+	if (to)
+		json_put(to, name, a);
+	return a;
+}
+
+cJSON *json_push_object(cJSON *array)
+{
+	return json_push(array, cJSON_CreateObject());
+}
+
+void json_push_number(cJSON *array, uint64_t n)
+{
+	(void)json_push(array, cJSON_CreateNumber((double)n));
+}
+
+void json_put_number(cJSON *to, const char *name, uint64_t n)
+{
+	json_put(to, name, cJSON_CreateNumber((double)n));
+}
+
+void json_put_time(cJSON *to, const char *name, int64_t ns)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%" PRId64, ns);
+	json_put(to, name, cJSON_CreateRaw(digits));
+}
+
+void json_put_bool(cJSON *to, const char *name, bool is)
+{
+	json_put(to, name, cJSON_CreateBool(is));
+}
+
+void json_put_text(cJSON *to, const char *name, const char *text)
+{
+	json_put(to, name, cJSON_CreateString(text));
+}
+
+cJSON *json_bytes(const char *bytes)
+{
+	size_t size = ESCAPE_SIZE(strlen(bytes)) + 4;
+	char small[1024];
+	char *text = size <= sizeof(small) ? small : must_alloc(size);
+	cJSON *item;
+
+	(void)escape_text(bytes, text, size);
+	item = must(cJSON_CreateString(text));
+	if (text != small)
+		free(text);
+	return item;
+}
+
+void json_put_bytes(cJSON *to, const char *name, const char *bytes)
+{
+	json_put(to, name, json_bytes(bytes));
+}
+
+void json_put_hash(cJSON *to, const char *name, XXH128_hash_t hash)
+{
+	char hex[33];
+
+	(void)snprintf(hex, sizeof(hex), "%016" PRIx64 "%016" PRIx64,
+		       (uint64_t)hash.high64, (uint64_t)hash.low64);
+	json_put_text(to, name, hex);
+}
+
+/* How many bytes a sequence that begins so has; 0: none does. */
+static size_t expected(unsigned char c)
+{
+	static const unsigned char begin[] = { 0x00, 0x80, 0xc2,
+					       0xe0, 0xf0, 0xf5 };
+	static const size_t len[] = { 1, 0, 2, 3, 4, 0 };
+	size_t i = sizeof(begin) - 1;
+
+	while (c < begin[i])
+		i--;
+	return len[i];
+}
+
+/* Overlong, a surrogate, beyond the last plane. */
+static bool is_forbidden(unsigned char first, unsigned char second)
+{
+	return (first == 0xe0 && second < 0xa0) ||
+	       (first == 0xf0 && second < 0x90) ||
+	       (first == 0xed && second > 0x9f) ||
+	       (first == 0xf4 && second > 0x8f);
+}
+
+/* How long the UTF-8 sequence here is, 0: there is none. */
+static size_t sequence(const unsigned char *s, size_t left)
+{
+	size_t n = expected(*s);
+
+	if (n > left || (n > 1 && is_forbidden(s[0], s[1])))
+		return 0;
+	for (size_t k = 1; k < n; k++)
+		if ((s[k] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+/* UTF-8 without a NUL. */
+static bool is_text(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	for (size_t at = 0; at < len;) {
+		size_t n = s[at] ? sequence(s + at, len - at) : 0;
+
+		if (!n)
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+void json_put_content(cJSON *to, const char *name, const char *text, size_t len)
+{
+	CLEANUP(free_p) char *coded = NULL;
+	char other[64];
+
+	if (is_text(text, len)) {
+		coded = must_alloc(len + 1);
+		memcpy(coded, text, len);
+		coded[len] = '\0';
+		json_put_text(to, name, coded);
+		return;
+	}
+	coded = base64_encode(text, len);
+	(void)snprintf(other, sizeof(other), "%s_base64", name);
+	json_put_text(to, strcmp(name, "text") == 0 ? "base64" : other, coded);
+}
+
+void iso_time(int64_t ns, char out[ISO_SIZE])
+{
+	time_t s = (time_t)(ns / 1000000000);
+	int64_t rest = ns % 1000000000;
+	struct tm t;
+	size_t n;
+
+	if (rest < 0) {
+		s--;
+		rest += 1000000000;
+	}
+	if (!gmtime_r(&s, &t) || t.tm_year > 8099 || t.tm_year < -1900) {
+		(void)snprintf(out, ISO_SIZE, "?");
+		return;
+	}
+	n = strftime(out, ISO_SIZE, "%Y-%m-%dT%H:%M:%S", &t);
+	(void)snprintf(out + n, ISO_SIZE - n, ".%06dZ", (int)(rest / 1000));
+}
+
+void json_put_iso(cJSON *to, const char *name, int64_t ns)
+{
+	char text[ISO_SIZE];
+
+	iso_time(ns, text);
+	json_put_text(to, name, text);
+}
+
+/* -- Reading. */
+
+const cJSON *json_member(const cJSON *from, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(from, name);
+}
+
+uint64_t json_number(const cJSON *from, const char *name, uint64_t otherwise)
+{
+	const cJSON *n = json_member(from, name);
+
+	if (!cJSON_IsNumber(n) || !(n->valuedouble >= 0) ||
+	    n->valuedouble >= 1.8e19)
+		return otherwise;
+	return (uint64_t)n->valuedouble;
+}
+
+const char *json_string(const cJSON *from, const char *name)
+{
+	return cJSON_GetStringValue(json_member(from, name));
+}
+
+const char *json_unescaped(cJSON *item)
+{
+	char *text = cJSON_GetStringValue(item);
+
+	if (text && strchr(text, '\\') && escape_undo(text) < 0)
+		return NULL;
+	return text;
+}
+
+int json_hash(const char *text, XXH128_hash_t *ret)
+{
+	char half[17];
+	uint64_t value[2];
+
+	if (!text || strlen(text) != 32 ||
+	    strspn(text, "0123456789abcdef") != 32)
+		return -EINVAL;
+	for (int k = 0; k < 2; k++) {
+		memcpy(half, text + (size_t)16 * (size_t)k, 16);
+		half[16] = '\0';
+		value[k] = strtoull(half, NULL, 16);
+	}
+	*ret = (XXH128_hash_t){ .high64 = value[0], .low64 = value[1] };
+	return 0;
+}

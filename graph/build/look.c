@@ -1,0 +1,210 @@
+#include "graph/build/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+/*
+ * A kernel or a sandbox that has no openat2() gets the check of the last part
+ * alone.
+ */
+int look_open(int root_fd, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NOFOLLOW),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root_fd, *path ? path : ".", &how,
+			      sizeof(how));
+
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = openat(root_fd, *path ? path : ".", (int)how.flags);
+	return fd < 0 ? -errno : fd;
+}
+
+enum look_kind look_kind(mode_t mode)
+{
+	if (S_ISREG(mode))
+		return LOOK_FILE;
+	if (S_ISLNK(mode))
+		return LOOK_LINK;
+	return S_ISDIR(mode) ? LOOK_DIRECTORY : LOOK_OTHER;
+}
+
+struct tree_stamp look_stamp(const struct stat *st)
+{
+	return (struct tree_stamp){
+		.size = (uint64_t)st->st_size,
+		.inode = st->st_ino,
+		.mtime_ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
+		.ctime_ns = st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec,
+	};
+}
+
+bool look_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b)
+{
+	return a->size == b->size && a->inode == b->inode &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+static void fail(struct look *ret, int error)
+{
+	bool absent = error == ENOENT || error == ENOTDIR || error == ELOOP ||
+		      error == EXDEV;
+
+	*ret = (struct look){ .kind = absent ? LOOK_ABSENT : LOOK_UNREADABLE,
+			      .error = absent ? 0 : error };
+}
+
+/* A descriptor of whatever it is, without opening it; -1: `ret` says why. */
+static int find(int root_fd, const char *path, struct look *ret)
+{
+	int fd = look_open(root_fd, path, O_PATH);
+	struct stat st;
+
+	if (fd < 0) {
+		fail(ret, -fd);
+		return -1;
+	}
+	if (fstat(fd, &st) < 0) {
+		fail(ret, errno);
+		(void)close(fd);
+		return -1;
+	}
+	*ret = (struct look){
+		.kind = look_kind(st.st_mode),
+		.stamp = look_stamp(&st),
+		.bytes = (uint64_t)st.st_size,
+		.names = st.st_nlink,
+	};
+	return fd;
+}
+
+void look_only(int root_fd, const char *path, struct look *ret)
+{
+	CLEANUP(close_p) int fd = find(root_fd, path, ret);
+
+	(void)fd;
+}
+
+static void take_text(struct look *ret, const struct buf *text)
+{
+	ret->text = text->data ? text->data : "";
+	ret->len = text->len;
+	ret->bytes = text->len;
+	ret->hash = XXH3_128bits(ret->text, ret->len);
+}
+
+static void read_link(int fd, struct buf *text, struct look *ret)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(fd, "", target, sizeof(target));
+
+	text->len = 0;
+	if (len < 0 || buf_add(text, target, (size_t)len) < 0)
+		fail(ret, len < 0 ? errno : ENOMEM);
+	else
+		take_text(ret, text);
+}
+
+/* As much as the buffer may hold. 1: that is not all of it. */
+static int read_text(int fd, struct buf *text, size_t expected)
+{
+	ssize_t n;
+
+	text->len = 0;
+	if (buf_reserve(text, expected < text->max ? expected + 1 : text->max) <
+	    0)
+		return -ENOMEM;
+	for (;;) {
+		if (text->len == text->max)
+			return 1;
+		/* It grew meanwhile. */
+		if (text->len == text->size && buf_reserve(text, 1) < 0)
+			return -ENOMEM;
+		n = read(fd, text->data + text->len, text->size - text->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		text->len += (size_t)n;
+	}
+}
+
+/* What the buffer holds, and all that follows. */
+static int hash_rest(int fd, struct buf *text, struct look *ret)
+{
+	XXH3_state_t *state = XXH3_createState();
+	ssize_t n = (ssize_t)text->len;
+
+	if (!state)
+		return -ENOMEM;
+	(void)XXH3_128bits_reset(state);
+	ret->bytes = 0;
+	while (n > 0) {
+		(void)XXH3_128bits_update(state, text->data, (size_t)n);
+		ret->bytes += (uint64_t)n;
+		do
+			n = read(fd, text->data, text->size);
+		while (n < 0 && errno == EINTR);
+	}
+	ret->hash = XXH3_128bits_digest(state);
+	(void)XXH3_freeState(state);
+	return n < 0 ? -errno : 0;
+}
+
+static void read_file(int root_fd, const char *path, struct buf *text,
+		      struct look *ret)
+{
+	/* O_NONBLOCK: by now it may be a FIFO. */
+	CLEANUP(close_p)
+	int fd = look_open(root_fd, path, O_RDONLY | O_NONBLOCK);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		fail(ret, fd < 0 ? -fd : errno);
+		return;
+	}
+	ret->kind = look_kind(st.st_mode);
+	ret->stamp = look_stamp(&st);
+	ret->names = st.st_nlink;
+	if (ret->kind != LOOK_FILE)
+		return;
+	r = read_text(fd, text, (size_t)st.st_size);
+	if (r == 0)
+		take_text(ret, text);
+	else if (r > 0)
+		r = hash_rest(fd, text, ret);
+	if (r < 0)
+		fail(ret, -r);
+}
+
+/* Mostly it is a file, so that is tried first: one call less. */
+void look_at(int root_fd, const char *path, struct buf *text, struct look *ret)
+{
+	*ret = (struct look){ 0 };
+	for (int tries = 0; tries < 3; tries++) {
+		CLEANUP(close_p) int fd = -1;
+
+		read_file(root_fd, path, text, ret);
+		if (ret->kind != LOOK_ABSENT)
+			return;
+		fd = find(root_fd, path, ret);
+		if (fd >= 0 && ret->kind == LOOK_LINK)
+			read_link(fd, text, ret);
+		/* A file that came this moment is read again. */
+		if (ret->kind != LOOK_FILE)
+			return;
+	}
+	*ret = (struct look){ .kind = LOOK_UNREADABLE, .error = EAGAIN };
+}

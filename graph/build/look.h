@@ -1,0 +1,52 @@
+/*
+ * What lies at a path now, with its content and the content's hash. The root
+ * is a descriptor of the directory below any mount, and nothing leads out of
+ * it: no link is followed anywhere on the way. Any thread may call these.
+ */
+#ifndef STATETAPE_GRAPH_BUILD_LOOK_H
+#define STATETAPE_GRAPH_BUILD_LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "graph/base/buf.h"
+#include "graph/build/tree.h"
+
+enum look_kind {
+	LOOK_ABSENT,
+	LOOK_FILE,
+	LOOK_LINK, /* its content is where it leads to */
+	LOOK_DIRECTORY,
+	LOOK_OTHER, /* a device, a socket: nothing with a content */
+	LOOK_UNREADABLE,
+};
+
+struct look {
+	enum look_kind kind;
+	struct tree_stamp stamp; /* from before the first byte was read */
+	XXH128_hash_t hash;
+	uint64_t bytes;
+	uint64_t names; /* that lead to it: hard links */
+	/* The content, in the buffer; NULL: larger than TREE_FILE_MAX. */
+	const char *text;
+	size_t len;
+	int error; /* why it is unreadable */
+};
+
+/* Kind and stamp alone. */
+void look_only(int root_fd, const char *path, struct look *ret);
+/* The same with its content. */
+void look_at(int root_fd, const char *path, struct buf *text, struct look *ret);
+
+/* Open without following a link; a descriptor or a negative errno. */
+int look_open(int root_fd, const char *path, int flags);
+
+/* By what lstat(2) said of it. */
+enum look_kind look_kind(mode_t mode);
+struct tree_stamp look_stamp(const struct stat *st);
+bool look_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b);
+
+#endif

@@ -1,0 +1,706 @@
+/*
+ * Expressions. Each gets its number when all below it have theirs, in the
+ * order Python evaluates them: the branches of a conditional expression come
+ * after its condition, the elements of a comprehension after its loops.
+ */
+#include "graph/facts/python/reader_i.h"
+
+uint32_t reader_make(struct facts_reader *r, enum facts_expr_kind kind,
+		     uint32_t a, uint32_t b, uint32_t c)
+{
+	struct facts_expr *e = array_add(&r->exprs);
+
+	e->kind = (uint8_t)kind;
+	e->a = a;
+	e->b = b;
+	e->c = c;
+	(void)array_add(&r->places);
+	return r->exprs.count - 1 - r->unit->exprs.from;
+}
+
+uint32_t reader_unknown(struct facts_reader *r)
+{
+	return reader_make(r, EXPR_UNKNOWN, 0, 0, 0);
+}
+
+uint32_t reader_name(struct facts_reader *r)
+{
+	TSPoint p = ts_node_start_point(r->node);
+	uint32_t e;
+
+	/* The parser makes names up where one is missing. */
+	if (start_of(r->node) == end_of(r->node))
+		return reader_unknown(r);
+	e = reader_make(r, EXPR_NAME, string_of(r, r->node), r->block, 0);
+	reader_put_place(r, p);
+	return e;
+}
+
+/* items[from ..], which are done with, as a list. */
+struct facts_range reader_list(struct facts_reader *r, uint32_t from)
+{
+	struct facts_range range = {
+		.from = r->lists.count - r->unit->lists.from,
+		.count = r->items.count - from,
+	};
+
+	array_append(&r->lists, r->items.at + from, range.count);
+	r->items.count = from;
+	return range;
+}
+
+uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
+			 uint32_t from)
+{
+	struct facts_range items = reader_list(r, from);
+
+	return reader_make(r, kind, 0, items.from, items.count);
+}
+
+/* One alone, or as a tuple; items[from ..]. */
+uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from)
+{
+	if (r->items.count != from + 1)
+		return reader_of_items(r, EXPR_TUPLE, from);
+	r->items.count = from;
+	return r->items.at[from];
+}
+
+static void push_item(struct facts_reader *r)
+{
+	uint32_t e = reader_expr(r);
+
+	array_push(&r->items, e);
+}
+
+/* All children; the first is of a type, if told so. */
+uint32_t reader_args(struct facts_reader *r, bool first_is_type)
+{
+	uint32_t from = r->items.count;
+	bool ok;
+
+	r->annotation = first_is_type;
+	for (ok = down(r); ok; ok = next(r)) {
+		push_item(r);
+		r->annotation = false;
+	}
+	return from;
+}
+
+static uint32_t display(struct facts_reader *r, enum facts_expr_kind kind)
+{
+	uint32_t from = r->items.count;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		push_item(r);
+	return reader_of_items(r, kind, from);
+}
+
+static uint32_t tuple(struct facts_reader *r)
+{
+	return display(r, EXPR_TUPLE);
+}
+
+static uint32_t list(struct facts_reader *r)
+{
+	return display(r, EXPR_LIST);
+}
+
+static uint32_t set(struct facts_reader *r)
+{
+	return display(r, EXPR_SET);
+}
+
+static void push_pair(struct facts_reader *r)
+{
+	uint32_t from = r->items.count;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		push_item(r);
+	/* A broken one. */
+	while (r->items.count < from + 2)
+		array_push(&r->items, reader_unknown(r));
+	r->items.count = from + 2;
+}
+
+static uint32_t dictionary(struct facts_reader *r)
+{
+	uint32_t from = r->items.count;
+	uint32_t e;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn == SYN_PAIR) {
+			push_pair(r);
+			continue;
+		}
+		e = reader_expr(r);
+		if (expr_at(r, e)->kind == EXPR_STARS)
+			e = expr_at(r, e)->a;
+		array_push(&r->items, FACTS_NONE);
+		array_push(&r->items, e);
+	}
+	return reader_of_items(r, EXPR_DICT, from);
+}
+
+static uint32_t pair(struct facts_reader *r)
+{
+	uint32_t from = r->items.count;
+
+	push_pair(r);
+	return reader_of_items(r, EXPR_TUPLE, from);
+}
+
+/* What wraps one expression and adds nothing; the last if there are more. */
+static uint32_t inner(struct facts_reader *r)
+{
+	uint32_t e = FACTS_NONE;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		e = reader_expr(r);
+	return e == FACTS_NONE ? reader_unknown(r) : e;
+}
+
+/* (*a), which Python refuses and the grammar takes, is a tuple or is not. */
+static uint32_t parenthesized(struct facts_reader *r)
+{
+	uint32_t from = r->items.count;
+	uint32_t e = inner(r);
+
+	if (expr_at(r, e)->kind != EXPR_STAR)
+		return e;
+	array_push(&r->items, e);
+	return reader_of_items(r, EXPR_TUPLE, from);
+}
+
+static uint32_t star(struct facts_reader *r)
+{
+	return reader_make(r, EXPR_STAR, inner(r), 0, 0);
+}
+
+static uint32_t stars(struct facts_reader *r)
+{
+	return reader_make(r, EXPR_STARS, inner(r), 0, 0);
+}
+
+static uint32_t splat_type(struct facts_reader *r)
+{
+	bool two = char_at(r, start_of(r->node) + 1) == '*';
+
+	return two ? stars(r) : star(r);
+}
+
+static uint32_t await(struct facts_reader *r)
+{
+	return reader_make(r, EXPR_AWAIT, inner(r), 0, 0);
+}
+
+/* A side of a slice that is a plain small number. */
+static uint32_t side(const struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	if (x->kind != EXPR_CONST || x->a != CONST_INT || x->b == FACTS_NONE)
+		return FACTS_OTHER;
+	return x->b;
+}
+
+/* a:b:c, each of which may be missing: it is the colons one must count. */
+static uint32_t slice(struct facts_reader *r)
+{
+	uint32_t sides[] = { FACTS_NONE, FACTS_NONE, FACTS_NONE };
+	uint32_t at = start_of(r->node), colons = 0;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		uint32_t start = start_of(r->node), end = end_of(r->node);
+		uint32_t e = reader_expr(r);
+
+		for (; at < start && colons < 2; at++)
+			colons += r->text[at] == ':';
+		sides[colons] = side(r, e);
+		at = end;
+	}
+	return reader_make(r, EXPR_SLICE, sides[0], sides[1],
+			   sides[2] != FACTS_NONE);
+}
+
+/*
+ * In places the grammar lets a star cling to the first name only: (*a).b for
+ * *(a.b). It is taken off what was made last, and put on the whole.
+ */
+static bool take_star(struct facts_reader *r, uint32_t *e)
+{
+	if (expr_at(r, *e)->kind != EXPR_STAR || *e + 1 != expr_count(r))
+		return false;
+	*e = expr_at(r, *e)->a;
+	r->exprs.count--;
+	r->places.count--;
+	return true;
+}
+
+static uint32_t put_star(struct facts_reader *r, uint32_t e, bool starred)
+{
+	return starred ? reader_make(r, EXPR_STAR, e, 0, 0) : e;
+}
+
+static uint32_t attribute(struct facts_reader *r)
+{
+	uint32_t of = FACTS_NONE, name = 0;
+	TSPoint p = { 0, 0 };
+	bool starred = false;
+	uint32_t e;
+
+	if (reader_last_dot(r))
+		return reader_chain(r, end_of(r->node));
+	if (down(r)) {
+		of = reader_expr(r);
+		starred = take_star(r, &of);
+		if (next(r)) {
+			p = ts_node_start_point(r->node);
+			name = string_of(r, r->node);
+			done(r);
+		}
+	}
+	if (!name)
+		return of == FACTS_NONE ? reader_unknown(r) : of;
+	e = reader_make(r, EXPR_ATTR, of, name, r->block);
+	reader_put_place(r, p);
+	return put_star(r, e, starred);
+}
+
+static uint32_t keyword_argument(struct facts_reader *r)
+{
+	facts_str name = 0;
+	uint32_t value = FACTS_NONE;
+
+	if (down(r)) {
+		name = string_of(r, r->node);
+		while (next(r))
+			value = reader_expr(r);
+	}
+	if (value == FACTS_NONE)
+		return reader_unknown(r);
+	return reader_make(r, EXPR_KEYWORD, value, name, 0);
+}
+
+/* A call stands where its callee's last token does. */
+static struct place place_of_callee(const struct facts_reader *r, TSNode n,
+				    enum syn syn, uint32_t e)
+{
+	TSPoint end = ts_node_end_point(n);
+	struct place p;
+
+	if (syn == SYN_IDENTIFIER || syn == SYN_ATTRIBUTE)
+		return r->places.at[r->unit->exprs.from + e];
+	p.line = end.row - r->span->row;
+	p.column = end.column ? end.column - 1 : 0;
+	if (!p.line)
+		p.column -= r->span->column;
+	return p;
+}
+
+void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
+		     uint32_t e, struct place p)
+{
+	struct facts_site *s = array_add(&r->sites);
+
+	s->kind = (uint8_t)kind;
+	s->expr = e;
+	s->line = p.line;
+	s->column = p.column;
+}
+
+static uint32_t call(struct facts_reader *r)
+{
+	uint32_t callee, from, e;
+	bool annotation = r->annotation;
+	struct place place;
+	bool starred;
+	enum syn syn;
+	TSNode n;
+
+	if (!down(r))
+		return reader_unknown(r);
+	n = r->node;
+	syn = r->syn;
+	r->annotation = false;
+	callee = reader_expr(r);
+	starred = take_star(r, &callee);
+	place = place_of_callee(r, n, syn, callee);
+	from = r->items.count;
+	if (next(r)) {
+		if (r->syn == SYN_ARGUMENT_LIST)
+			(void)reader_args(r,
+					  NAME_IS(r, callee, "cast") ||
+						  ATTR_IS(r, callee, "cast"));
+		else
+			push_item(r);
+		done(r);
+	}
+	r->annotation = annotation;
+	e = reader_of_items(r, EXPR_CALL, from);
+	expr_at(r, e)->a = callee;
+	*array_last(&r->places) = place;
+	reader_add_site(r, SITE_CALL, e, place);
+	return put_star(r, e, starred);
+}
+
+/* What is in the brackets; the first alone is a type, if told so. */
+static void indexes(struct facts_reader *r, bool first_only)
+{
+	bool ok = true;
+
+	/* The grammar has List[int] of annotations one level deeper. */
+	if (r->syn == SYN_TYPE_PARAMETER)
+		ok = down(r);
+	for (; ok; ok = next(r)) {
+		push_item(r);
+		if (first_only)
+			r->annotation = false;
+	}
+}
+
+/*
+ * Types in brackets are annotations as those around them are, but for what
+ * Literal[] holds, and what Annotated[] holds beside the type.
+ */
+static uint32_t subscript(struct facts_reader *r)
+{
+	bool annotation = r->annotation;
+	uint32_t from = r->items.count;
+	uint32_t base, index;
+	bool deeper, starred;
+
+	if (!down(r))
+		return reader_unknown(r);
+	base = reader_expr(r);
+	starred = take_star(r, &base);
+	if (NAME_IS(r, base, "Literal") || ATTR_IS(r, base, "Literal"))
+		r->annotation = false;
+	if (next(r)) {
+		deeper = r->syn == SYN_TYPE_PARAMETER;
+		indexes(r, NAME_IS(r, base, "Annotated") ||
+				   ATTR_IS(r, base, "Annotated"));
+		if (deeper)
+			done(r);
+	}
+	r->annotation = annotation;
+	index = reader_one_or_tuple(r, from);
+	return put_star(r, reader_make(r, EXPR_INDEX, base, index, 0), starred);
+}
+
+static uint32_t named(struct facts_reader *r)
+{
+	uint32_t value = FACTS_NONE;
+	uint32_t block = r->block;
+	facts_str name;
+
+	if (!down(r))
+		return reader_unknown(r);
+	name = string_of(r, r->node);
+	while (next(r))
+		value = reader_expr(r);
+	if (value == FACTS_NONE || !name)
+		return reader_unknown(r);
+	r->block = r->home;
+	(void)reader_bind(r, BIND_VALUE, name, value);
+	r->block = block;
+	return value;
+}
+
+/* `with a as b`, of which this is the `a as b`. */
+static uint32_t as_pattern(struct facts_reader *r)
+{
+	struct target t = { .kind = BIND_VALUE, .extra = FACTS_NONE };
+	uint32_t e;
+
+	if (!down(r))
+		return reader_unknown(r);
+	e = reader_expr(r);
+	t.value = reader_make(r, EXPR_ENTER, e, r->async, 0);
+	while (next(r))
+		reader_target(r, t);
+	return e;
+}
+
+char reader_operator(const struct facts_reader *r)
+{
+	TSNode n = ts_node_child_by_field_id(array_last(&r->levels)->node,
+					     r->operator_field);
+
+	return char_at(r, ts_node_is_null(n) ? r->len : start_of(n));
+}
+
+static uint32_t binary(struct facts_reader *r)
+{
+	uint32_t left, right = FACTS_NONE;
+	enum facts_op op;
+	bool starred;
+	char c;
+
+	if (!down(r))
+		return reader_unknown(r);
+	left = reader_expr(r);
+	starred = take_star(r, &left);
+	c = reader_operator(r);
+	if (next(r)) {
+		right = reader_expr(r);
+		done(r);
+	}
+	op = c == '|'	? OP_OR
+	     : c == '+' ? OP_ADD
+	     : c == '%' ? OP_MOD
+			: OP_OTHER;
+	left = reader_make(r, EXPR_BINARY, left, right, op);
+	return put_star(r, left, starred);
+}
+
+static uint32_t comparison(struct facts_reader *r)
+{
+	uint32_t left, right = FACTS_NONE, e;
+
+	if (!down(r))
+		return reader_unknown(r);
+	left = reader_expr(r);
+	while (next(r)) {
+		e = reader_expr(r);
+		if (right == FACTS_NONE)
+			right = e;
+	}
+	return reader_make(r, EXPR_BINARY, left, right, OP_COMPARE);
+}
+
+static uint32_t unary(struct facts_reader *r)
+{
+	uint32_t e = inner(r);
+	const struct facts_expr *x = expr_at(r, e);
+
+	if (x->kind == EXPR_CONST)
+		return reader_make(r, EXPR_CONST, x->a, FACTS_NONE, 0);
+	return reader_make(r, EXPR_BINARY, e, FACTS_NONE, OP_OTHER);
+}
+
+static bool is_yield_from(struct facts_reader *r)
+{
+	bool ok, from = false;
+
+	for (ok = down_any(r); ok; ok = next_any(r))
+		if (r->syn == SYN_SKIP && char_at(r, start_of(r->node)) == 'f')
+			from = true;
+	return from;
+}
+
+static uint32_t yield(struct facts_reader *r)
+{
+	bool from = is_yield_from(r);
+	uint32_t value = FACTS_NONE;
+	uint32_t e;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		value = reader_expr(r);
+	e = reader_make(r, EXPR_YIELD, value, from, 0);
+	if (r->lambdas == 0) {
+		r->unit->flags |= UNIT_GENERATOR;
+		array_push(&r->yields, from ? e : value);
+	}
+	return e;
+}
+
+/* Decimal, up to nine digits: enough for indexes. */
+static uint32_t integer(struct facts_reader *r)
+{
+	uint32_t start = start_of(r->node), end = end_of(r->node);
+	uint32_t value = 0, i;
+
+	if (char_at(r, end - 1) == 'j' || char_at(r, end - 1) == 'J')
+		return reader_make(r, EXPR_CONST, CONST_FLOAT, FACTS_NONE, 0);
+	for (i = start; i < end && i < start + 10; i++) {
+		if (r->text[i] < '0' || r->text[i] > '9')
+			break;
+		value = 10 * value + (uint32_t)(r->text[i] - '0');
+	}
+	if (i < end || i == start || i == start + 10)
+		value = FACTS_NONE;
+	return reader_make(r, EXPR_CONST, CONST_INT, value, 0);
+}
+
+static uint32_t constant(struct facts_reader *r)
+{
+	switch ((int)r->syn) {
+	case SYN_TRUE:
+	case SYN_FALSE:
+		return reader_make(r, EXPR_CONST, CONST_BOOL,
+				   r->syn == SYN_TRUE, 0);
+	case SYN_FLOAT:
+		return reader_make(r, EXPR_CONST, CONST_FLOAT, FACTS_NONE, 0);
+	case SYN_ELLIPSIS:
+		return reader_make(r, EXPR_CONST, CONST_ELLIPSIS, FACTS_NONE,
+				   0);
+	default:
+		return reader_make(r, EXPR_CONST, CONST_NONE, FACTS_NONE, 0);
+	}
+}
+
+/* a.b.c where the grammar has it as one: in imports, and in patterns. */
+static uint32_t dotted_name(struct facts_reader *r)
+{
+	uint32_t e = FACTS_NONE;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		TSPoint p = ts_node_start_point(r->node);
+
+		if (e == FACTS_NONE) {
+			e = reader_name(r);
+			continue;
+		}
+		e = reader_make(r, EXPR_ATTR, e, string_of(r, r->node),
+				r->block);
+		reader_put_place(r, p);
+	}
+	return e == FACTS_NONE ? reader_unknown(r) : e;
+}
+
+static uint32_t union_type(struct facts_reader *r)
+{
+	uint32_t e = FACTS_NONE;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		uint32_t part = reader_expr(r);
+
+		e = e == FACTS_NONE
+			    ? part
+			    : reader_make(r, EXPR_BINARY, e, part, OP_OR);
+	}
+	return e == FACTS_NONE ? reader_unknown(r) : e;
+}
+
+/* T: bound. Those who bind T look themselves. */
+static uint32_t constrained_type(struct facts_reader *r)
+{
+	uint32_t e;
+
+	if (!down(r))
+		return reader_unknown(r);
+	e = reader_expr(r);
+	done(r);
+	return e;
+}
+
+uint32_t reader_type(struct facts_reader *r)
+{
+	uint32_t e;
+
+	r->annotation = true;
+	e = reader_expr(r);
+	r->annotation = false;
+	return e;
+}
+
+typedef uint32_t expr_reader(struct facts_reader *r);
+
+static expr_reader *const readers[SYNS] = {
+	[SYN_IDENTIFIER] = reader_name,
+	[SYN_ATTRIBUTE] = attribute,
+	[SYN_CALL] = call,
+	[SYN_KEYWORD_ARGUMENT] = keyword_argument,
+	[SYN_LIST_SPLAT] = star,
+	[SYN_LIST_SPLAT_PATTERN] = star,
+	[SYN_DICTIONARY_SPLAT] = stars,
+	[SYN_DICTIONARY_SPLAT_PATTERN] = stars,
+	[SYN_SUBSCRIPT] = subscript,
+	[SYN_SLICE] = slice,
+	[SYN_STRING] = reader_string,
+	[SYN_CONCATENATED_STRING] = reader_strings,
+	[SYN_INTEGER] = integer,
+	[SYN_FLOAT] = constant,
+	[SYN_TRUE] = constant,
+	[SYN_FALSE] = constant,
+	[SYN_NONE_VALUE] = constant,
+	[SYN_ELLIPSIS] = constant,
+	[SYN_TUPLE] = tuple,
+	[SYN_LIST] = list,
+	[SYN_SET] = set,
+	[SYN_DICTIONARY] = dictionary,
+	[SYN_PAIR] = pair,
+	[SYN_TUPLE_PATTERN] = tuple,
+	[SYN_LIST_PATTERN] = list,
+	[SYN_PATTERN_LIST] = tuple,
+	[SYN_EXPRESSION_LIST] = tuple,
+	[SYN_PARENTHESIZED_EXPRESSION] = parenthesized,
+	[SYN_CONDITIONAL_EXPRESSION] = reader_conditional,
+	[SYN_BOOLEAN_OPERATOR] = reader_boolean,
+	[SYN_NOT_OPERATOR] = reader_not,
+	[SYN_BINARY_OPERATOR] = binary,
+	[SYN_UNARY_OPERATOR] = unary,
+	[SYN_COMPARISON_OPERATOR] = comparison,
+	[SYN_LAMBDA] = reader_lambda,
+	[SYN_LIST_COMPREHENSION] = reader_comp,
+	[SYN_SET_COMPREHENSION] = reader_comp,
+	[SYN_DICTIONARY_COMPREHENSION] = reader_comp,
+	[SYN_GENERATOR_EXPRESSION] = reader_comp,
+	[SYN_AWAIT] = await,
+	[SYN_YIELD] = yield,
+	[SYN_NAMED_EXPRESSION] = named,
+	[SYN_AS_PATTERN] = as_pattern,
+	[SYN_TYPE] = inner,
+	[SYN_GENERIC_TYPE] = subscript,
+	[SYN_UNION_TYPE] = union_type,
+	[SYN_MEMBER_TYPE] = attribute,
+	[SYN_CONSTRAINED_TYPE] = constrained_type,
+	[SYN_SPLAT_TYPE] = splat_type,
+	[SYN_DOTTED_NAME] = dotted_name,
+	[SYN_CHEVRON] = inner,
+	[SYN_WITH_ITEM] = inner,
+};
+
+bool reader_is_expr(enum syn syn)
+{
+	return readers[syn] != NULL;
+}
+
+/* The element of e, and the place where e is asked for it. */
+uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async)
+{
+	struct place place = r->places.at[r->unit->exprs.from + e];
+	uint32_t iter = reader_make(r, EXPR_ITER, e, async, 0);
+
+	switch (expr_at(r, e)->kind) {
+	case EXPR_NAME:
+	case EXPR_ATTR:
+	case EXPR_CALL:
+		reader_add_site(r, SITE_ITER, iter, place);
+		break;
+	default:
+		break;
+	}
+	return iter;
+}
+
+uint32_t reader_expr(struct facts_reader *r)
+{
+	uint32_t checks = r->checks.count;
+	enum syn syn = r->syn;
+	uint32_t e;
+
+	if (syn == SYN_IDENTIFIER)
+		return reader_name(r);
+	if (!readers[syn] || r->depth >= DEPTH_MAX)
+		return reader_unknown(r);
+	r->depth++;
+	e = readers[syn](r);
+	r->depth--;
+	if (syn == SYN_BOOLEAN_OPERATOR || syn == SYN_NOT_OPERATOR ||
+	    syn == SYN_PARENTHESIZED_EXPRESSION)
+		return e;
+	r->checks.count = checks;
+	if (syn == SYN_CALL)
+		reader_note_check(r, e);
+	return e;
+}

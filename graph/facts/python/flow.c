@@ -1,0 +1,353 @@
+/*
+ * Statements with blocks in them. Each alternative is a block of its own, and
+ * what its condition tells is bound in it.
+ */
+#include "graph/facts/python/reader_i.h"
+
+/* A clause that begins with a bare word: "else", "try", "finally". */
+static void bare_head(struct facts_reader *r, uint32_t start)
+{
+	uint32_t end = start;
+
+	while (char_at(r, end) >= 'a' && char_at(r, end) <= 'z')
+		end++;
+	reader_piece(r, start, end);
+}
+
+static unsigned branch(struct facts_reader *r)
+{
+	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	unsigned flow = reader_suite(r);
+
+	reader_block_close(r, outside);
+	return flow;
+}
+
+/* The suite of an else or finally clause, in a block of its own or not. */
+static unsigned clause(struct facts_reader *r, bool own)
+{
+	unsigned flow = FLOW_ON;
+	bool ok;
+
+	bare_head(r, start_of(r->node));
+	for (ok = down(r); ok; ok = next(r))
+		if (r->syn == SYN_BLOCK)
+			flow = own ? branch(r) : reader_suite(r);
+	return flow;
+}
+
+/*
+ * if, elif, else. checks[first ..] are those of all conditions so far, of
+ * which those before `own` were false when a branch is reached.
+ */
+struct choice {
+	uint32_t first, own;
+	bool otherwise; /* there is an else */
+	unsigned flow;
+};
+
+static void choice_condition(struct facts_reader *r, struct choice *c,
+			     uint32_t start)
+{
+	uint32_t outside = r->block;
+	bool told;
+
+	if (r->checks.count > c->first + CHECKS_MAX)
+		r->checks.count = c->first + CHECKS_MAX;
+	c->own = r->checks.count;
+	told = c->own > c->first;
+	reader_piece(r, start, end_of(r->node));
+	if (told) {
+		outside = reader_block_open(r, BLOCK_BRANCH);
+		reader_narrow(r, c->first, c->own, false);
+	}
+	(void)reader_expr(r);
+	if (told)
+		reader_block_close(r, outside);
+}
+
+static void choice_branch(struct facts_reader *r, const struct choice *c,
+			  unsigned *flow)
+{
+	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+
+	reader_narrow(r, c->first, c->own, false);
+	reader_narrow(r, c->own, r->checks.count, true);
+	*flow |= reader_suite(r);
+	reader_block_close(r, outside);
+}
+
+/* The parts of an if statement, or of one of its clauses. */
+static void choice_parts(struct facts_reader *r, struct choice *c)
+{
+	uint32_t start = start_of(r->node);
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn == SYN_BLOCK) {
+			choice_branch(r, c, &c->flow);
+		} else if (r->syn == SYN_ELIF_CLAUSE) {
+			r->line =
+				ts_node_start_point(r->node).row - r->span->row;
+			choice_parts(r, c);
+		} else if (r->syn == SYN_ELSE_CLAUSE) {
+			c->otherwise = true;
+			c->own = r->checks.count;
+			bare_head(r, start_of(r->node));
+			choice_parts(r, c);
+		} else {
+			choice_condition(r, c, start);
+		}
+	}
+}
+
+unsigned reader_if(struct facts_reader *r)
+{
+	struct choice c = { .first = r->checks.count, .own = r->checks.count };
+
+	choice_parts(r, &c);
+	if (c.otherwise)
+		return c.flow;
+	/* Who comes here when no branch goes on has met no condition. */
+	if (!(c.flow & FLOW_ON))
+		reader_narrow(r, c.first, r->checks.count, false);
+	return c.flow | FLOW_ON;
+}
+
+/* `forever`: its condition never fails. Breaks of the body end here. */
+static unsigned loop_flow(bool forever, unsigned body, unsigned otherwise)
+{
+	unsigned flow = otherwise & FLOW_BREAK;
+
+	if (body & FLOW_BREAK)
+		flow |= FLOW_ON;
+	if (!forever)
+		flow |= otherwise & FLOW_ON;
+	return flow;
+}
+
+static uint32_t iterable(struct facts_reader *r, uint32_t start)
+{
+	uint32_t e = FACTS_NONE;
+
+	if (reader_down_second(r)) {
+		reader_piece(r, start, end_of(r->node));
+		e = reader_expr(r);
+		reader_up(r);
+	}
+	return e == FACTS_NONE ? reader_unknown(r) : e;
+}
+
+unsigned reader_for(struct facts_reader *r)
+{
+	uint32_t start = start_of(r->node);
+	bool async = char_at(r, start) == 'a';
+	unsigned body = 0, otherwise = FLOW_ON;
+	uint32_t e = iterable(r, start);
+	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
+	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+	bool ok;
+	int i = 0;
+
+	t.value = reader_iter(r, e, async);
+	for (ok = down(r); ok && r->syn != SYN_ELSE_CLAUSE; ok = next(r), i++) {
+		if (i == 0)
+			reader_target(r, t);
+		else if (r->syn == SYN_BLOCK)
+			body = reader_suite(r);
+	}
+	reader_block_close(r, outside);
+	if (ok) {
+		otherwise = clause(r, true);
+		done(r);
+	}
+	return loop_flow(false, body, otherwise);
+}
+
+static bool is_true(const struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	return x->kind == EXPR_CONST && x->b == 1 &&
+	       (x->a == CONST_BOOL || x->a == CONST_INT);
+}
+
+/* The condition is met anew in each round, so it stands in the loop. */
+unsigned reader_while(struct facts_reader *r)
+{
+	uint32_t start = start_of(r->node), checks = r->checks.count, to;
+	unsigned body = 0, otherwise = FLOW_ON;
+	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
+	uint32_t e = FACTS_NONE;
+	bool ok;
+
+	to = checks;
+	for (ok = down(r); ok && r->syn != SYN_ELSE_CLAUSE; ok = next(r)) {
+		if (r->syn == SYN_BLOCK) {
+			body = reader_suite(r);
+			continue;
+		}
+		reader_piece(r, start, end_of(r->node));
+		e = reader_expr(r);
+		to = r->checks.count;
+		reader_narrow(r, checks, to, true);
+	}
+	reader_block_close(r, outside);
+	if (ok) {
+		otherwise = clause(r, true);
+		done(r);
+	}
+	if (!(body & FLOW_BREAK))
+		reader_narrow(r, checks, to, false);
+	return loop_flow(e != FACTS_NONE && is_true(r, e), body, otherwise);
+}
+
+/* except E as e: what is caught, and its name. */
+static void caught(struct facts_reader *r, uint32_t classes, bool group)
+{
+	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+
+	/* except* gives a group of them, which no class of ours is. */
+	if (group || expr_at(r, classes)->kind == EXPR_STAR)
+		t.value = reader_unknown(r);
+	else
+		t.value = reader_make(r, EXPR_CAUGHT, classes, 0, 0);
+	reader_target(r, t);
+}
+
+/* The classes, and a name if there is one: in one node, or in two. */
+static void except_head(struct facts_reader *r, uint32_t *classes, bool group)
+{
+	if (*classes != FACTS_NONE) {
+		caught(r, *classes, group);
+	} else if (r->syn != SYN_AS_PATTERN) {
+		*classes = reader_expr(r);
+	} else if (down(r)) {
+		*classes = reader_expr(r);
+		while (next(r))
+			caught(r, *classes, group);
+	}
+}
+
+static unsigned handler(struct facts_reader *r)
+{
+	bool group = r->syn == SYN_EXCEPT_GROUP_CLAUSE;
+	uint32_t start = start_of(r->node), end = start + 6;
+	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t classes = FACTS_NONE;
+	unsigned flow = FLOW_ON;
+	bool ok;
+
+	r->line = ts_node_start_point(r->node).row - r->span->row;
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn == SYN_BLOCK) {
+			reader_piece(r, start, end);
+			flow = reader_suite(r);
+		} else {
+			end = end_of(r->node);
+			except_head(r, &classes, group);
+		}
+	}
+	reader_block_close(r, outside);
+	return flow;
+}
+
+/* What is last in it runs in any case; all else in some. */
+unsigned reader_try(struct facts_reader *r)
+{
+	unsigned body = FLOW_ON, caught_flow = 0, last = FLOW_ON, one;
+	bool ok;
+
+	bare_head(r, start_of(r->node));
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn == SYN_BLOCK) {
+			body = branch(r);
+		} else if (r->syn == SYN_ELSE_CLAUSE) {
+			one = clause(r, true);
+			body = (body & one & FLOW_ON) |
+			       ((body | one) & FLOW_BREAK);
+		} else if (r->syn == SYN_FINALLY_CLAUSE) {
+			last = clause(r, false);
+		} else {
+			caught_flow |= handler(r);
+		}
+	}
+	body |= caught_flow;
+	return last & FLOW_ON ? body | (last & FLOW_BREAK) : last;
+}
+
+static void with_items(struct facts_reader *r)
+{
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		(void)reader_expr(r);
+}
+
+unsigned reader_with(struct facts_reader *r)
+{
+	uint32_t start = start_of(r->node);
+	unsigned flow = FLOW_ON;
+	bool async = r->async;
+	bool ok;
+
+	r->async = char_at(r, start) == 'a';
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn == SYN_BLOCK) {
+			r->async = async;
+			flow = reader_suite(r);
+			continue;
+		}
+		reader_piece(r, start, end_of(r->node));
+		with_items(r);
+	}
+	r->async = async;
+	return flow;
+}
+
+static unsigned case_clause(struct facts_reader *r, uint32_t subject,
+			    bool *always)
+{
+	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	unsigned flow = FLOW_ON;
+
+	r->line = ts_node_start_point(r->node).row - r->span->row;
+	if (reader_case(r, subject, &flow))
+		*always = true;
+	reader_block_close(r, outside);
+	return flow;
+}
+
+static unsigned cases(struct facts_reader *r, uint32_t subject)
+{
+	bool always = false;
+	unsigned flow = 0;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		if (r->syn == SYN_CASE_CLAUSE)
+			flow |= case_clause(r, subject, &always);
+	return always ? flow : flow | FLOW_ON;
+}
+
+unsigned reader_match(struct facts_reader *r)
+{
+	uint32_t start = start_of(r->node);
+	uint32_t from = r->items.count;
+	uint32_t subject = FACTS_NONE, e;
+	unsigned flow = FLOW_ON;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r)) {
+		if (r->syn != SYN_BLOCK) {
+			reader_piece(r, start, end_of(r->node));
+			e = reader_expr(r);
+			array_push(&r->items, e);
+			continue;
+		}
+		subject = reader_one_or_tuple(r, from);
+		flow = cases(r, subject);
+	}
+	r->items.count = from;
+	return flow;
+}

@@ -1,0 +1,209 @@
+/*
+ * What conditions tell about names. A call of isinstance() leaves a check
+ * behind; `not` turns it around, `and` and `or` thin it out, and whatever else
+ * is made of a condition forgets it (reader_expr()). Those who branch on a
+ * condition bind what its checks say in the block of either outcome.
+ */
+#include "graph/facts/python/reader_i.h"
+
+/* Is it a name, or a name's attribute? Of others nothing is remembered. */
+static bool is_place(const struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	if (x->kind == EXPR_ATTR)
+		x = expr_at(r, x->a);
+	return x->kind == EXPR_NAME;
+}
+
+void reader_note_check(struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *c = expr_at(r, e);
+	const uint32_t *args;
+	struct check check;
+
+	if (c->kind != EXPR_CALL || c->c != 2 ||
+	    !NAME_IS(r, c->a, "isinstance"))
+		return;
+	args = r->lists.at + r->unit->lists.from + c->b;
+	if (!is_place(r, args[0]))
+		return;
+	check = (struct check){ .what = args[0],
+				.class = args[1],
+				.yes = KNOWN_IS,
+				.no = KNOWN_IS_NOT };
+	array_push(&r->checks, check);
+}
+
+facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b)
+{
+	const uint32_t *ends;
+	uint32_t from;
+	const facts_str parts[] = { a, b };
+	int i;
+
+	r->chars.count = 0;
+	for (i = 0; i < 2; i++) {
+		ends = r->strings.ends.at;
+		from = parts[i] ? ends[parts[i] - 1] : 0;
+		if (i)
+			array_push(&r->chars, '.');
+		array_append(&r->chars, r->strings.text.at + from,
+			     ends[parts[i]] - from - 1);
+	}
+	return strings_add(&r->strings, r->chars.at, r->chars.count);
+}
+
+/* FACTS_NONE: it is neither a name nor an attribute of one. */
+facts_str reader_place_name(struct facts_reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+	const struct facts_expr *of;
+
+	if (x->kind == EXPR_NAME)
+		return x->a;
+	if (x->kind != EXPR_ATTR)
+		return FACTS_NONE;
+	of = expr_at(r, x->a);
+	return of->kind == EXPR_NAME ? reader_dotted(r, of->a, x->b)
+				     : FACTS_NONE;
+}
+
+void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
+		   bool truth)
+{
+	uint32_t i, e;
+
+	for (i = from; i < to; i++) {
+		struct check c = r->checks.at[i];
+		uint8_t known = truth ? c.yes : c.no;
+
+		if (known == KNOWN_NOTHING)
+			continue;
+		e = reader_make(r, EXPR_NARROW, c.what, c.class,
+				known == KNOWN_IS_NOT);
+		(void)reader_bind(r, BIND_NARROW, reader_place_name(r, c.what),
+				  e);
+	}
+}
+
+uint32_t reader_not(struct facts_reader *r)
+{
+	uint32_t from = r->checks.count;
+	uint32_t e = FACTS_NONE;
+	uint32_t i;
+	bool ok;
+
+	for (ok = down(r); ok; ok = next(r))
+		e = reader_expr(r);
+	if (e == FACTS_NONE)
+		return reader_unknown(r);
+
+	for (i = from; i < r->checks.count; i++) {
+		struct check *c = &r->checks.at[i];
+		uint8_t yes = c->yes;
+
+		c->yes = c->no;
+		c->no = yes;
+	}
+	return reader_make(r, EXPR_BINARY, e, FACTS_NONE, OP_NOT);
+}
+
+/*
+ * Of `a and b` nothing follows when it is false, of `a or b` when it is true:
+ * that is, of a and b each.
+ */
+static void thin_checks(struct facts_reader *r, uint32_t from, bool and)
+{
+	uint32_t i, to = from;
+
+	for (i = from; i < r->checks.count; i++) {
+		struct check c = r->checks.at[i];
+
+		if (and)
+			c.no = KNOWN_NOTHING;
+		else
+			c.yes = KNOWN_NOTHING;
+		if ((c.yes || c.no) && to < from + CHECKS_MAX)
+			r->checks.at[to++] = c;
+	}
+	r->checks.count = to;
+}
+
+/*
+ * The right operand is looked at only when the left one was true (`and`) or
+ * false (`or`): where that tells something it gets a block of its own.
+ *
+ * `a and b` has the value of b: where it has that of a, a was false, and so
+ * had better be None than anything one calls.
+ */
+uint32_t reader_boolean(struct facts_reader *r)
+{
+	uint32_t from = r->checks.count;
+	uint32_t left, right = FACTS_NONE, outside = r->block;
+	uint32_t items = r->items.count;
+	bool and, told;
+
+	if (!down(r))
+		return reader_unknown(r);
+	left = reader_expr(r);
+	and = reader_operator(r) == 'a';
+	told = r->checks.count > from;
+	if (told) {
+		outside = reader_block_open(r, BLOCK_BRANCH);
+		reader_narrow(r, from, r->checks.count, and);
+	}
+	if (next(r)) {
+		right = reader_expr(r);
+		done(r);
+	}
+	if (told)
+		reader_block_close(r, outside);
+	thin_checks(r, from, and);
+	if (right == FACTS_NONE || and)
+		return right == FACTS_NONE ? left : right;
+	array_push(&r->items, left);
+	array_push(&r->items, right);
+	return reader_of_items(r, EXPR_EITHER, items);
+}
+
+/* What a condition with checks[from .. to) leads to, when it is `truth`. */
+static uint32_t outcome(struct facts_reader *r, uint32_t from, uint32_t to,
+			bool truth)
+{
+	uint32_t outside = r->block;
+	uint32_t e;
+
+	if (to > from) {
+		outside = reader_block_open(r, BLOCK_BRANCH);
+		reader_narrow(r, from, to, truth);
+	}
+	e = reader_expr(r);
+	r->checks.count = to;
+	if (to > from)
+		reader_block_close(r, outside);
+	return e;
+}
+
+/* a if b else c: b goes first. */
+uint32_t reader_conditional(struct facts_reader *r)
+{
+	uint32_t from = r->checks.count;
+	uint32_t items = r->items.count;
+	uint32_t to, e;
+	bool ok;
+	int i = 0;
+
+	if (reader_down_second(r)) {
+		(void)reader_expr(r);
+		reader_up(r);
+	}
+	to = r->checks.count;
+	for (ok = down(r); ok; ok = next(r), i++) {
+		if (i == 1)
+			continue;
+		e = outcome(r, from, to, i == 0);
+		array_push(&r->items, e);
+	}
+	return reader_of_items(r, EXPR_EITHER, items);
+}

@@ -1,0 +1,560 @@
+/*
+ * The reader itself: from bytes to a tree, through the walk
+ * (facts/python/reader_i.h says how), and from what that gathered to one block
+ * of memory.
+ */
+#include "graph/facts/facts.h"
+
+#include <limits.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/facts/python/reader_i.h"
+
+const TSLanguage *tree_sitter_python(void);
+
+static const struct {
+	const char *name;
+	enum syn syn;
+} names[] = {
+#define X(syn, text) { text, SYN_##syn },
+	SYNTAX(X)
+#undef X
+};
+
+static enum syn syn_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i].name, name))
+			return names[i].syn;
+	return SYN_SKIP;
+}
+
+/* By name, once, for the grammar has several symbols of some names. */
+static void find_symbols(struct facts_reader *r, const TSLanguage *language)
+{
+	uint32_t i;
+
+	r->syns_count = ts_language_symbol_count(language);
+	r->syns = must_calloc(r->syns_count, 1);
+	for (i = 0; i < r->syns_count; i++)
+		if (ts_language_symbol_type(language, (TSSymbol)i) ==
+		    TSSymbolTypeRegular)
+			r->syns[i] = (uint8_t)syn_of(
+				ts_language_symbol_name(language, (TSSymbol)i));
+	r->name_field = ts_language_field_id_for_name(language, "name", 4);
+	r->definition_field =
+		ts_language_field_id_for_name(language, "definition", 10);
+	r->operator_field =
+		ts_language_field_id_for_name(language, "operator", 8);
+}
+
+/* Places in arrays are counted before there is anything in them. */
+static void arrays_open(struct facts_reader *r)
+{
+	array_reserve(&r->levels, 1);
+	array_reserve(&r->units, 1);
+	array_reserve(&r->exprs, 1);
+	array_reserve(&r->places, 1);
+	array_reserve(&r->lists, 1);
+	array_reserve(&r->scopes, 1);
+	array_reserve(&r->blocks, 1);
+	array_reserve(&r->binds, 1);
+	array_reserve(&r->attrs, 1);
+	array_reserve(&r->params, 1);
+	array_reserve(&r->sites, 1);
+	array_reserve(&r->variables, 1);
+	array_reserve(&r->pieces, 1);
+	array_reserve(&r->items, 1);
+	array_reserve(&r->checks, 1);
+	array_reserve(&r->chars, 1);
+	array_reserve(&r->decorators, 1);
+	array_reserve(&r->bases, 1);
+	array_reserve(&r->returns, 1);
+	array_reserve(&r->yields, 1);
+	array_reserve(&r->outers, 1);
+	array_reserve(&r->paths, 1);
+	array_reserve(&r->mix, 1);
+	array_reserve(&r->spans, 1);
+	array_reserve(&r->all, 1);
+	array_reserve(&r->pending, 1);
+	array_reserve(&r->first_pieces, 1);
+	array_reserve(&r->alone, 1);
+}
+
+struct facts_reader *facts_reader_new(void)
+{
+	struct facts_reader *r = must_calloc(1, sizeof(*r));
+
+	r->heap = facts_heap_new();
+	find_symbols(r, tree_sitter_python());
+	arrays_open(r);
+	return r;
+}
+
+void facts_reader_free(struct facts_reader *r)
+{
+	if (!r)
+		return;
+	facts_heap_free(r->heap);
+	free(r->syns);
+	array_release(&r->levels);
+	array_release(&r->units);
+	array_release(&r->spans);
+	array_release(&r->exprs);
+	array_release(&r->places);
+	array_release(&r->lists);
+	array_release(&r->scopes);
+	array_release(&r->blocks);
+	array_release(&r->binds);
+	array_release(&r->attrs);
+	array_release(&r->params);
+	array_release(&r->sites);
+	array_release(&r->variables);
+	array_release(&r->all);
+	array_release(&r->pieces);
+	array_release(&r->pending);
+	array_release(&r->first_pieces);
+	array_release(&r->items);
+	array_release(&r->checks);
+	array_release(&r->chars);
+	array_release(&r->decorators);
+	array_release(&r->bases);
+	array_release(&r->returns);
+	array_release(&r->yields);
+	array_release(&r->outers);
+	array_release(&r->paths);
+	array_release(&r->mix);
+	array_release(&r->alone);
+	array_release(&r->gaps);
+	array_release(&r->opens);
+	array_release(&r->ranges);
+	strings_release(&r->strings);
+	pairs_release(&r->variable_of);
+	pairs_release(&r->bound);
+	pairs_release(&r->path_of);
+	free(r);
+}
+
+/* Of the last line: one that ends, or that has something in it. */
+static uint32_t last_row(const char *text, size_t len)
+{
+	const char *at = text;
+	uint32_t n = 0;
+
+	if (len && text[len - 1] == '\n')
+		len--;
+	while ((at = memchr(at, '\n', len - (size_t)(at - text)))) {
+		n++;
+		at++;
+	}
+	return n;
+}
+
+static void clear(struct facts_reader *r, const char *text, uint32_t len)
+{
+	r->text = text;
+	r->len = len;
+	r->broken = r->uneven = r->hollow = r->joined = false;
+	r->all_seen = r->all_unknown = false;
+	r->units.count = r->spans.count = 0;
+	r->exprs.count = r->places.count = r->lists.count = 0;
+	r->scopes.count = r->blocks.count = 0;
+	r->binds.count = r->attrs.count = r->params.count = 0;
+	r->sites.count = r->variables.count = r->all.count = 0;
+	r->pieces.count = r->pending.count = r->first_pieces.count = 0;
+	strings_clear(&r->strings);
+	pairs_clear(&r->variable_of);
+}
+
+/*
+ * What stands in an error and is whole: statements, and expressions that make
+ * calls. An error may be in an error, as deep as the text is.
+ */
+void reader_salvage(struct facts_reader *r)
+{
+	TSPoint last = ts_node_end_point(r->node);
+	uint32_t end = end_of(r->node);
+	bool ok;
+
+	if (r->depth >= DEPTH_MAX)
+		return;
+	r->depth++;
+	for (ok = down(r); ok; ok = next(r)) {
+		if (reader_is_stmt(r->syn))
+			(void)reader_stmt(r);
+		else if (r->syn == SYN_BLOCK)
+			(void)reader_suite(r);
+		else if (reader_is_expr(r->syn))
+			(void)reader_expr(r);
+	}
+	r->depth--;
+	if (end > r->span->end) {
+		r->span->end = end;
+		r->span->last_row = last.row;
+	}
+}
+
+/* `def`: the place of the definition's keyword; FACTS_NONE: the module. */
+static void mark_broken(struct facts_reader *r, uint32_t def)
+{
+	uint32_t from = 0, to = r->units.count, i;
+
+	/* Units are in their order, and so are their keywords. */
+	while (to - from > 1) {
+		i = from + (to - from) / 2;
+		if (r->spans.at[i].def <= def)
+			from = i;
+		else
+			to = i;
+	}
+	if (r->spans.at[from].def != def)
+		from = 0;
+	r->units.at[from].flags |= UNIT_BROKEN;
+}
+
+/* The definition that a node makes; FACTS_NONE: it makes none. */
+static uint32_t def_of(const struct facts_reader *r)
+{
+	TSNode n = r->node;
+
+	if (r->syn == SYN_DECORATED_DEFINITION)
+		n = ts_node_child_by_field_id(n, r->definition_field);
+	else if (r->syn != SYN_FUNCTION_DEFINITION &&
+		 r->syn != SYN_CLASS_DEFINITION)
+		return FACTS_NONE;
+	return ts_node_is_null(n) ? FACTS_NONE : start_of(n);
+}
+
+/* Onwards from a node whose children are done, or are of no interest. */
+static bool go_on(struct facts_reader *r, TSTreeCursor *at)
+{
+	while (!ts_tree_cursor_goto_next_sibling(at)) {
+		if (!ts_tree_cursor_goto_parent(at))
+			return false;
+		r->items.count--;
+	}
+	return true;
+}
+
+/*
+ * Every error, and the definition around it. Only what has errors in it is
+ * entered; the definition is on the stack of items, once for each level.
+ */
+static void find_errors(struct facts_reader *r, TSNode root)
+{
+	TSTreeCursor at = ts_tree_cursor_new(root);
+	bool more = true;
+	uint32_t def;
+
+	r->items.count = 0;
+	array_push(&r->items, FACTS_NONE);
+	while (more) {
+		reader_see(r, ts_tree_cursor_current_node(&at));
+		if (r->syn == SYN_ERROR || ts_node_is_missing(r->node))
+			mark_broken(r, *array_last(&r->items));
+		def = def_of(r);
+		if (def == FACTS_NONE)
+			def = *array_last(&r->items);
+		if (ts_node_has_error(r->node) &&
+		    ts_tree_cursor_goto_first_child(&at))
+			array_push(&r->items, def);
+		else
+			more = go_on(r, &at);
+	}
+	ts_tree_cursor_delete(&at);
+}
+
+/* One array of the block: where it is, and what to copy there. */
+struct section {
+	uint32_t *offset;
+	const void *from;
+	size_t size;
+};
+
+#define SECTION(field, array)                                 \
+	{                                                     \
+		&head->field, (array)->at,                    \
+			(array)->count * sizeof(*(array)->at) \
+	}
+#define ALIGN(size) (((size) + 7) & ~(size_t)7)
+
+/* Behind a head, the arrays, in one block. NULL: they are too large. */
+static struct facts *assemble(struct facts_reader *r, struct facts *head)
+{
+	const struct section sections[] = {
+		SECTION(units, &r->units),
+		SECTION(variables, &r->variables),
+		SECTION(exprs, &r->exprs),
+		SECTION(lists, &r->lists),
+		SECTION(scopes, &r->scopes),
+		SECTION(blocks, &r->blocks),
+		SECTION(binds, &r->binds),
+		SECTION(attrs, &r->attrs),
+		SECTION(params, &r->params),
+		SECTION(sites, &r->sites),
+		SECTION(strings, &r->strings.ends),
+		SECTION(text, &r->strings.text),
+	};
+	const size_t n = sizeof(sections) / sizeof(sections[0]);
+	size_t size = sizeof(*head), i;
+	char *block;
+
+	for (i = 0; i < n; i++) {
+		*sections[i].offset = (uint32_t)size;
+		size += ALIGN(sections[i].size);
+		if (size > UINT32_MAX)
+			return NULL;
+	}
+	head->size = (uint32_t)size;
+	block = must_alloc(size);
+	memcpy(block, head, sizeof(*head));
+	for (i = 0; i < n; i++) {
+		char *to = block + *sections[i].offset;
+
+		if (sections[i].size)
+			memcpy(to, sections[i].from, sections[i].size);
+		memset(to + sections[i].size, 0,
+		       ALIGN(sections[i].size) - sections[i].size);
+	}
+	return (struct facts *)block;
+}
+
+static struct facts *finish(struct facts_reader *r)
+{
+	struct facts head;
+
+	/* All of it, for the gaps in it go to disk, too. */
+	memset(&head, 0, sizeof(head));
+	head.units_count = r->units.count;
+	head.variables_count = r->variables.count;
+	head.strings_count = r->strings.ends.count;
+	head.broken = r->broken || r->uneven || r->hollow;
+	head.joined = r->joined;
+	head.vast = r->vast;
+	head.has_all = r->all_seen && !r->all_unknown;
+	head.all.from = r->lists.count;
+	if (head.has_all) {
+		head.all.count = r->all.count;
+		array_append(&r->lists, r->all.at, r->all.count);
+	}
+	reader_hash_variables(r);
+	if (r->units.at[0].kind == UNIT_MODULE) {
+		head.module_hash = reader_module_hash(r);
+		r->units.at[0].hash = head.module_hash;
+	}
+	return assemble(r, &head);
+}
+
+/* Look over it, if it is large. */
+static uint32_t scan(struct facts_reader *r, const char *text, uint32_t len)
+{
+	r->gaps.count = 0;
+	return len < FACTS_GAP_MIN ? 0 : reader_scan(r, text, len);
+}
+
+bool facts_is_vast(struct facts_reader *r, const char *text, size_t len)
+{
+	return len >= FACTS_TOKENS_MAX && len <= INT32_MAX &&
+	       scan(r, text, (uint32_t)len) >= FACTS_TOKENS_MAX;
+}
+
+/* From one place to another, further on. */
+static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
+{
+	const char *line;
+
+	while ((line = memchr(text + *at, '\n', to - *at))) {
+		*at = (uint32_t)(line - text) + 1;
+		*point = (TSPoint){ .row = point->row + 1 };
+	}
+	point->column += to - *at;
+	*at = to;
+}
+
+/* What lies between the gaps, as the parser wants to be told. */
+static void ranges_of_gaps(struct facts_reader *r, const char *text,
+			   uint32_t len)
+{
+	TSPoint point = { 0 };
+	uint32_t at = 0, i;
+
+	r->ranges.count = 0;
+	for (i = 0; i <= r->gaps.count; i++) {
+		TSRange *range = array_add(&r->ranges);
+		bool last = i == r->gaps.count;
+
+		range->start_byte = at;
+		range->start_point = point;
+		walk_to(text, last ? len : r->gaps.at[i].start, &at, &point);
+		range->end_byte = at;
+		range->end_point = point;
+		if (!last)
+			walk_to(text, r->gaps.at[i].end, &at, &point);
+	}
+}
+
+/* What lies in gaps is not parsed, nor is what takes too much work. */
+static void set_bounds(struct facts_reader *r, TSParser *p, const char *text,
+		       uint32_t len)
+{
+	ranges_of_gaps(r, text, len);
+	(void)ts_parser_set_included_ranges(p, r->ranges.at, r->ranges.count);
+	ts_parser_set_cancellation_flag(p, facts_heap_weary(r->heap));
+}
+
+/*
+ * Every text has a parser of its own: that costs little, for the grammar's
+ * scanner would have to be made anew anyway (it keeps from one text to the
+ * next whether it was in a formatted string), and whatever else tree-sitter
+ * holds for the text can then go at once: trees are never deleted.
+ */
+static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
+{
+	TSParser *p = ts_parser_new();
+	TSTree *tree = NULL;
+
+	if (ts_parser_set_language(p, tree_sitter_python())) {
+		if (len >= FACTS_GAP_MIN)
+			set_bounds(r, p, text, len);
+		tree = ts_parser_parse_string(p, NULL, text, len);
+	}
+	ts_parser_delete(p);
+	return tree;
+}
+
+static struct facts *read_tree(struct facts_reader *r, TSTree *tree,
+			       const char *text, uint32_t len)
+{
+	TSNode root = ts_tree_root_node(tree);
+
+	clear(r, text, len);
+	r->broken = ts_node_has_error(root);
+	reader_units(r, root);
+	if (r->vast)
+		reader_piece(r, 0, len);
+	r->spans.at[0].end = len;
+	r->spans.at[0].last_row = last_row(text, len);
+	reader_texts(r);
+	if (r->broken)
+		find_errors(r, root);
+	return finish(r);
+}
+
+/* Of what is too much, the module alone: all that is known is what it reads. */
+static TSTree *parse_file(struct facts_reader *r, const char *text,
+			  uint32_t len)
+{
+	TSTree *tree = NULL;
+
+	if (scan(r, text, len) < FACTS_TOKENS_MAX)
+		tree = parse(r, text, len);
+	r->vast = !tree;
+	return tree ? tree : parse(r, "", 0);
+}
+
+static struct facts *read_file(struct facts_reader *r, const char *text,
+			       size_t len)
+{
+	TSTree *tree;
+
+	if (len > INT32_MAX)
+		return NULL;
+	tree = parse_file(r, text, (uint32_t)len);
+	return tree ? read_tree(r, tree, text, (uint32_t)len) : NULL;
+}
+
+struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
+{
+	struct facts_heap *former = facts_heap_use(r->heap);
+	struct facts *f = read_file(r, text, len);
+
+	facts_heap_clear(r->heap);
+	(void)facts_heap_use(former);
+	return f;
+}
+
+/*
+ * Signs that could mean something else in a file: what resets the count of
+ * columns, what ends a file, what goes on behind the text.
+ */
+static bool is_plain_text(const char *text, size_t len)
+{
+	return len > 0 && text[len - 1] != '\\' && !memchr(text, '\f', len) &&
+	       !memchr(text, '\0', len);
+}
+
+/* The parser keeps the depth of a block in a byte, a tab being eight. */
+static bool is_shallow(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+	unsigned columns;
+
+	while (at && at < end) {
+		for (columns = 0; at < end && strchr(" \t", *at); at++)
+			columns += *at == ' ' ? 1 : 8;
+		if (columns > UINT8_MAX)
+			return false;
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	return true;
+}
+
+/*
+ * A definition as it is in its file: as far in, and in a block. How far in it
+ * stands decides where its lines may begin, and where it ends.
+ */
+#define ABOVE "if 1:\n"
+
+static bool set_alone(struct facts_reader *r, const char *text, size_t len,
+		      size_t indent)
+{
+	size_t i;
+
+	for (i = 1; i <= indent; i++)
+		if (text[-(ptrdiff_t)i] != ' ' && text[-(ptrdiff_t)i] != '\t')
+			return false;
+	r->alone.count = 0;
+	if (indent)
+		array_append(&r->alone, ABOVE, sizeof(ABOVE) - 1);
+	array_append(&r->alone, text - indent, indent + len);
+	return is_shallow(r->alone.at, r->alone.count);
+}
+
+static struct facts *read_alone(struct facts_reader *r, const char *text,
+				size_t len, size_t indent, bool method)
+{
+	TSTree *tree;
+	TSNode root;
+
+	if (len > INT32_MAX / 2 || indent > UINT8_MAX ||
+	    !is_plain_text(text, len) || !set_alone(r, text, len, indent))
+		return NULL;
+	r->vast = false;
+	(void)scan(r, r->alone.at, r->alone.count);
+	tree = parse(r, r->alone.at, r->alone.count);
+	if (!tree)
+		return NULL;
+	root = ts_tree_root_node(tree);
+	clear(r, r->alone.at, r->alone.count);
+	if (ts_node_has_error(root) ||
+	    !reader_units_alone(r, root, r->len - (uint32_t)len, method))
+		return NULL;
+	reader_texts(r);
+	if (r->spans.at[0].end != r->len || r->uneven || r->hollow || r->joined)
+		return NULL;
+	return finish(r);
+}
+
+struct facts *facts_read_unit(struct facts_reader *r, const char *text,
+			      size_t len, size_t indent, bool method)
+{
+	struct facts_heap *former = facts_heap_use(r->heap);
+	struct facts *f = read_alone(r, text, len, indent, method);
+
+	facts_heap_clear(r->heap);
+	(void)facts_heap_use(former);
+	return f;
+}

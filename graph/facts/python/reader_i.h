@@ -1,0 +1,564 @@
+/*
+ * Inside the reader of facts: one walk over the syntax tree, from a node at
+ * hand to the next.
+ *
+ * It moves by down() and next(), which see nothing but nodes that say
+ * something: tokens and comments are passed over, and what stands in an error
+ * is saved on the way (reader_salvage()). When next() finds nothing more it
+ * has gone back up, so that a loop over children ends where it began:
+ *
+ *	for (ok = down(r); ok; ok = next(r))
+ *		... r->syn, r->node ...
+ *
+ * Every reader_...() that reads the node at hand ends with that at hand.
+ * They call each other as deep as the text is nested, up to DEPTH_MAX.
+ *
+ * A unit is read whole before those inside it, which wait in `pending`: so
+ * all that is a unit's lies together, and units may nest without limit.
+ */
+#ifndef STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
+#define STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <tree_sitter/api.h>
+
+#include "graph/base/array.h"
+#include "graph/facts/facts.h"
+#include "graph/facts/python/parse_heap.h"
+#include "graph/facts/python/table.h"
+
+/* Beyond it, counted in each unit, expressions and statements are left out. */
+#define DEPTH_MAX 1000
+/* A stretch of data that is shorter is parsed; so is a text that is. */
+#define FACTS_GAP_MIN (32u << 10)
+/* What a condition may tell about names; more is forgotten. */
+#define CHECKS_MAX 8
+
+/* The grammar's named nodes, as far as we tell them apart. */
+#define SYNTAX(X)                                               \
+	X(IDENTIFIER, "identifier")                             \
+	X(ATTRIBUTE, "attribute")                               \
+	X(CALL, "call")                                         \
+	X(ARGUMENT_LIST, "argument_list")                       \
+	X(KEYWORD_ARGUMENT, "keyword_argument")                 \
+	X(LIST_SPLAT, "list_splat")                             \
+	X(LIST_SPLAT_PATTERN, "list_splat_pattern")             \
+	X(DICTIONARY_SPLAT, "dictionary_splat")                 \
+	X(DICTIONARY_SPLAT_PATTERN, "dictionary_splat_pattern") \
+	X(SUBSCRIPT, "subscript")                               \
+	X(SLICE, "slice")                                       \
+	X(STRING, "string")                                     \
+	X(CONCATENATED_STRING, "concatenated_string")           \
+	X(INTERPOLATION, "interpolation")                       \
+	X(FORMAT_SPECIFIER, "format_specifier")                 \
+	X(FORMAT_EXPRESSION, "format_expression")               \
+	X(INTEGER, "integer")                                   \
+	X(FLOAT, "float")                                       \
+	X(TRUE, "true")                                         \
+	X(FALSE, "false")                                       \
+	X(NONE_VALUE, "none")                                   \
+	X(ELLIPSIS, "ellipsis")                                 \
+	X(TUPLE, "tuple")                                       \
+	X(LIST, "list")                                         \
+	X(SET, "set")                                           \
+	X(DICTIONARY, "dictionary")                             \
+	X(PAIR, "pair")                                         \
+	X(TUPLE_PATTERN, "tuple_pattern")                       \
+	X(LIST_PATTERN, "list_pattern")                         \
+	X(PATTERN_LIST, "pattern_list")                         \
+	X(EXPRESSION_LIST, "expression_list")                   \
+	X(PARENTHESIZED_EXPRESSION, "parenthesized_expression") \
+	X(CONDITIONAL_EXPRESSION, "conditional_expression")     \
+	X(BOOLEAN_OPERATOR, "boolean_operator")                 \
+	X(NOT_OPERATOR, "not_operator")                         \
+	X(BINARY_OPERATOR, "binary_operator")                   \
+	X(UNARY_OPERATOR, "unary_operator")                     \
+	X(COMPARISON_OPERATOR, "comparison_operator")           \
+	X(LAMBDA, "lambda")                                     \
+	X(LAMBDA_PARAMETERS, "lambda_parameters")               \
+	X(LIST_COMPREHENSION, "list_comprehension")             \
+	X(SET_COMPREHENSION, "set_comprehension")               \
+	X(DICTIONARY_COMPREHENSION, "dictionary_comprehension") \
+	X(GENERATOR_EXPRESSION, "generator_expression")         \
+	X(FOR_IN_CLAUSE, "for_in_clause")                       \
+	X(IF_CLAUSE, "if_clause")                               \
+	X(AWAIT, "await")                                       \
+	X(YIELD, "yield")                                       \
+	X(NAMED_EXPRESSION, "named_expression")                 \
+	X(AS_PATTERN, "as_pattern")                             \
+	X(AS_PATTERN_TARGET, "as_pattern_target")               \
+	X(TYPE, "type")                                         \
+	X(GENERIC_TYPE, "generic_type")                         \
+	X(UNION_TYPE, "union_type")                             \
+	X(MEMBER_TYPE, "member_type")                           \
+	X(CONSTRAINED_TYPE, "constrained_type")                 \
+	X(SPLAT_TYPE, "splat_type")                             \
+	X(TYPE_PARAMETER, "type_parameter")                     \
+	X(DOTTED_NAME, "dotted_name")                           \
+	X(CHEVRON, "chevron")                                   \
+	X(EXPRESSION_STATEMENT, "expression_statement")         \
+	X(ASSIGNMENT, "assignment")                             \
+	X(AUGMENTED_ASSIGNMENT, "augmented_assignment")         \
+	X(IMPORT_STATEMENT, "import_statement")                 \
+	X(IMPORT_FROM_STATEMENT, "import_from_statement")       \
+	X(FUTURE_IMPORT_STATEMENT, "future_import_statement")   \
+	X(ALIASED_IMPORT, "aliased_import")                     \
+	X(RELATIVE_IMPORT, "relative_import")                   \
+	X(IMPORT_PREFIX, "import_prefix")                       \
+	X(WILDCARD_IMPORT, "wildcard_import")                   \
+	X(PRINT_STATEMENT, "print_statement")                   \
+	X(EXEC_STATEMENT, "exec_statement")                     \
+	X(ASSERT_STATEMENT, "assert_statement")                 \
+	X(RETURN_STATEMENT, "return_statement")                 \
+	X(DELETE_STATEMENT, "delete_statement")                 \
+	X(RAISE_STATEMENT, "raise_statement")                   \
+	X(PASS_STATEMENT, "pass_statement")                     \
+	X(BREAK_STATEMENT, "break_statement")                   \
+	X(CONTINUE_STATEMENT, "continue_statement")             \
+	X(GLOBAL_STATEMENT, "global_statement")                 \
+	X(NONLOCAL_STATEMENT, "nonlocal_statement")             \
+	X(TYPE_ALIAS_STATEMENT, "type_alias_statement")         \
+	X(IF_STATEMENT, "if_statement")                         \
+	X(ELIF_CLAUSE, "elif_clause")                           \
+	X(ELSE_CLAUSE, "else_clause")                           \
+	X(FOR_STATEMENT, "for_statement")                       \
+	X(WHILE_STATEMENT, "while_statement")                   \
+	X(TRY_STATEMENT, "try_statement")                       \
+	X(EXCEPT_CLAUSE, "except_clause")                       \
+	X(EXCEPT_GROUP_CLAUSE, "except_group_clause")           \
+	X(FINALLY_CLAUSE, "finally_clause")                     \
+	X(WITH_STATEMENT, "with_statement")                     \
+	X(WITH_CLAUSE, "with_clause")                           \
+	X(WITH_ITEM, "with_item")                               \
+	X(MATCH_STATEMENT, "match_statement")                   \
+	X(CASE_CLAUSE, "case_clause")                           \
+	X(CASE_PATTERN, "case_pattern")                         \
+	X(CLASS_PATTERN, "class_pattern")                       \
+	X(KEYWORD_PATTERN, "keyword_pattern")                   \
+	X(SPLAT_PATTERN, "splat_pattern")                       \
+	X(UNION_PATTERN, "union_pattern")                       \
+	X(DICT_PATTERN, "dict_pattern")                         \
+	X(COMPLEX_PATTERN, "complex_pattern")                   \
+	X(FUNCTION_DEFINITION, "function_definition")           \
+	X(CLASS_DEFINITION, "class_definition")                 \
+	X(DECORATED_DEFINITION, "decorated_definition")         \
+	X(DECORATOR, "decorator")                               \
+	X(PARAMETERS, "parameters")                             \
+	X(TYPED_PARAMETER, "typed_parameter")                   \
+	X(DEFAULT_PARAMETER, "default_parameter")               \
+	X(TYPED_DEFAULT_PARAMETER, "typed_default_parameter")   \
+	X(KEYWORD_SEPARATOR, "keyword_separator")               \
+	X(POSITIONAL_SEPARATOR, "positional_separator")         \
+	X(BLOCK, "block")
+
+enum syn {
+	SYN_SKIP, /* tokens, comments */
+	SYN_ERROR,
+#define X(name, text) SYN_##name,
+	SYNTAX(X)
+#undef X
+		SYNS
+};
+
+/* Where in the file a unit lies, absolute. */
+struct span {
+	uint32_t start, body, end;
+	uint32_t row, column; /* of the start */
+	uint32_t last_row;    /* of the end */
+	uint32_t def;	      /* the keyword's place, which tells it apart */
+};
+
+struct place {
+	uint32_t line, column;
+};
+
+/* A definition met and not read yet. */
+struct pending {
+	TSNode node;
+	uint32_t parent; /* unit */
+	uint32_t bind;	 /* that of its name there, in all binds */
+	bool conditional;
+};
+
+/* An isinstance() in a condition: what is known when that is true or false. */
+enum known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
+struct check {
+	uint32_t what;	/* EXPR_NAME, or EXPR_ATTR of one */
+	uint32_t class; /* expression */
+	uint8_t yes, no;
+};
+
+struct outer {
+	facts_str name;
+	uint8_t kind; /* as struct facts_bind has it */
+};
+
+/* Text of the module's own, or of a variable. */
+struct piece {
+	uint32_t start, end;
+	uint32_t depth;	   /* of blocks */
+	uint32_t variable; /* FACTS_NONE: the module's */
+	uint32_t next;	   /* of the same variable; FACTS_NONE: none */
+};
+
+/* Text that is not parsed. */
+struct gap {
+	uint32_t start, end;
+};
+struct scan_open;
+
+/* A node whose children are read. */
+struct level {
+	TSNode node;
+	enum syn syn;
+	bool tokens;	    /* are seen, too */
+	bool many;	    /* children: then there is a cursor */
+	uint32_t at, count; /* else: which of how many is at hand */
+	TSTreeCursor cursor;
+};
+
+struct facts_reader {
+	struct facts_heap *heap; /* the parser's memory, and its tree's */
+	uint8_t *syns;		 /* enum syn by TSSymbol */
+	uint32_t syns_count;
+	TSFieldId name_field, definition_field, operator_field;
+
+	/* The file, and where in it we are. */
+	const char *text;
+	uint32_t len;
+	bool vast;   /* it is not parsed */
+	bool broken; /* its tree has errors */
+	bool uneven; /* a line is indented as Python would not have it */
+	bool hollow; /* something without a body */
+	bool joined; /* statements begin in lines that others go on in */
+	TSNode node; /* at hand */
+	enum syn syn;
+	ARRAY(struct level) levels;
+
+	/* The facts so far. */
+	ARRAY(struct facts_unit) units;
+	ARRAY(struct span) spans; /* of units */
+	ARRAY(struct facts_expr) exprs;
+	ARRAY(struct place) places; /* of expressions' last tokens */
+	ARRAY(uint32_t) lists;
+	ARRAY(struct facts_scope) scopes;
+	ARRAY(struct facts_block) blocks;
+	ARRAY(struct facts_bind) binds;
+	ARRAY(struct facts_attr) attrs;
+	ARRAY(struct facts_param) params;
+	ARRAY(struct facts_site) sites;
+	ARRAY(struct facts_variable) variables;
+	ARRAY(uint32_t) all; /* strings in __all__ */
+	bool all_seen, all_unknown;
+	struct strings strings;
+	ARRAY(struct piece) pieces;
+	ARRAY(struct pending) pending;
+	struct pairs variable_of;     /* name -> variable's last piece, */
+	ARRAY(uint32_t) first_pieces; /* and its first, by variable */
+
+	/* The unit at hand, and where in it we are. */
+	struct facts_unit *unit;
+	struct span *span;
+	uint32_t block, scope;
+	uint32_t home;	/* block that := binds in: not a comprehension's */
+	uint32_t comps; /* comprehensions around, inside of any lambda */
+	uint32_t lambdas;
+	uint32_t depth;
+	uint32_t block_depth;
+	uint32_t line;	 /* of the statement, relative */
+	bool annotation; /* strings are types here */
+	bool async;	 /* of the `with` at hand */
+	bool assigning;	 /* names bound now are variables of the module */
+	uint32_t piece;	 /* the statement's, once it has one */
+	uint32_t stmt_start, stmt_end, stmt_row, stmt_last_row;
+
+	/* Stacks of what is being read. */
+	ARRAY(uint32_t) items;
+	ARRAY(struct check) checks;
+	ARRAY(char) chars;
+
+	/* Lists that are known when the unit is. */
+	ARRAY(uint32_t) decorators;
+	ARRAY(uint32_t) bases;
+	ARRAY(uint32_t) returns;
+	ARRAY(uint32_t) yields;
+	ARRAY(struct outer) outers;
+
+	/* For what is derived at a unit's end. */
+	struct pairs bound, path_of;
+	ARRAY(uint32_t) paths; /* by expression */
+	ARRAY(uint64_t) mix;
+
+	ARRAY(char) alone; /* text of a definition read by itself */
+
+	/* Before it is parsed (facts/python/scan.c). */
+	ARRAY(struct gap) gaps;
+	ARRAY(struct scan_open) opens;
+	ARRAY(TSRange) ranges; /* what lies between gaps */
+};
+
+/* facts/python/reader.c */
+void reader_salvage(struct facts_reader *r);
+
+/* facts/python/walk.c: from node to node; most go by down() and next(), below
+ */
+void reader_see(struct facts_reader *r, TSNode node); /* what it is */
+void reader_begin_at(struct facts_reader *r, TSNode node);
+/* false: there is none. `tokens`: those that say nothing by themselves, too. */
+bool reader_down(struct facts_reader *r, bool tokens);
+/* To the second that says something, where that is read before the first. */
+bool reader_down_second(struct facts_reader *r);
+bool reader_next(struct facts_reader *r);
+void reader_up(struct facts_reader *r);
+
+/* facts/python/scan.c: fills r->gaps; how many tokens stand outside of them. */
+uint32_t reader_scan(struct facts_reader *r, const char *text, uint32_t len);
+
+/* facts/python/expr.c: numbers of expressions in the unit */
+uint32_t reader_expr(struct facts_reader *r);
+uint32_t reader_type(struct facts_reader *r); /* an annotation */
+uint32_t reader_make(struct facts_reader *r, enum facts_expr_kind kind,
+		     uint32_t a, uint32_t b, uint32_t c);
+uint32_t reader_name(struct facts_reader *r);
+uint32_t reader_args(struct facts_reader *r, bool first_is_type);
+struct facts_range reader_list(struct facts_reader *r, uint32_t from);
+bool reader_is_expr(enum syn syn);
+uint32_t reader_unknown(struct facts_reader *r);
+/* items[from ..] as a list, in an expression of this kind. */
+uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
+			 uint32_t from);
+/* One of items[from ..] alone, more as a tuple. */
+uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from);
+/* Of which an operand is at hand: its first byte. */
+char reader_operator(const struct facts_reader *r);
+void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
+		     uint32_t e, struct place p);
+
+#define NAME_IS(r, e, text)                  \
+	(expr_at(r, e)->kind == EXPR_NAME && \
+	 string_is(r, expr_at(r, e)->a, text, sizeof(text) - 1))
+#define ATTR_IS(r, e, text)                  \
+	(expr_at(r, e)->kind == EXPR_ATTR && \
+	 string_is(r, expr_at(r, e)->b, text, sizeof(text) - 1))
+
+uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async);
+
+/* facts/python/chain.c: a.b.c, read from the text */
+/* The last dot of the attribute at hand; 0: it has to be read from the tree. */
+uint32_t reader_last_dot(const struct facts_reader *r);
+/* The node's text up to `end`: all of it, or to one of its dots. */
+uint32_t reader_chain(struct facts_reader *r, uint32_t end);
+
+/* facts/python/logic.c: conditions, and what they tell */
+uint32_t reader_not(struct facts_reader *r);
+uint32_t reader_boolean(struct facts_reader *r);
+uint32_t reader_conditional(struct facts_reader *r);
+void reader_note_check(struct facts_reader *r, uint32_t e);
+/* Bind what checks[from .. to) say when the condition is `truth`. */
+void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
+		   bool truth);
+/* "a" or "a.b" of a NAME or its ATTR; FACTS_NONE of anything else. */
+facts_str reader_place_name(struct facts_reader *r, uint32_t e);
+facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b);
+
+/* facts/python/scope.c: expressions with scopes of their own */
+uint32_t reader_lambda(struct facts_reader *r);
+uint32_t reader_comp(struct facts_reader *r);
+
+/* Inside a new block; the one outside is handed back to close it. */
+uint32_t reader_block_open(struct facts_reader *r, enum facts_block_kind kind);
+void reader_block_close(struct facts_reader *r, uint32_t outside);
+/* Inside a new scope, and its outermost block. */
+struct outside {
+	uint32_t block, scope, home, comps;
+};
+uint32_t reader_scope_open(struct facts_reader *r, bool comp,
+			   struct outside *ret);
+void reader_scope_close(struct facts_reader *r, const struct outside *o);
+
+/* facts/python/string.c */
+uint32_t reader_string(struct facts_reader *r);
+uint32_t reader_strings(struct facts_reader *r);
+bool reader_is_plain_string(const struct facts_reader *r);
+
+/* facts/python/type.c: an annotation in a string */
+uint32_t reader_type_text(struct facts_reader *r, const char *text,
+			  uint32_t len, struct place place);
+
+/* facts/python/stmt.c */
+enum { FLOW_ON = 1, FLOW_BREAK = 2 }; /* how a statement may end */
+unsigned reader_stmt(struct facts_reader *r);
+unsigned reader_suite(struct facts_reader *r);
+bool reader_is_stmt(enum syn syn);
+/* The name that the node at hand begins with, as Name[T] does; or "". */
+facts_str reader_leading_name(struct facts_reader *r);
+
+/* facts/python/flow.c: statements with blocks in them */
+unsigned reader_if(struct facts_reader *r);
+unsigned reader_for(struct facts_reader *r);
+unsigned reader_while(struct facts_reader *r);
+unsigned reader_try(struct facts_reader *r);
+unsigned reader_with(struct facts_reader *r);
+unsigned reader_match(struct facts_reader *r);
+
+/* facts/python/case.c: one case; whether it always matches */
+bool reader_case(struct facts_reader *r, uint32_t subject, unsigned *ret_flow);
+
+/* facts/python/bind.c */
+struct target {
+	enum facts_bind_kind kind;
+	uint32_t value, extra;
+};
+struct facts_bind *reader_bind(struct facts_reader *r,
+			       enum facts_bind_kind kind, facts_str name,
+			       uint32_t value);
+void reader_bind_name(struct facts_reader *r, facts_str name, struct target t);
+void reader_target(struct facts_reader *r, struct target t);
+/* What an expression names, if it is a NAME or an ATTR of one. */
+void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t);
+/* A statement that is a call: it may put something into what it is called on.
+ */
+void reader_bind_call(struct facts_reader *r, uint32_t call);
+unsigned reader_import(struct facts_reader *r);
+unsigned reader_import_from(struct facts_reader *r);
+/* One of `count` things that `value` is unpacked into, `star` the starred. */
+uint32_t reader_item(struct facts_reader *r, uint32_t value, uint32_t i,
+		     uint32_t star, uint32_t count);
+/* __all__ gets what the expression lists; FACTS_NONE: who knows what. */
+void reader_note_all(struct facts_reader *r, uint32_t expr, bool afresh);
+
+/* facts/python/def.c: definitions */
+void reader_def(struct facts_reader *r); /* note one, for later */
+void reader_units(struct facts_reader *r, TSNode root);
+/*
+ * The same of one definition that begins at `start`, in an `if` of its own
+ * unless that is 0. false: there is more, or something else.
+ */
+bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
+			bool method);
+
+/* facts/python/unit.c: what follows from a unit once it is read */
+void reader_close_unit(struct facts_reader *r);
+
+/* facts/python/text.c: places and hashes, when all units are read */
+void reader_texts(struct facts_reader *r);
+void reader_hash_variables(struct facts_reader *r);
+XXH128_hash_t reader_module_hash(struct facts_reader *r);
+/* A piece of text that is the module's own, if it is the module we read. */
+void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end);
+
+static inline uint32_t expr_count(const struct facts_reader *r)
+{
+	return r->exprs.count - r->unit->exprs.from;
+}
+
+static inline struct facts_expr *expr_at(const struct facts_reader *r,
+					 uint32_t e)
+{
+	return &r->exprs.at[r->unit->exprs.from + e];
+}
+
+static inline uint32_t start_of(TSNode n)
+{
+	return ts_node_start_byte(n);
+}
+
+static inline uint32_t end_of(TSNode n)
+{
+	return ts_node_end_byte(n);
+}
+
+static inline char char_at(const struct facts_reader *r, uint32_t place)
+{
+	if (place >= r->len)
+		return '\0';
+	return r->text[place];
+}
+
+/* The newest expression stands here. */
+static inline void reader_put_place(struct facts_reader *r, TSPoint p)
+{
+	struct place *place = array_last(&r->places);
+
+	place->line = p.row - r->span->row;
+	place->column = place->line ? p.column : p.column - r->span->column;
+}
+
+/* The node's text as a string of the facts. */
+static inline facts_str string_of(struct facts_reader *r, TSNode n)
+{
+	uint32_t start = start_of(n);
+
+	return strings_add(&r->strings, r->text + start, end_of(n) - start);
+}
+
+static inline bool string_is(const struct facts_reader *r, facts_str s,
+			     const char *text, uint32_t len)
+{
+	uint32_t from = s ? r->strings.ends.at[s - 1] : 0;
+
+	return r->strings.ends.at[s] - from - 1 == len &&
+	       !memcmp(r->strings.text.at + from, text, len);
+}
+
+/* Tokens and errors, too. */
+static inline bool down_any(struct facts_reader *r)
+{
+	return reader_down(r, true);
+}
+
+static inline bool next_any(struct facts_reader *r)
+{
+	return reader_next(r);
+}
+
+/* Errors are passed over: for what will be walked again. */
+static inline bool next_quiet(struct facts_reader *r)
+{
+	while (reader_next(r))
+		if (r->syn > SYN_ERROR)
+			return true;
+	return false;
+}
+
+static inline bool down_quiet(struct facts_reader *r)
+{
+	if (!reader_down(r, false))
+		return false;
+	return r->syn > SYN_ERROR || next_quiet(r);
+}
+
+static inline bool next(struct facts_reader *r)
+{
+	while (reader_next(r)) {
+		if (r->syn > SYN_ERROR)
+			return true;
+		if (r->syn == SYN_ERROR)
+			reader_salvage(r);
+	}
+	return false;
+}
+
+static inline bool down(struct facts_reader *r)
+{
+	if (!reader_down(r, false))
+		return false;
+	if (r->syn > SYN_ERROR)
+		return true;
+	if (r->syn == SYN_ERROR)
+		reader_salvage(r);
+	return next(r);
+}
+
+/* Nothing but errors is left among the children: back up. */
+static inline void done(struct facts_reader *r)
+{
+	if (!r->broken)
+		reader_up(r);
+	else
+		while (next(r))
+			continue;
+}
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * Where units lie, and the hashes of their text. All of it waits until every
+ * unit is read: a unit ends where the last thing in it ends, and that may be
+ * a unit.
+ *
+ *	@decorator		start
+ *	def outer():		... the head
+ *		a = 1		body: behind the colon
+ *		def inner():	the gap of inner: from there to its start
+ *			b
+ *		return a	the tail of outer: from inner's end to its own
+ *
+ * b(outer) is all of this but inner's body: what is behind its colon.
+ */
+#include "graph/facts/python/reader_i.h"
+
+void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end)
+{
+	struct piece *p;
+
+	if (r->unit->kind != UNIT_MODULE || end < start)
+		return;
+	p = array_add(&r->pieces);
+	p->start = start;
+	p->end = end;
+	p->depth = r->block_depth;
+	p->variable = p->next = FACTS_NONE;
+}
+
+/* From the last to the first: those inside are known before those around. */
+static void find_ends(struct facts_reader *r)
+{
+	uint32_t i;
+
+	for (i = r->units.count; i-- > 1;) {
+		const struct facts_unit *u = &r->units.at[i];
+		const struct span *s = &r->spans.at[i];
+		struct facts_unit *parent = &r->units.at[i - u->parent];
+		struct span *around = &r->spans.at[i - u->parent];
+
+		parent->units += u->units + 1;
+		if (s->end > around->end) {
+			around->end = s->end;
+			around->last_row = s->last_row;
+		}
+	}
+}
+
+static void put_place(struct facts_reader *r, uint32_t i)
+{
+	struct facts_unit *u = &r->units.at[i];
+	const struct span *s = &r->spans.at[i];
+	const struct span *around = &r->spans.at[i - u->parent];
+
+	u->start = s->start - around->start;
+	u->end = s->end - around->start;
+	u->line = s->row - around->row;
+	u->lines = s->last_row - s->row + 1;
+	u->body = s->body - s->start;
+}
+
+/* The text from `from` to `to`, which errors may have put out of order. */
+static uint64_t hash_piece(const struct facts_reader *r, uint32_t from,
+			   uint32_t to)
+{
+	return XXH3_64bits(r->text + from, to > from ? to - from : 0);
+}
+
+static void add_text(struct facts_reader *r, uint32_t from, uint32_t to)
+{
+	if (to > from)
+		array_append(&r->chars, r->text + from, to - from);
+}
+
+/* Its text, with the bodies of those directly in it left out. */
+static void hash_unit(struct facts_reader *r, uint32_t i)
+{
+	struct facts_unit *u = &r->units.at[i];
+	const struct span *s = &r->spans.at[i];
+	uint32_t at = s->start, inside = s->body, c;
+
+	r->chars.count = 0;
+	u->head = hash_piece(r, s->start, s->body);
+	for (c = i + 1; c <= i + u->units; c += 1 + r->units.at[c].units) {
+		const struct span *in = &r->spans.at[c];
+
+		r->units.at[c].gap = hash_piece(r, inside, in->start);
+		add_text(r, at, in->body);
+		at = inside = in->end;
+	}
+	u->tail = hash_piece(r, inside, s->end);
+	u->whole = u->kind == UNIT_MODULE ? 0 : hash_piece(r, s->start, s->end);
+	if (!u->units) {
+		u->hash = XXH3_128bits(r->text + at, s->end - at);
+		return;
+	}
+	add_text(r, at, s->end);
+	u->hash = XXH3_128bits(r->chars.at, r->chars.count);
+}
+
+void reader_texts(struct facts_reader *r)
+{
+	uint32_t i;
+
+	find_ends(r);
+	for (i = 0; i < r->units.count; i++) {
+		put_place(r, i);
+		hash_unit(r, i);
+	}
+}
+
+XXH128_hash_t reader_module_hash(struct facts_reader *r)
+{
+	uint32_t i;
+
+	r->chars.count = 0;
+	for (i = 0; i < r->pieces.count; i++) {
+		const struct piece *p = &r->pieces.at[i];
+		const char *depth = (const char *)&p->depth;
+		size_t depth_bytes = sizeof(p->depth);
+
+		if (p->variable != FACTS_NONE)
+			continue;
+		array_append(&r->chars, depth, depth_bytes);
+		array_append(&r->chars, r->text + p->start, p->end - p->start);
+		array_push(&r->chars, '\n');
+	}
+	return XXH3_128bits(r->chars.at, r->chars.count);
+}
+
+void reader_hash_variables(struct facts_reader *r)
+{
+	uint32_t i, next;
+
+	for (i = 0; i < r->variables.count; i++) {
+		r->chars.count = 0;
+		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {
+			const struct piece *p = &r->pieces.at[next];
+
+			array_append(&r->chars, r->text + p->start,
+				     p->end - p->start);
+			array_push(&r->chars, '\n');
+			next = p->next;
+		}
+		r->variables.at[i].hash =
+			XXH3_128bits(r->chars.at, r->chars.count);
+	}
+}

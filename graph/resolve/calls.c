@@ -1,0 +1,528 @@
+/*
+ * What comes out of things: calling them, iterating over them, entering,
+ * unpacking, indexing and awaiting them.
+ */
+#include <string.h>
+
+#include "graph/resolve/state.h"
+#include "graph/resolve/words.h"
+
+/* A set's terms, copied: making sets moves the originals. */
+struct some {
+	term_t terms[SET_MAX];
+	size_t count;
+};
+
+static void some_of(const struct graph *g, set_t s, struct some *ret)
+{
+	const term_t *terms;
+
+	ret->count = set_terms(g->terms, s, &terms);
+	memcpy(ret->terms, terms, ret->count * sizeof(*terms));
+}
+
+static set_t replaced_term(struct graph *g, term_t id, term_t self);
+
+set_t replaced_self(struct graph *g, set_t in, term_t self)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (in == SET_ANY)
+		return in;
+	some_of(g, in, &some);
+	for (size_t k = 0; k < some.count; k++)
+		s = set_join(g->terms, s,
+			     replaced_term(g, some.terms[k], self));
+	return s;
+}
+
+/* An instance of whatever `self` is or stands for. */
+set_t instance_of(struct graph *g, term_t self)
+{
+	struct term t = *term_of(g->terms, self);
+
+	switch (t.kind) {
+	case TERM_CLASS:
+		return set_one(g->terms, TERM_INSTANCE, t.a, 0);
+	case TERM_CLS:
+		return set_one(g->terms, TERM_SELF, t.a, 0);
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return set_term(g->terms, self);
+	default:
+		return SET_NONE;
+	}
+}
+
+static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
+{
+	uint32_t keys[TUPLE_MAX];
+	set_t items[TUPLE_MAX];
+	uint32_t count = term_length(g->terms, t), k;
+
+	for (k = 0; k < count; k++)
+		items[k] = replaced_self(g, term_items(g->terms, t)[k], self);
+	if (t->kind == TERM_TUPLE)
+		return set_tuple(g->terms, items, count);
+	memcpy(keys, terms_run_items(g->terms, t->a, &k),
+	       count * sizeof(*keys));
+	return set_record(g->terms, keys, items, count);
+}
+
+/* Everything a tuple or a record holds. */
+set_t items_of(struct graph *g, const struct term *t)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < term_length(g->terms, t); k++)
+		s = set_join(g->terms, s, term_items(g->terms, t)[k]);
+	return s;
+}
+
+/* "Self" in what a method gives is what the method was called on. */
+static set_t replaced_term(struct graph *g, term_t id, term_t self)
+{
+	struct term t = *term_of(g->terms, id);
+
+	switch (t.kind) {
+	case TERM_SELF:
+		return instance_of(g, self);
+	case TERM_CLS:
+		return class_of_term(g, self);
+	case TERM_TUPLE:
+	case TERM_RECORD:
+		return replaced_tuple(g, &t, self);
+	case TERM_DICT:
+		return set_one(g->terms, TERM_DICT, replaced_self(g, t.a, self),
+			       replaced_self(g, t.b, self));
+	case TERM_LIST:
+	case TERM_AWAITABLE:
+	case TERM_MANAGER:
+	case TERM_CALLABLE:
+		return set_one(g->terms, t.kind, replaced_self(g, t.a, self),
+			       0);
+	default:
+		return set_term(g->terms, id);
+	}
+}
+
+static set_t yields_eval(struct graph *g, unit_t f)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < unit_of(g, f)->u->yields.count; k++) {
+		const struct unit *u = unit_of(g, f);
+		uint32_t e = list_of(u, u->u->yields.from + k);
+		struct facts_expr x;
+
+		if (e == FACTS_NONE)
+			continue;
+		x = *expr_of(u, e);
+		if (x.kind == EXPR_YIELD && x.b && x.a != FACTS_NONE)
+			s = set_join(g->terms, s,
+				     element_of(g, eval(g, f, x.a), false));
+		else
+			s = set_join(g->terms, s, eval(g, f, e));
+	}
+	return s;
+}
+
+static set_t returns_eval(struct graph *g, unit_t f)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < unit_of(g, f)->u->returns.count; k++) {
+		const struct unit *u = unit_of(g, f);
+		uint32_t e = list_of(u, u->u->returns.from + k);
+
+		if (e != FACTS_NONE)
+			s = set_join(g->terms, s, eval(g, f, e));
+	}
+	return s;
+}
+
+/* What its overloads say, if it has any. */
+static set_t overloads_eval(struct graph *g, unit_t f)
+{
+	const struct unit *u = unit_of(g, f);
+	unit_t p = u->parent;
+	atom_t name = atom_of(u, u->u->name);
+	set_t s = SET_NONE;
+
+	if (u->ordinal == 0 || unit_of(g, p)->u->kind == UNIT_FUNCTION ||
+	    decorations(g, f) & DECO_OVERLOAD)
+		return SET_NONE;
+	need(g, KEY_NAME, p, name);
+	for (uint32_t k = names_from(unit_of(g, p), name);
+	     k < unit_of(g, p)->names_count; k++) {
+		const struct unit *q = unit_of(g, p);
+		const struct facts_bind *b;
+		unit_t other;
+
+		if (q->names[k].atom != name)
+			break;
+		b = bind_of(q, q->names[k].bind);
+		if (b->kind != BIND_DEF)
+			continue;
+		other = unit_below(g, p, b->value);
+		if (other != f && unit_of(g, other)->u->kind == UNIT_FUNCTION &&
+		    decorations(g, other) & DECO_OVERLOAD)
+			s = set_join(g->terms, s, ask(g, ASK_RESULT, other, 0));
+	}
+	return s;
+}
+
+/* A property's setter or deleter: its getter is an earlier one. */
+static unit_t getter_of(struct graph *g, unit_t f)
+{
+	const struct unit *u = unit_of(g, f);
+	const struct file *file = &g->files[u->file];
+
+	if (u->ordinal == 0 || !(decorations(g, f) & DECO_PROPERTY))
+		return f;
+	u = unit_of(g, f);
+	need(g, KEY_NAME, u->parent, atom_of(u, u->u->name));
+	for (uint32_t k = unit_of(g, u->parent)->index; k < u->index; k++) {
+		unit_t other = file->units[k];
+
+		if (unit_of(g, other)->symbol == u->symbol)
+			return other;
+	}
+	return f;
+}
+
+static set_t result_plain(struct graph *g, unit_t f, unsigned how)
+{
+	const struct unit *u = unit_of(g, f);
+	uint32_t annotation = u->u->returns_annotation;
+	unsigned flags = u->u->flags;
+	set_t s;
+
+	if (annotation != FACTS_NONE)
+		s = type_eval(g, f, annotation);
+	else if (flags & UNIT_GENERATOR)
+		s = set_one(g->terms, TERM_LIST, yields_eval(g, f), 0);
+	else
+		s = returns_eval(g, f);
+	if (how & DECO_MANAGER)
+		return set_one(g->terms, TERM_MANAGER, element_of(g, s, false),
+			       0);
+	if (flags & UNIT_ASYNC && !(flags & UNIT_GENERATOR))
+		return set_one(g->terms, TERM_AWAITABLE, s, 0);
+	return s;
+}
+
+set_t result_solve(struct graph *g, unit_t f)
+{
+	unit_t getter;
+	set_t s;
+
+	need(g, KEY_HEADER, f, 0);
+	need(g, KEY_RESULT, f, 0);
+	if (!unit_lives(g, f))
+		return SET_NONE;
+	getter = getter_of(g, f);
+	if (getter != f)
+		return ask(g, ASK_RESULT, getter, 0);
+	s = overloads_eval(g, f);
+	if (s != SET_NONE)
+		return s;
+	return result_plain(g, f, decorations(g, f));
+}
+
+set_t lambda_solve(struct graph *g, unit_t n, uint32_t e)
+{
+	const struct unit *u = unit_of(g, n);
+
+	need(g, KEY_LAMBDA, n, e);
+	if (!unit_lives(g, n) || e >= u->u->exprs.count ||
+	    expr_of(u, e)->kind != EXPR_LAMBDA)
+		return SET_NONE;
+	return eval(g, n, expr_of(u, e)->a);
+}
+
+set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
+{
+	struct term t = *term_of(g->terms, callee);
+
+	switch (t.kind) {
+	case TERM_FUNCTION:
+	case TERM_WRAPPED:
+		return ask(g, ASK_RESULT, t.a, 0);
+	case TERM_BOUND:
+		return replaced_self(g, ask(g, ASK_RESULT, t.a, 0), t.b);
+	case TERM_CLASS:
+		return set_one(g->terms, TERM_INSTANCE, t.a, 0);
+	case TERM_CLS:
+		return set_one(g->terms, TERM_SELF, t.a, 0);
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return call_method(g, callee, WORD_CALL);
+	case TERM_LAMBDA:
+		return ask(g, ASK_LAMBDA, t.a, t.b);
+	case TERM_CALLABLE:
+	case TERM_TYPE:
+		return t.a;
+	case TERM_PARTIAL:
+		return call_set(g, t.a, n, call);
+	case TERM_OUTSIDE:
+		return n == NONE ? SET_NONE : outside_call(g, t.a, n, call);
+	case TERM_OF:
+		return container_call(g, t.a, t.b, n, call);
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (callee == SET_ANY)
+		return SET_ANY;
+	some_of(g, callee, &some);
+	for (size_t k = 0; k < some.count; k++)
+		s = set_join(g->terms, s, call_term(g, some.terms[k], n, call));
+	return s;
+}
+
+/* What an iterator made by __iter__ gives: it, or its __next__. */
+static set_t iterator_gives(struct graph *g, set_t iterator, bool async)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	some_of(g, iterator, &some);
+	for (size_t k = 0; k < some.count; k++) {
+		struct term t = *term_of(g->terms, some.terms[k]);
+		set_t next = SET_NONE;
+
+		if (t.kind == TERM_LIST)
+			next = t.a;
+		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
+			next = call_method(g, some.terms[k],
+					   async ? WORD_ANEXT : WORD_NEXT);
+		s = set_join(g->terms, s, async ? awaited(g, next) : next);
+		if (async && t.kind == TERM_LIST)
+			s = set_join(g->terms, s, t.a);
+	}
+	return s;
+}
+
+static set_t instance_element(struct graph *g, term_t id, unit_t class,
+			      bool async)
+{
+	atom_t iter = async ? WORD_AITER : WORD_ITER;
+
+	if (method_find(g, class, iter) != NONE)
+		return iterator_gives(g, call_method(g, id, iter), async);
+	if (!async && method_find(g, class, WORD_GETITEM) != NONE)
+		return call_method(g, id, WORD_GETITEM);
+	return SET_NONE;
+}
+
+static set_t term_element(struct graph *g, term_t id, bool async)
+{
+	struct term t = *term_of(g->terms, id);
+
+	switch (t.kind) {
+	case TERM_LIST:
+	case TERM_DICT:
+		return t.a;
+	case TERM_TUPLE:
+		return items_of(g, &t);
+	case TERM_WRAPPED:
+		return element_of(g, t.b, async);
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return instance_element(g, id, t.a, async);
+	case TERM_CLASS:
+		return ask(g, ASK_ENUM, t.a, 0)
+			       ? set_one(g->terms, TERM_INSTANCE, t.a, 0)
+			       : SET_NONE;
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t element_of(struct graph *g, set_t of, bool async)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (of == SET_ANY)
+		return SET_ANY;
+	some_of(g, of, &some);
+	for (size_t k = 0; k < some.count; k++)
+		s = set_join(g->terms, s,
+			     term_element(g, some.terms[k], async));
+	return s;
+}
+
+/* A class whose bases are elsewhere most likely gives itself. */
+static set_t instance_entered(struct graph *g, term_t id, unit_t class,
+			      bool async)
+{
+	atom_t enter = async ? WORD_AENTER : WORD_ENTER;
+	set_t s;
+
+	if (method_find(g, class, enter) == NONE)
+		return set_term(g->terms, id);
+	s = call_method(g, id, enter);
+	return async ? awaited(g, s) : s;
+}
+
+set_t entered(struct graph *g, set_t of, bool async)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (of == SET_ANY)
+		return SET_ANY;
+	some_of(g, of, &some);
+	for (size_t k = 0; k < some.count; k++) {
+		struct term t = *term_of(g->terms, some.terms[k]);
+
+		if (t.kind == TERM_MANAGER)
+			s = set_join(g->terms, s, t.a);
+		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
+			s = set_join(
+				g->terms, s,
+				instance_entered(g, some.terms[k], t.a, async));
+	}
+	return s;
+}
+
+static set_t tuple_item(struct graph *g, const struct term *t,
+			uint32_t position, uint32_t how)
+{
+	uint32_t at = how & 1 ? t->a - 1 - position : position;
+
+	if (how & 2)
+		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
+	return at < t->a ? term_items(g->terms, t)[at] : SET_NONE;
+}
+
+set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (of == SET_ANY)
+		return SET_ANY;
+	some_of(g, of, &some);
+	for (size_t k = 0; k < some.count; k++) {
+		struct term t = *term_of(g->terms, some.terms[k]);
+		set_t item;
+
+		if (t.kind == TERM_TUPLE) {
+			item = tuple_item(g, &t, position, how);
+		} else {
+			item = term_element(g, some.terms[k], false);
+			if (how & 2)
+				item = set_one(g->terms, TERM_LIST, item, 0);
+		}
+		s = set_join(g->terms, s, item);
+	}
+	return s;
+}
+
+/* Of a known piece of a tuple we know what is where, too. */
+static set_t tuple_slice(struct graph *g, const struct term *t,
+			 const struct facts_expr *slice)
+{
+	uint32_t from = slice->a == FACTS_NONE ? 0 : slice->a;
+	uint32_t to =
+		slice->b == FACTS_NONE || slice->b > t->a ? t->a : slice->b;
+	set_t items[TUPLE_MAX];
+
+	if (slice->c || slice->a == FACTS_OTHER || slice->b == FACTS_OTHER)
+		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
+	if (from > to)
+		from = to;
+	memcpy(items, term_items(g->terms, t) + from,
+	       (to - from) * sizeof(*items));
+	return set_tuple(g->terms, items, to - from);
+}
+
+static set_t tuple_index(struct graph *g, const struct term *t, unit_t n,
+			 uint32_t index)
+{
+	struct facts_expr x = *expr_of(unit_of(g, n), index);
+
+	if (x.kind == EXPR_SLICE)
+		return tuple_slice(g, t, &x);
+	if (const_of(g, n, index, &x) && x.a == CONST_INT && x.b < t->a)
+		return term_items(g->terms, t)[x.b];
+	return items_of(g, t);
+}
+
+static set_t record_index(struct graph *g, const struct term *t, unit_t n,
+			  uint32_t index)
+{
+	atom_t key = key_of(g, n, index);
+
+	return key == NONE ? items_of(g, t) : record_at(g->terms, t, key);
+}
+
+static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
+{
+	struct term t = *term_of(g->terms, id);
+	struct facts_expr x = *expr_of(unit_of(g, n), index);
+
+	switch (t.kind) {
+	case TERM_LIST:
+		return x.kind == EXPR_SLICE ? set_term(g->terms, id) : t.a;
+	case TERM_DICT:
+		return t.b;
+	case TERM_TUPLE:
+		return tuple_index(g, &t, n, index);
+	case TERM_RECORD:
+		return record_index(g, &t, n, index);
+	case TERM_CLASS:
+	case TERM_CLS:
+	case TERM_TYPE:
+		return set_term(g->terms, id);
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return call_method(g, id, WORD_GETITEM);
+	case TERM_OUTSIDE:
+		return set_one(g->terms, TERM_TYPE,
+			       outside_index(g, t.a, n, index), 0);
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (of == SET_ANY)
+		return SET_ANY;
+	some_of(g, of, &some);
+	for (size_t k = 0; k < some.count; k++)
+		s = set_join(g->terms, s,
+			     term_index(g, some.terms[k], n, index));
+	return s;
+}
+
+set_t awaited(struct graph *g, set_t of)
+{
+	struct some some;
+	set_t s = SET_NONE;
+
+	if (of == SET_ANY)
+		return SET_ANY;
+	some_of(g, of, &some);
+	for (size_t k = 0; k < some.count; k++) {
+		const struct term *t = term_of(g->terms, some.terms[k]);
+
+		if (t->kind == TERM_AWAITABLE)
+			s = set_join(g->terms, s, t->a);
+	}
+	return s;
+}

@@ -1,0 +1,336 @@
+/*
+ * What an expression may stand for. An expression is evaluated in its unit,
+ * from the names in it outwards; nothing is remembered here, for everything
+ * that leads further is a question of its own (solve.c).
+ */
+#include <string.h>
+
+#include "graph/resolve/state.h"
+#include "graph/resolve/words.h"
+
+static set_t attr_eval(struct graph *g, unit_t n, uint32_t e)
+{
+	struct facts_expr x = *expr_of(unit_of(g, n), e);
+	set_t s;
+
+	if (path_eval(g, n, e, &s))
+		return s;
+	s = eval(g, n, x.a);
+	return attr_of_set(g, s, atom_of(unit_of(g, n), x.b));
+}
+
+static set_t items_join(struct graph *g, unit_t n, uint32_t from,
+			uint32_t count)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t e = list_of(unit_of(g, n), from + k);
+		set_t item;
+
+		if (e == FACTS_NONE)
+			continue;
+		item = eval(g, n, e);
+		if (expr_of(unit_of(g, n), e)->kind == EXPR_STAR)
+			item = element_of(g, item, false);
+		s = set_join(g->terms, s, item);
+	}
+	return s;
+}
+
+static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	set_t items[TUPLE_MAX];
+
+	if (x->c > TUPLE_MAX)
+		return set_one(g->terms, TERM_LIST,
+			       items_join(g, n, x->b, x->c), 0);
+	for (uint32_t k = 0; k < x->c; k++) {
+		uint32_t e = list_of(unit_of(g, n), x->b + k);
+
+		if (expr_of(unit_of(g, n), e)->kind == EXPR_STAR)
+			return set_one(g->terms, TERM_LIST,
+				       items_join(g, n, x->b, x->c), 0);
+		items[k] = eval(g, n, e);
+	}
+	return set_tuple(g->terms, items, x->c);
+}
+
+/* {**m}: what m holds. */
+static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
+{
+	const term_t *terms;
+	term_t copy[SET_MAX];
+	size_t n = set_terms(g->terms, m, &terms);
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, copy[k]);
+
+		if (t.kind == TERM_RECORD)
+			t = (struct term){ .b = items_of(g, &t) };
+		else if (t.kind != TERM_DICT)
+			continue;
+		*keys = set_join(g->terms, *keys, t.a);
+		*values = set_join(g->terms, *values, t.b);
+	}
+}
+
+/* {"a": x, "b": y}: few keys, all of them known. */
+static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
+			set_t *ret)
+{
+	uint32_t keys[TUPLE_MAX];
+	set_t values[TUPLE_MAX];
+	uint32_t count = x->c / 2;
+
+	if (count > TUPLE_MAX)
+		return false;
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t key = list_of(unit_of(g, n), x->b + k * 2);
+
+		if (key == FACTS_NONE)
+			return false;
+		keys[k] = key_of(g, n, key);
+		if (keys[k] == NONE)
+			return false;
+	}
+	for (uint32_t k = 0; k < count; k++)
+		values[k] =
+			eval(g, n, list_of(unit_of(g, n), x->b + k * 2 + 1));
+	*ret = set_record(g->terms, keys, values, count);
+	return true;
+}
+
+static set_t dict_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	set_t keys = SET_NONE, values = SET_NONE, record;
+
+	if (record_eval(g, n, x, &record))
+		return record;
+	for (uint32_t k = 0; k + 1 < x->c; k += 2) {
+		uint32_t key = list_of(unit_of(g, n), x->b + k);
+		uint32_t value = list_of(unit_of(g, n), x->b + k + 1);
+		set_t v = eval(g, n, value);
+
+		if (key == FACTS_NONE) {
+			merge_dict(g, v, &keys, &values);
+			continue;
+		}
+		keys = set_join(g->terms, keys, eval(g, n, key));
+		values = set_join(g->terms, values, v);
+	}
+	return set_one(g->terms, TERM_DICT, keys, values);
+}
+
+static bool is_type(const struct graph *g, set_t s)
+{
+	const term_t *terms;
+	size_t n = set_terms(g->terms, s, &terms);
+
+	for (size_t k = 0; k < n; k++) {
+		uint8_t kind = term_of(g->terms, terms[k])->kind;
+
+		if (kind == TERM_CLASS || kind == TERM_TYPE ||
+		    kind == TERM_OUTSIDE)
+			return true;
+	}
+	return false;
+}
+
+/* Lists and dicts added up; other sums we do not know. */
+static set_t containers_in(struct graph *g, set_t in)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, in, &terms);
+	set_t s = SET_NONE;
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++) {
+		uint8_t kind = term_of(g->terms, copy[k])->kind;
+
+		if (kind == TERM_LIST || kind == TERM_DICT ||
+		    kind == TERM_RECORD)
+			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+		else if (kind == TERM_TUPLE)
+			s = set_join(
+				g->terms, s,
+				set_one(g->terms, TERM_LIST,
+					element_of(g,
+						   set_term(g->terms, copy[k]),
+						   false),
+					0));
+	}
+	return s;
+}
+
+static set_t binary_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	set_t a, b;
+
+	if (x->c != OP_OR && x->c != OP_ADD)
+		return SET_NONE;
+	a = eval(g, n, x->a);
+	b = eval(g, n, x->b);
+	if (x->c == OP_OR && (is_type(g, a) || is_type(g, b)))
+		return set_one(
+			g->terms, TERM_TYPE,
+			set_join(g->terms, instances(g, a), instances(g, b)),
+			0);
+	return set_join(g->terms, containers_in(g, a), containers_in(g, b));
+}
+
+static set_t comp_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	set_t element = eval(g, n, x->a);
+
+	if (x->c != COMP_DICT)
+		return set_one(g->terms, TERM_LIST, element, 0);
+	return set_one(g->terms, TERM_DICT, item_of(g, element, 0, 0),
+		       item_of(g, element, 1, 0));
+}
+
+/* Classes of an isinstance() or except: one, or a tuple of them. */
+static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
+			   uint32_t count, bool *ret_outside)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, in, &terms);
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, copy[k]);
+
+		bool class = t.kind == TERM_CLASS || t.kind == TERM_CLS ||
+			     t.kind == TERM_INSTANCE;
+
+		if (class && count < SET_MAX)
+			ret[count++] = t.a;
+		else if (t.kind == TERM_TUPLE)
+			count = classes_in(g, items_of(g, &t), ret, count,
+					   ret_outside);
+		else if (t.kind == TERM_LIST || t.kind == TERM_TYPE)
+			count = classes_in(g, t.a, ret, count, ret_outside);
+		else
+			*ret_outside = true;
+	}
+	return count;
+}
+
+static set_t caught_eval(struct graph *g, unit_t n, uint32_t e)
+{
+	unit_t classes[SET_MAX];
+	bool outside = false;
+	uint32_t count = classes_in(g, eval(g, n, e), classes, 0, &outside);
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; k < count; k++)
+		s = set_join(g->terms, s,
+			     set_one(g->terms, TERM_INSTANCE, classes[k], 0));
+	return s;
+}
+
+static bool any_is(struct graph *g, unit_t class, const unit_t *of,
+		   uint32_t count)
+{
+	for (uint32_t k = 0; k < count; k++)
+		if (class_is(g, class, of[k]))
+			return true;
+	return false;
+}
+
+/*
+ * isinstance(a, b), seen from where it holds (or does not): of what a may be,
+ * what fits; when nothing is known of a that fits, the class itself.
+ */
+static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	unit_t classes[SET_MAX];
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	bool outside = false;
+	set_t all = eval(g, n, x->a), s = SET_NONE;
+	uint32_t count = classes_in(g, eval(g, n, x->b), classes, 0, &outside);
+	size_t many = set_terms(g->terms, all, &terms);
+
+	memcpy(copy, terms, many * sizeof(*copy));
+	for (size_t k = 0; k < many; k++) {
+		struct term t = *term_of(g->terms, copy[k]);
+		bool instance = t.kind == TERM_INSTANCE || t.kind == TERM_SELF;
+		bool fits = instance ? any_is(g, t.a, classes, count) : outside;
+
+		if (x->c ? !(instance && fits) : fits)
+			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+	}
+	if (x->c)
+		return all == SET_ANY ? SET_ANY : s;
+	if (s != SET_NONE)
+		return s;
+	for (uint32_t k = 0; k < count; k++)
+		s = set_join(g->terms, s,
+			     set_one(g->terms, TERM_INSTANCE, classes[k], 0));
+	return s;
+}
+
+/* Expressions statements are made of, not written by anybody. */
+static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
+{
+	switch (x->kind) {
+	case EXPR_ITER:
+		return element_of(g, eval(g, n, x->a), x->b);
+	case EXPR_ENTER:
+		return entered(g, eval(g, n, x->a), x->b);
+	case EXPR_ITEM:
+		return item_of(g, eval(g, n, x->a), x->b, x->c);
+	case EXPR_CAUGHT:
+		return caught_eval(g, n, x->a);
+	case EXPR_NARROW:
+		return narrow_eval(g, n, x);
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t eval(struct graph *g, unit_t n, uint32_t e)
+{
+	struct facts_expr x = *expr_of(unit_of(g, n), e);
+
+	switch (x.kind) {
+	case EXPR_NAME:
+		return name_eval(g, n, e);
+	case EXPR_ATTR:
+		return attr_eval(g, n, e);
+	case EXPR_CALL:
+		return call_set(g, eval(g, n, x.a), n, e);
+	case EXPR_KEYWORD:
+	case EXPR_STAR:
+	case EXPR_STARS:
+		return eval(g, n, x.a);
+	case EXPR_INDEX:
+		return index_of(g, eval(g, n, x.a), n, x.b);
+	case EXPR_TUPLE:
+	case EXPR_LIST:
+		return tuple_eval(g, n, &x);
+	case EXPR_SET:
+		return set_one(g->terms, TERM_LIST, items_join(g, n, x.b, x.c),
+			       0);
+	case EXPR_DICT:
+		return dict_eval(g, n, &x);
+	case EXPR_EITHER:
+		return items_join(g, n, x.b, x.c);
+	case EXPR_BINARY:
+		return binary_eval(g, n, &x);
+	case EXPR_LAMBDA:
+		return set_one(g->terms, TERM_LAMBDA, n, e);
+	case EXPR_COMP:
+		return comp_eval(g, n, &x);
+	case EXPR_AWAIT:
+		return awaited(g, eval(g, n, x.a));
+	case EXPR_STORE:
+		return store_eval(g, n, e);
+	default:
+		return made_eval(g, n, &x);
+	}
+}

@@ -1,0 +1,545 @@
+/*
+ * Classes: the order in which their bases are searched (C3, as Python has
+ * it), what an attribute of a class or an instance is, and how a function
+ * becomes a method by being reached through one.
+ */
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/resolve/state.h"
+#include "graph/resolve/words.h"
+
+#define BASES_MAX 64
+
+/* The classes this class names as its bases, in order. */
+static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
+{
+	uint32_t count = 0;
+
+	for (uint32_t k = 0; k < unit_of(g, class)->u->bases.count; k++) {
+		const struct unit *u = unit_of(g, class);
+		uint32_t e = list_of(u, u->u->bases.from + k);
+		uint32_t first = count;
+		const term_t *terms;
+		size_t n;
+
+		if (expr_of(u, e)->kind == EXPR_KEYWORD ||
+		    expr_of(u, e)->kind == EXPR_STARS)
+			continue;
+		n = set_terms(g->terms, eval(g, class, e), &terms);
+		for (size_t t = 0; t < n && count < BASES_MAX; t++) {
+			const struct term *x = term_of(g->terms, terms[t]);
+
+			if (x->kind == TERM_CLASS && x->a != class)
+				ret[count++] = x->a;
+		}
+		units_sort(g, ret + first, count - first);
+	}
+	return count;
+}
+
+/* A list to merge: the order of one base, or the bases themselves. */
+struct line {
+	const unit_t *at;
+	uint32_t left;
+};
+
+static bool in_tail(const struct line *lines, uint32_t count, unit_t class)
+{
+	for (uint32_t k = 0; k < count; k++)
+		for (uint32_t n = 1; n < lines[k].left; n++)
+			if (lines[k].at[n] == class)
+				return true;
+	return false;
+}
+
+static void take(struct line *lines, uint32_t count, unit_t class)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		if (lines[k].left && lines[k].at[0] == class) {
+			lines[k].at++;
+			lines[k].left--;
+		}
+	}
+}
+
+/*
+ * The next class: the first head that no other list has further down. When
+ * there is none, Python would refuse the class; we take the first head, so
+ * that a mistake in one base does not hide all others.
+ */
+static unit_t next_class(const struct line *lines, uint32_t count)
+{
+	unit_t first = NONE;
+
+	for (uint32_t k = 0; k < count; k++) {
+		if (!lines[k].left)
+			continue;
+		if (first == NONE)
+			first = lines[k].at[0];
+		if (!in_tail(lines, count, lines[k].at[0]))
+			return lines[k].at[0];
+	}
+	return first;
+}
+
+static uint32_t merge(unit_t class, struct line *lines, uint32_t count,
+		      unit_t *ret)
+{
+	uint32_t n = 0;
+	unit_t next;
+
+	ret[n++] = class;
+	while (n < ORDER_MAX && (next = next_class(lines, count)) != NONE) {
+		bool known = false;
+
+		for (uint32_t k = 0; k < n && !known; k++)
+			known = ret[k] == next;
+		if (!known)
+			ret[n++] = next;
+		take(lines, count, next);
+	}
+	return n;
+}
+
+uint32_t order_solve(struct graph *g, unit_t class)
+{
+	unit_t bases[BASES_MAX], order[ORDER_MAX + 1];
+	struct line lines[BASES_MAX + 1];
+	unit_t *copies;
+	uint32_t count, n;
+
+	need(g, KEY_BASES, class, 0);
+	if (!unit_lives(g, class))
+		return terms_run(g->terms, &class, 1) + 1;
+	count = bases_eval(g, class, bases);
+	if (count == 0)
+		return terms_run(g->terms, &class, 1) + 1;
+	if (count == 1) {
+		order[0] = class;
+		n = order_of(g, bases[0], order + 1) + 1;
+		return terms_run(g->terms, order,
+				 n < ORDER_MAX ? n : ORDER_MAX) +
+		       1;
+	}
+	copies = must_calloc(count, ORDER_MAX * sizeof(*copies));
+	for (uint32_t k = 0; k < count; k++) {
+		lines[k].at = copies + (size_t)k * ORDER_MAX;
+		lines[k].left =
+			order_of(g, bases[k], copies + (size_t)k * ORDER_MAX);
+	}
+	lines[count] = (struct line){ bases, count };
+	n = merge(class, lines, count + 1, order);
+	free(copies);
+	return terms_run(g->terms, order, n) + 1;
+}
+
+uint32_t order_of(struct graph *g, unit_t class, unit_t *ret)
+{
+	uint32_t run = ask(g, ASK_ORDER, class, 0);
+	uint32_t count;
+	const unit_t *items;
+
+	if (!run) {
+		ret[0] = class;
+		return 1;
+	}
+	items = terms_run_items(g->terms, run - 1, &count);
+	memcpy(ret, items, count * sizeof(*ret));
+	return count;
+}
+
+bool class_is(struct graph *g, unit_t class, unit_t base)
+{
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, class, order);
+
+	for (uint32_t k = 0; k < count; k++)
+		if (order[k] == base)
+			return true;
+	return false;
+}
+
+/* What a class has for bases, itself or by inheriting, that is not in here. */
+bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
+		  void *arg)
+{
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, class, order);
+
+	for (uint32_t k = 0; k < count; k++) {
+		unit_t c = order[k];
+
+		need(g, KEY_BASES, c, 0);
+		for (uint32_t b = 0;
+		     unit_lives(g, c) && b < unit_of(g, c)->u->bases.count;
+		     b++) {
+			const struct unit *u = unit_of(g, c);
+			const term_t *terms;
+			set_t s = eval(g, c, list_of(u, u->u->bases.from + b));
+
+			if (set_terms(g->terms, s, &terms) == 1 &&
+			    term_of(g->terms, terms[0])->kind == TERM_OUTSIDE &&
+			    visit(g, term_of(g->terms, terms[0])->a, arg))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_of_enum(const struct graph *g, atom_t outside, void *arg)
+{
+	static const char prefix[] = "enum.";
+
+	(void)arg;
+	return strncmp(atom_text(g, outside), prefix, strlen(prefix)) == 0;
+}
+
+/* Is a base of the class one of those in the library's module enum? */
+uint32_t enum_solve(struct graph *g, unit_t class)
+{
+	return outside_base(g, class, is_of_enum, NULL);
+}
+
+static bool is_store(const struct unit *u, const struct facts_attr *a)
+{
+	return a->value != FACTS_NONE &&
+	       expr_of(u, a->value)->kind == EXPR_STORE;
+}
+
+static const struct facts_attr *attr_at(const struct graph *g,
+					const struct outer *o)
+{
+	const struct unit *u = &g->units[o->unit];
+
+	return facts_attrs(u->sheet->facts, u->u) + o->item;
+}
+
+/* Does a method set self.name? What only puts something into it does not. */
+static bool has_attr(const struct graph *g, unit_t class, atom_t name)
+{
+	struct outers o = outers_in(g, class, name, OUTER_ATTR);
+	const struct outer *at;
+
+	while ((at = outers_next(g, &o)))
+		if (!is_store(&g->units[at->unit], attr_at(g, at)))
+			return true;
+	return false;
+}
+
+/* An annotated attribute is what the annotation says, anywhere in the class. */
+static bool attr_declared(struct graph *g, unit_t class, atom_t name,
+			  set_t *ret)
+{
+	struct outers o = outers_in(g, class, name, OUTER_ATTR);
+	const struct outer *at;
+
+	while ((at = outers_next(g, &o))) {
+		uint32_t annotation = attr_at(g, at)->annotation;
+
+		if (annotation == FACTS_NONE)
+			continue;
+		*ret = type_eval(g, at->unit, annotation);
+		return true;
+	}
+	return false;
+}
+
+set_t attr_solve(struct graph *g, unit_t class, atom_t name)
+{
+	struct outers o;
+	const struct outer *at;
+	set_t s = SET_NONE;
+
+	need(g, KEY_ATTR, class, name);
+	if (!unit_lives(g, class) || attr_declared(g, class, name, &s))
+		return s;
+	o = outers_in(g, class, name, OUTER_ATTR);
+	while ((at = outers_next(g, &o))) {
+		uint32_t value = attr_at(g, at)->value;
+
+		if (value != FACTS_NONE)
+			s = set_join(g->terms, s, eval(g, at->unit, value));
+	}
+	return s;
+}
+
+static bool class_declares(const struct unit *u, atom_t name)
+{
+	for (uint32_t k = names_from(u, name);
+	     k < u->names_count && u->names[k].atom == name; k++) {
+		uint8_t kind = bind_of(u, u->names[k].bind)->kind;
+
+		if (kind == BIND_ANNOTATION || kind == BIND_TYPED)
+			return true;
+	}
+	return false;
+}
+
+/* The first class in the order that knows the name, in its body or by self. */
+static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
+		       atom_t name)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		unit_t c = order[k];
+		bool in_body, by_self;
+		set_t s = SET_NONE;
+
+		need(g, KEY_NAME, c, name);
+		need(g, KEY_ATTR, c, name);
+		if (!unit_lives(g, c))
+			continue;
+		in_body = has_name(unit_of(g, c), name);
+		by_self = has_attr(g, c, name) &&
+			  !class_declares(unit_of(g, c), name);
+		if (in_body)
+			s = ask(g, ASK_NAME, c, name);
+		if (by_self)
+			s = set_join(g->terms, s, ask(g, ASK_ATTR, c, name));
+		if (in_body || by_self)
+			return s;
+	}
+	return SET_NONE;
+}
+
+set_t member_solve(struct graph *g, unit_t class, atom_t name)
+{
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, class, order);
+
+	return member_in(g, order, count, name);
+}
+
+set_t class_of_term(struct graph *g, term_t id)
+{
+	struct term t = *term_of(g->terms, id);
+
+	switch (t.kind) {
+	case TERM_INSTANCE:
+	case TERM_CLASS:
+		return set_one(g->terms, TERM_CLASS, t.a, 0);
+	case TERM_SELF:
+	case TERM_CLS:
+		return set_one(g->terms, TERM_CLS, t.a, 0);
+	default:
+		return SET_NONE;
+	}
+}
+
+static term_t only(const struct graph *g, set_t s)
+{
+	const term_t *terms;
+
+	return set_terms(g->terms, s, &terms) == 1 ? terms[0] : NONE;
+}
+
+/* A method as it is when reached through `self`, an instance or a class. */
+static set_t bind_method(struct graph *g, unit_t f, term_t self)
+{
+	uint8_t kind = term_of(g->terms, self)->kind;
+	bool instance = kind == TERM_INSTANCE || kind == TERM_SELF;
+	unsigned how = decorations(g, f);
+	term_t class;
+
+	if (how & DECO_PROPERTY)
+		return instance ? replaced_self(g, ask(g, ASK_RESULT, f, 0),
+						self)
+				: SET_NONE;
+	if (how & DECO_STATIC)
+		return set_one(g->terms, TERM_FUNCTION, f, 0);
+	if (how & DECO_CLASS) {
+		class = only(g, class_of_term(g, self));
+		return class == NONE ? SET_NONE
+				     : set_one(g->terms, TERM_BOUND, f, class);
+	}
+	if (!instance)
+		return set_one(g->terms, TERM_FUNCTION, f, 0);
+	return set_one(g->terms, TERM_BOUND, f, self);
+}
+
+/* What a class-level value becomes when reached through `self`. */
+static set_t bind_term(struct graph *g, term_t found, term_t self)
+{
+	struct term t = *term_of(g->terms, found);
+
+	if ((t.kind == TERM_FUNCTION || t.kind == TERM_WRAPPED) &&
+	    unit_lives(g, t.a) && unit_of(g, t.a)->u->flags & UNIT_METHOD)
+		return bind_method(g, t.a, self);
+	if (t.kind == TERM_INSTANCE && method_find(g, t.a, WORD_GET) != NONE)
+		return call_method(g, found, WORD_GET);
+	return set_term(g->terms, found);
+}
+
+static set_t bind_all(struct graph *g, set_t found, term_t self)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, found, &terms);
+	set_t s = SET_NONE;
+
+	if (found == SET_ANY)
+		return SET_ANY;
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		s = set_join(g->terms, s, bind_term(g, copy[k], self));
+	return replaced_self(g, s, self);
+}
+
+/* Of several functions, always the same one. */
+static unit_t function_in(const struct graph *g, set_t s)
+{
+	const term_t *terms;
+	size_t n = set_terms(g->terms, s, &terms);
+	unit_t found = NONE;
+
+	for (size_t k = 0; k < n; k++) {
+		const struct term *t = term_of(g->terms, terms[k]);
+
+		if ((t->kind == TERM_FUNCTION || t->kind == TERM_WRAPPED) &&
+		    (found == NONE || unit_order(g, t->a, found) < 0))
+			found = t->a;
+	}
+	return found;
+}
+
+unit_t overridden(struct graph *g, unit_t method)
+{
+	const struct unit *u = unit_of(g, method);
+	atom_t name = atom_of(u, u->u->name);
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, u->parent, order);
+
+	for (uint32_t k = 1; k < count; k++) {
+		need(g, KEY_NAME, order[k], name);
+		if (unit_lives(g, order[k]) &&
+		    has_name(unit_of(g, order[k]), name))
+			return function_in(g, ask(g, ASK_NAME, order[k], name));
+	}
+	return NONE;
+}
+
+unit_t method_find(struct graph *g, unit_t class, atom_t name)
+{
+	return function_in(g, ask(g, ASK_MEMBER, class, name));
+}
+
+set_t method_solve(struct graph *g, term_t self, atom_t name)
+{
+	return call_set(g, attr_of_term(g, self, name), NONE, NONE);
+}
+
+/* A question of its own: `__call__ = Other()` may lead back here. */
+set_t call_method(struct graph *g, term_t self, atom_t name)
+{
+	return ask(g, ASK_METHOD, self, name);
+}
+
+static set_t instance_attr(struct graph *g, term_t self, unit_t class,
+			   atom_t name)
+{
+	set_t s;
+
+	if (name == WORD_CLASS)
+		return class_of_term(g, self);
+	s = ask(g, ASK_MEMBER, class, name);
+	if (s != SET_NONE)
+		return bind_all(g, s, self);
+	if (name == WORD_GETATTR || method_find(g, class, WORD_GETATTR) == NONE)
+		return SET_NONE;
+	return call_method(g, self, WORD_GETATTR);
+}
+
+/* A name in the body of an enumeration is one of its instances. */
+static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
+{
+	set_t s = ask(g, ASK_MEMBER, class, name);
+	const struct unit *u = unit_of(g, class);
+	uint32_t k;
+
+	if (unit_lives(g, class)) {
+		k = names_from(u, name);
+		if (k < u->names_count && u->names[k].atom == name &&
+		    bind_of(u, u->names[k].bind)->kind == BIND_VALUE &&
+		    ask(g, ASK_ENUM, class, 0))
+			return set_one(g->terms, TERM_INSTANCE, class, 0);
+	}
+	return bind_all(g, s, self);
+}
+
+/* Behind class `after`, in the order of the class of `self`. */
+static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
+{
+	unit_t order[ORDER_MAX];
+	uint32_t count = order_of(g, term_of(g->terms, self)->a, order);
+	uint32_t k = 0;
+	set_t found;
+
+	while (k < count && order[k] != after)
+		k++;
+	if (k == count) {
+		count = order_of(g, after, order);
+		k = 0;
+	}
+	found = member_in(g, order + k + 1, count - k - 1, name);
+	/* object's __new__ makes an instance of what it is given. */
+	if (name == WORD_NEW && found == SET_NONE)
+		return set_one(g->terms, TERM_CALLABLE, instance_of(g, self),
+			       0);
+	return bind_all(g, found, self);
+}
+
+/* The names of one thing in several modules are one. */
+static set_t outside_attr(struct graph *g, atom_t base, atom_t name)
+{
+	if (base == WORD_TYPING_MORE || base == WORD_ABC)
+		base = WORD_TYPING;
+	return set_one(g->terms, TERM_OUTSIDE, atom_dotted(g, base, name), 0);
+}
+
+set_t attr_of_term(struct graph *g, term_t base, atom_t name)
+{
+	struct term t = *term_of(g->terms, base);
+
+	switch (t.kind) {
+	case TERM_MODULE:
+		return ask(g, ASK_EXPORT, t.a, name);
+	case TERM_PACKAGE:
+		return package_attr(g, t.a, name);
+	case TERM_OUTSIDE:
+		return outside_attr(g, t.a, name);
+	case TERM_CLASS:
+	case TERM_CLS:
+		return class_attr(g, base, t.a, name);
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return instance_attr(g, base, t.a, name);
+	case TERM_SUPER:
+		return super_attr(g, t.a, t.b, name);
+	case TERM_PARTIAL:
+		return name == WORD_FUNC ? t.a : SET_NONE;
+	case TERM_WRAPPED:
+		return attr_of_set(g, t.b, name);
+	case TERM_LIST:
+	case TERM_DICT:
+	case TERM_TUPLE:
+	case TERM_RECORD:
+		return container_attr(g, base, name);
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t attr_of_set(struct graph *g, set_t base, atom_t name)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, base, &terms);
+	set_t s = SET_NONE;
+
+	if (base == SET_ANY)
+		return SET_ANY;
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		s = set_join(g->terms, s, attr_of_term(g, copy[k], name));
+	return s;
+}

@@ -1,0 +1,766 @@
+/*
+ * From a name to what it is bound to.
+ *
+ * In modules and classes the last unconditional binding counts, and the
+ * conditional ones after it; whoever looks from elsewhere sees the scope as
+ * it is when its code has run. In a function, order matters: a use sees the
+ * bindings before it, back to the nearest one that lies on every way to it
+ * (its block holds the use's block), and, inside a loop, those further down
+ * in that loop. Functions inside see all of them.
+ */
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/resolve/state.h"
+#include "graph/resolve/words.h"
+
+static bool in_own_scope(const struct unit *u, const struct facts_bind *b)
+{
+	return block_of(u, b->block)->scope == 0 && !b->outer &&
+	       b->kind != BIND_NARROW && b->kind != BIND_STORE;
+}
+
+static bool is_own_store(const struct unit *u, const struct facts_bind *b)
+{
+	return b->kind == BIND_STORE && !b->outer &&
+	       block_of(u, b->block)->scope == 0;
+}
+
+/* The run of u->names (sorted by atom, then place) of this name. */
+uint32_t names_from(const struct unit *u, atom_t name)
+{
+	uint32_t low = 0, high = u->names_count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (u->names[mid].atom < name)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Where binding `bind` of that name is in u->every, or would be. */
+static uint32_t every_from(const struct unit *u, atom_t name, uint32_t bind)
+{
+	uint32_t low = 0, high = u->every_count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		const struct name *n = &u->every[mid];
+
+		if (n->atom < name || (n->atom == name && n->bind < bind))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from)
+{
+	uint32_t count = u->u->binds.count, k = from;
+
+	if (u->every_count) {
+		k = every_from(u, name, from);
+		return k < u->every_count && u->every[k].atom == name
+			       ? u->every[k].bind
+			       : NONE;
+	}
+	while (k < count && bind_atom(u, k) != name)
+		k++;
+	return k < count ? k : NONE;
+}
+
+/* For bind_back(), to begin with the last binding before `to`. */
+static uint32_t back_from(const struct unit *u, atom_t name, uint32_t to)
+{
+	return u->every_count ? every_from(u, name, to) : to;
+}
+
+/* The bindings of that name, from the last to the first, then NONE. */
+static uint32_t bind_back(const struct unit *u, atom_t name, uint32_t *at)
+{
+	if (u->every_count)
+		return *at && u->every[*at - 1].atom == name
+			       ? u->every[--*at].bind
+			       : NONE;
+	while (*at && bind_atom(u, *at - 1) != name)
+		--*at;
+	return *at ? --*at : NONE;
+}
+
+bool has_name(const struct unit *u, atom_t name)
+{
+	uint32_t k;
+
+	if (u->u->kind != UNIT_FUNCTION) {
+		for (k = names_from(u, name);
+		     k < u->names_count && u->names[k].atom == name; k++)
+			if (bind_of(u, u->names[k].bind)->kind != BIND_STORE)
+				return true;
+		return false;
+	}
+	for (k = bind_after(u, name, 0); k != NONE;
+	     k = bind_after(u, name, k + 1))
+		if (in_own_scope(u, bind_of(u, k)))
+			return true;
+	return false;
+}
+
+static set_t from_module(struct graph *g, unit_t n, atom_t target, atom_t name)
+{
+	set_t module = module_set(g, n, target);
+	const term_t *terms;
+	struct term t;
+
+	if (set_terms(g->terms, module, &terms) != 1)
+		return SET_NONE;
+	t = *term_of(g->terms, terms[0]);
+	/* A package that imports from itself gets a module below it. */
+	if (t.kind == TERM_MODULE && t.a == module_of(g, n))
+		return package_attr(g, target, name);
+	if (t.kind == TERM_MODULE)
+		return ask(g, ASK_EXPORT, t.a, name);
+	return attr_of_term(g, terms[0], name);
+}
+
+static set_t import_eval(struct graph *g, unit_t n, const struct facts_bind *b)
+{
+	const struct unit *u = unit_of(g, n);
+	atom_t target = atom_of(u, b->module);
+
+	if (b->kind == BIND_FROM) {
+		atom_t what = atom_of(u, b->value);
+
+		return from_module(g, n, import_name(g, n, b->level, target),
+				   what);
+	}
+	if (b->extra != 1)
+		target = atom_of(u, b->name);
+	return module_set(g, n, target);
+}
+
+/* What the method it overrides says of the parameter of that name. */
+static bool param_inherited(struct graph *g, unit_t n, atom_t name, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_param *p;
+	unit_t above;
+
+	if (!(u->u->flags & UNIT_METHOD))
+		return false;
+	above = overridden(g, n);
+	if (above == NONE || !unit_lives(g, above))
+		return false;
+	need(g, KEY_HEADER, above, 0);
+	u = unit_of(g, above);
+	p = facts_params(u->sheet->facts, u->u);
+	for (uint32_t k = 0; k < u->u->params.count; k++) {
+		if (atom_of(u, p[k].name) != name ||
+		    p[k].annotation == FACTS_NONE)
+			continue;
+		*ret = type_eval(g, above, p[k].annotation);
+		return true;
+	}
+	return false;
+}
+
+static set_t param_plain(struct graph *g, unit_t n, const struct facts_param *p)
+{
+	const struct unit *u = unit_of(g, n);
+	atom_t name = atom_of(u, p->name);
+	uint32_t preset = p->preset;
+	set_t s = SET_NONE;
+
+	if (p->annotation != FACTS_NONE)
+		return type_eval(g, n, p->annotation);
+	if (param_inherited(g, n, name, &s))
+		return s;
+	if (preset != FACTS_NONE)
+		s = eval(g, n, preset);
+	return set_join(g->terms, s, fixture_find(g, n, name));
+}
+
+/* The first parameter of a method is what the method is called on. */
+static bool param_self(struct graph *g, unit_t n, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	unit_t class = u->parent;
+	unsigned how;
+	atom_t name;
+
+	if (!(u->u->flags & UNIT_METHOD))
+		return false;
+	how = decorations(g, n);
+	u = unit_of(g, n);
+	name = atom_of(u, u->u->name);
+	if (how & DECO_STATIC && name != WORD_NEW)
+		return false;
+	if (how & DECO_CLASS || name == WORD_NEW ||
+	    name == WORD_INIT_SUBCLASS || name == WORD_CLASS_GETITEM)
+		*ret = set_one(g->terms, TERM_CLS, class, 0);
+	else
+		*ret = set_one(g->terms, TERM_SELF, class, 0);
+	return true;
+}
+
+static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_param *p =
+		facts_params(u->sheet->facts, u->u) + index;
+	set_t s;
+
+	need(g, KEY_HEADER, n, 0);
+	if (index == 0 && p->kind == PARAM_PLAIN && param_self(g, n, &s))
+		return s;
+	u = unit_of(g, n);
+	p = facts_params(u->sheet->facts, u->u) + index;
+	s = param_plain(g, n, p);
+	if (p->kind == PARAM_STAR)
+		return set_one(g->terms, TERM_LIST, s, 0);
+	if (p->kind == PARAM_STARS)
+		return set_one(g->terms, TERM_DICT, SET_NONE, s);
+	return s;
+}
+
+/* The instances among what calling `callee` gives. */
+static set_t made_instances(struct graph *g, set_t callee)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, call_set(g, callee, NONE, NONE), &terms);
+	set_t s = SET_NONE;
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		if (term_of(g->terms, copy[k])->kind == TERM_INSTANCE)
+			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+	return s;
+}
+
+/*
+ * A decorated function is still called by its name; but where a decorator
+ * says that it makes an object of it, its attributes are that object's. The
+ * outermost such decorator counts.
+ */
+static set_t function_eval(struct graph *g, unit_t f)
+{
+	uint32_t count = unit_of(g, f)->u->decorators.count;
+	set_t made = SET_NONE;
+
+	need(g, KEY_HEADER, f, 0);
+	for (uint32_t k = 0; k < count && made == SET_NONE; k++) {
+		const struct unit *u = unit_of(g, f);
+
+		made = made_instances(
+			g, eval(g, f, list_of(u, u->u->decorators.from + k)));
+	}
+	return set_one(g->terms, made ? TERM_WRAPPED : TERM_FUNCTION, f, made);
+}
+
+static set_t def_eval(struct graph *g, unit_t def)
+{
+	if (unit_of(g, def)->u->kind == UNIT_FUNCTION)
+		return function_eval(g, def);
+	return set_one(g->terms, TERM_CLASS, def, 0);
+}
+
+set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, at);
+
+	switch (b->kind) {
+	case BIND_VALUE:
+	case BIND_AUGMENT:
+	case BIND_NARROW:
+	case BIND_STORE:
+		return b->value == FACTS_NONE ? SET_NONE : eval(g, n, b->value);
+	case BIND_ANNOTATION:
+		return type_eval(g, n, b->value);
+	case BIND_TYPED:
+		if (u->u->kind != UNIT_FUNCTION)
+			return type_eval(g, n, b->value);
+		return set_join(g->terms, type_eval(g, n, b->value),
+				eval(g, n, b->extra));
+	case BIND_DEF:
+		return def_eval(g, unit_below(g, n, b->value));
+	case BIND_PARAM:
+		if (block_of(u, b->block)->scope != 0)
+			return b->value == FACTS_NONE ? SET_NONE
+						      : eval(g, n, b->value);
+		return param_eval(g, n, b->value);
+	case BIND_IMPORT:
+	case BIND_FROM:
+		return import_eval(g, n, b);
+	default:
+		return SET_NONE;
+	}
+}
+
+/* Does what is bound depend on one name only, and that in a plain way? */
+static bool is_plain(const struct unit *u, const struct facts_bind *b)
+{
+	const struct facts_expr *x;
+
+	if (b->kind != BIND_VALUE)
+		return b->kind != BIND_AUGMENT && b->kind != BIND_TYPED &&
+		       b->kind != BIND_NARROW && b->kind != BIND_STORE;
+	for (uint32_t e = b->value; e != FACTS_NONE; e = x->a) {
+		x = expr_of(u, e);
+		if (x->kind == EXPR_NAME || x->kind == EXPR_CONST)
+			return true;
+		if (x->kind != EXPR_ATTR && x->kind != EXPR_AWAIT &&
+		    (x->kind != EXPR_CALL || x->c > 1))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Where a binding may depend on itself, or where many uses may lead to it, it
+ * is a question of its own: `if a: q = f(q)`, so many times, has twice as
+ * many ways with every line. A long chain of plain ones is cut in pieces,
+ * too, for we follow it on the stack.
+ */
+#define CHAIN_MAX 16
+
+static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, at);
+
+	if (b->block > 1 || at % CHAIN_MAX == CHAIN_MAX - 1 || !is_plain(u, b))
+		return ask(g, ASK_BIND, n, at);
+	return bind_eval(g, n, at);
+}
+
+/* It replaces what the name was before, whatever way was taken. */
+static bool settles(const struct facts_bind *b)
+{
+	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
+}
+
+/* A star import has no name. */
+uint32_t star_after(const struct unit *u, uint32_t from)
+{
+	return u->starred ? bind_after(u, NONE, from) : NONE;
+}
+
+static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, bind);
+
+	return module_find(g,
+			   import_name(g, n, b->level, atom_of(u, b->module)));
+}
+
+/* Does a star import from `module` bring the name? */
+uint32_t brings_solve(struct graph *g, unit_t module, atom_t name)
+{
+	need(g, KEY_NAME, module, name);
+	need(g, KEY_STARS, module, 0);
+	if (!unit_lives(g, module) || !star_exports(g, module, name))
+		return 0;
+	if (has_name(unit_of(g, module), name))
+		return 1;
+	for (uint32_t k = star_after(unit_of(g, module), 0); k != NONE;
+	     k = star_after(unit_of(g, module), k + 1)) {
+		unit_t from = star_from(g, module, k);
+
+		if (from != NONE && ask(g, ASK_BRINGS, from, name))
+			return 1;
+	}
+	return 0;
+}
+
+/* What stars bring that come after binding `after` of module n. */
+static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
+{
+	const struct unit *u = unit_of(g, n);
+	uint32_t at = back_from(u, NONE, u->u->binds.count), k;
+	set_t s = SET_NONE;
+
+	need(g, KEY_STARS, n, 0);
+	while (u->starred && (k = bind_back(u, NONE, &at)) != NONE &&
+	       k >= after) {
+		struct facts_bind b = *bind_of(u, k);
+		unit_t from = star_from(g, n, k);
+
+		if (from == NONE || from == n ||
+		    !ask(g, ASK_BRINGS, from, name))
+			continue;
+		s = set_join(g->terms, s, ask(g, ASK_EXPORT, from, name));
+		if (b.block == 1)
+			break;
+	}
+	return s;
+}
+
+/* Functions inside n that say `global name` or `nonlocal name`, and bind it. */
+static set_t outers_eval(struct graph *g, unit_t n, atom_t name,
+			 enum outer_kind kind)
+{
+	struct outers o = outers_in(g, n, name, kind);
+	const struct outer *at;
+	set_t s = SET_NONE;
+
+	while ((at = outers_next(g, &o)))
+		s = set_join(g->terms, s, bind_eval(g, at->unit, at->item));
+	return s;
+}
+
+static set_t function_name(struct graph *g, unit_t n, atom_t name)
+{
+	set_t s = outers_eval(g, n, name, OUTER_NONLOCAL);
+
+	for (uint32_t k = bind_after(unit_of(g, n), name, 0); k != NONE;
+	     k = bind_after(unit_of(g, n), name, k + 1)) {
+		const struct unit *u = unit_of(g, n);
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (in_own_scope(u, b) || is_own_store(u, b))
+			s = set_join(g->terms, s, bind_eval(g, n, k));
+	}
+	return s;
+}
+
+/* A name that is annotated is what the annotation says. */
+static bool declared(struct graph *g, unit_t n, uint32_t from, uint32_t to,
+		     set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+
+	for (uint32_t k = from; k < to; k++) {
+		const struct facts_bind *b = bind_of(u, u->names[k].bind);
+
+		if (b->kind != BIND_ANNOTATION && b->kind != BIND_TYPED)
+			continue;
+		*ret = type_eval(g, n, b->value);
+		return true;
+	}
+	return false;
+}
+
+/* f(name), f(1)(name), name.x(): is a value made of the name itself? */
+#define MADE_DEPTH 4
+
+static bool made_of(const struct unit *u, uint32_t e, atom_t name, int depth)
+{
+	const struct facts_expr *x = expr_of(u, e);
+
+	if (x->kind == EXPR_NAME)
+		return atom_of(u, x->a) == name;
+	if (depth == MADE_DEPTH ||
+	    (x->kind != EXPR_ATTR && x->kind != EXPR_CALL))
+		return false;
+	for (uint32_t k = 0; x->kind == EXPR_CALL && k < x->c; k++)
+		if (made_of(u, list_of(u, x->b + k), name, depth + 1))
+			return true;
+	return made_of(u, x->a, name, depth + 1);
+}
+
+/*
+ * f = wrapped(f), and what is put into a module's container: these look at
+ * what the name was bound to before, as the flow of the scope says.
+ */
+static set_t scope_bind_eval(struct graph *g, unit_t n, atom_t name,
+			     uint32_t bind)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, bind);
+
+	if (b->kind == BIND_STORE ||
+	    (b->kind == BIND_VALUE && made_of(u, b->value, name, 0)))
+		return ask(g, ASK_BIND, n, bind);
+	return bind_eval(g, n, bind);
+}
+
+set_t name_solve(struct graph *g, unit_t n, atom_t name)
+{
+	const struct unit *u = unit_of(g, n);
+	uint32_t from, to, first, last, stars = 0;
+	set_t s = SET_NONE;
+
+	need(g, KEY_NAME, n, name);
+	if (!unit_lives(g, n))
+		return SET_NONE;
+	if (u->u->kind == UNIT_FUNCTION)
+		return function_name(g, n, name);
+	from = first = last = names_from(u, name);
+	for (to = from; to < u->names_count && u->names[to].atom == name;
+	     to++) {
+		const struct facts_bind *b = bind_of(u, u->names[to].bind);
+
+		if (b->block != 1 || !settles(b))
+			continue;
+		if (b->kind != BIND_STORE) {
+			first = last = to;
+			stars = u->names[to].bind;
+		} else if (u->u->kind == UNIT_MODULE) {
+			last = to;
+		}
+	}
+	if (u->u->kind == UNIT_MODULE) {
+		s = stars_eval(g, n, name, stars);
+		s = set_join(g->terms, s,
+			     outers_eval(g, n, name, OUTER_GLOBAL));
+	}
+	if (declared(g, n, first, to, &from))
+		return set_join(g->terms, s, from);
+	for (uint32_t k = last; k < to; k++)
+		s = set_join(g->terms, s,
+			     scope_bind_eval(g, n, name,
+					     unit_of(g, n)->names[k].bind));
+	return s;
+}
+
+/* An attribute of a module: a name in it, or a module below it. */
+set_t export_solve(struct graph *g, unit_t module, atom_t name)
+{
+	const struct unit *u;
+	const struct file *f;
+	set_t s;
+
+	if (!unit_lives(g, module))
+		return SET_NONE;
+	s = ask(g, ASK_NAME, module, name);
+	u = unit_of(g, module);
+	need(g, KEY_NAME, module, name);
+	f = &g->files[u->file];
+	if (!f->package || has_name(u, name))
+		return s;
+	return set_join(g->terms, s, package_attr(g, f->module, name));
+}
+
+static bool block_holds(const struct unit *u, uint32_t outer, uint32_t inner)
+{
+	while (inner != FACTS_NONE && inner != outer)
+		inner = block_of(u, inner)->parent;
+	return inner == outer;
+}
+
+/* Is there a loop that holds both blocks? */
+static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
+{
+	for (; a != FACTS_NONE; a = block_of(u, a)->parent)
+		if (block_of(u, a)->kind == BLOCK_LOOP && block_holds(u, a, b))
+			return true;
+	return false;
+}
+
+/* Bindings of the unit that are in effect before expression e. */
+uint32_t binds_before(const struct unit *u, uint32_t e)
+{
+	uint32_t low = 0, high = u->u->binds.count;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (bind_of(u, mid)->at <= e)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct use {
+	unit_t n;
+	atom_t name;
+	uint32_t block;
+	uint32_t expr;
+};
+
+/* Bindings that the use may see: outside of loops those before it. */
+static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
+{
+	return share_loop(u, use->block, use->block)
+		       ? u->u->binds.count
+		       : binds_before(u, use->expr);
+}
+
+/* What a use in a function sees. false: nothing that lies on every way. */
+static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
+{
+	const struct unit *u = unit_of(g, use->n);
+	uint32_t at = back_from(u, use->name, binds_in_reach(u, use)), k;
+	set_t s = SET_NONE;
+	bool settled = false;
+
+	while ((k = bind_back(u, use->name, &at)) != NONE) {
+		const struct facts_bind *b = bind_of(u, k);
+
+		if (b->outer || block_of(u, b->block)->scope != 0)
+			continue;
+		if (b->at > use->expr && (b->kind == BIND_NARROW ||
+					  !share_loop(u, b->block, use->block)))
+			continue;
+		if (b->kind == BIND_NARROW &&
+		    !block_holds(u, b->block, use->block))
+			continue;
+		s = set_join(g->terms, s, bind_value(g, use->n, k));
+		if (b->at <= use->expr && settles(b) &&
+		    (b->block == 0 || block_holds(u, b->block, use->block))) {
+			settled = true;
+			break;
+		}
+	}
+	*ret = s;
+	return settled;
+}
+
+/* Is it for a place or a binding in unit n itself that we are looking? */
+bool own_place(const struct graph *g, unit_t n)
+{
+	uint32_t who = g->frames[g->frames_count - 1].who;
+
+	if (who & POSTING_SLOT)
+		return g->slots[who & ~POSTING_SLOT].unit == n;
+	return g->nodes[who].kind == ASK_BIND && g->nodes[who].a == n;
+}
+
+/*
+ * Own places are solved anew with their unit, bindings need its flow anyway;
+ * others must be told.
+ */
+static void need_flow(struct graph *g, unit_t n)
+{
+	if (!own_place(g, n))
+		need(g, KEY_FLOW, n, 0);
+}
+
+static set_t module_name(struct graph *g, unit_t module, atom_t name)
+{
+	set_t s = ask(g, ASK_NAME, module, name);
+	atom_t builtin;
+
+	need(g, KEY_NAME, module, name);
+	if (has_name(unit_of(g, module), name))
+		return s;
+	/* Not bound by name, though perhaps by a star. */
+	builtin = atom_dotted(g, WORD_BUILTINS, name);
+	if (s != SET_NONE)
+		return s;
+	return set_one(g->terms, TERM_OUTSIDE, builtin, 0);
+}
+
+/* From unit n's surroundings; `header`: as its decorators see them. */
+static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
+{
+	unit_t p = n;
+
+	while (unit_of(g, p)->u->kind != UNIT_MODULE) {
+		p = unit_of(g, p)->parent;
+		if (unit_of(g, p)->u->kind == UNIT_MODULE)
+			break;
+		if (unit_of(g, p)->u->kind == UNIT_FUNCTION || header) {
+			need(g, KEY_NAME, p, name);
+			if (has_name(unit_of(g, p), name))
+				return ask(g, ASK_NAME, p, name);
+		}
+		header = false;
+	}
+	return module_name(g, p, name);
+}
+
+/* Lambdas and comprehensions: all bindings of that scope count. */
+static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
+		       set_t *ret)
+{
+	bool found = false;
+	set_t s = SET_NONE;
+
+	for (uint32_t k = bind_after(unit_of(g, use->n), use->name, 0);
+	     k != NONE; k = bind_after(unit_of(g, use->n), use->name, k + 1)) {
+		const struct unit *u = unit_of(g, use->n);
+
+		if (block_of(u, bind_of(u, k)->block)->scope != scope)
+			continue;
+		found = true;
+		s = set_join(g->terms, s, bind_value(g, use->n, k));
+	}
+	*ret = s;
+	return found;
+}
+
+/* Out of inner scopes, until the unit's own; true: found on the way. */
+static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
+{
+	for (;;) {
+		const struct unit *u = unit_of(g, use->n);
+		uint32_t scope = block_of(u, use->block)->scope;
+
+		if (scope == 0 || use->block == 0)
+			return false;
+		need_flow(g, use->n);
+		if (inner_eval(g, use, scope, ret))
+			return true;
+		u = unit_of(g, use->n);
+		use->block = facts_scopes(u->sheet->facts, u->u)[scope].block;
+	}
+}
+
+static set_t use_eval(struct graph *g, struct use *use)
+{
+	const struct unit *u = unit_of(g, use->n);
+	bool inner = block_of(u, use->block)->scope != 0;
+	set_t s;
+
+	if (inner_scopes(g, use, &s))
+		return s;
+	u = unit_of(g, use->n);
+	if (use->block == 0)
+		return around_eval(g, use->n, use->name, true);
+	if (u->u->kind == UNIT_MODULE) {
+		/* Its own calls see a scope as it is when they run. */
+		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
+			return s;
+		return module_name(g, use->n, use->name);
+	}
+	if (u->u->kind == UNIT_CLASS) {
+		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
+			return s;
+		u = unit_of(g, use->n);
+		need(g, KEY_NAME, use->n, use->name);
+		if (!inner && has_name(u, use->name))
+			return ask(g, ASK_NAME, use->n, use->name);
+		return around_eval(g, use->n, use->name, false);
+	}
+	need_flow(g, use->n);
+	if (flow_eval(g, use, &s) || has_name(unit_of(g, use->n), use->name))
+		return s;
+	/* Something may have been put into what is bound around. */
+	return set_join(g->terms, s, around_eval(g, use->n, use->name, false));
+}
+
+set_t name_eval(struct graph *g, unit_t n, uint32_t e)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_expr *x = expr_of(u, e);
+	struct use use = {
+		.n = n, .name = atom_of(u, x->a), .block = x->b, .expr = e
+	};
+
+	return use_eval(g, &use);
+}
+
+bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_expr *x = expr_of(u, e);
+	const struct facts_expr *base = expr_of(u, x->a);
+	struct use use = { .n = n, .block = x->c, .expr = e };
+
+	if (base->kind != EXPR_NAME || !u->dotted || x->c == 0 ||
+	    u->u->kind != UNIT_FUNCTION || block_of(u, x->c)->scope != 0)
+		return false;
+	use.name = atom_dotted(g, atom_of(u, base->a), atom_of(u, x->b));
+	need_flow(g, n);
+	return flow_eval(g, &use, ret) && *ret != SET_NONE;
+}

@@ -1,0 +1,515 @@
+/*
+ * Questions and their answers.
+ *
+ * An answer is remembered until something it was computed from changes. Every
+ * time a question or a place in the text asks for a key or for an answer, it
+ * is posted there: who, and in which version. A key that changes outdates all
+ * that is posted at it, and what is posted at those, and so on; being
+ * outdated is having a higher version, so postings need not be found and
+ * taken away when somebody asks anew: those of old versions count no more.
+ *
+ * Questions go round in circles: f returns g(), g returns f(). An answer that
+ * was computed with the help of one that is still being computed is worth
+ * nothing by itself. So, as Tarjan does with components: each frame notes the
+ * outermost open question it touched (`low`), and a question that touched one
+ * further out than itself is held, not answered. The outermost one then has
+ * all of its circle before it, and answers it as a whole: all values begin
+ * empty, and in each round every question is computed from the values of the
+ * round before (those alone whose inputs changed: the others would say the
+ * same), until none changes. Not everything that is computed only grows when
+ * its inputs do: a name falls back on a builtin, an isinstance() on its class.
+ * There may be several solutions then, and an order in which one question
+ * sees what another has just become would choose among them by who was asked
+ * first. Rounds in which all see the same state choose alike for all.
+ *
+ * That a circle's questions are known before it is answered is not given:
+ * what they ask depends on what they know. Those met on the way join, and
+ * when any has, all begin anew.
+ *
+ * The order of a class's bases is no set and does not grow. When it goes
+ * round in circles, every class in the circle is taken to have no bases.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/entry.h"
+#include "graph/resolve/state.h"
+
+/* Frames on one stack; beyond, we go on on a larger one. */
+#define STACK_FRAMES 400
+#define STACK_LARGE  (1ULL << 30)
+#define FRAMES_MAX   200000u
+
+static uint32_t node_hash(uint32_t kind, uint32_t a, uint32_t b)
+{
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)((h ^ kind * 0xc2b2ae3d27d4eb4fULL) >> 29);
+}
+
+static void grow_table(struct graph *g)
+{
+	uint32_t mask = g->node_mask ? g->node_mask * 2 + 1 : 4095;
+
+	graph_need(g, node_table, mask + 1ULL);
+	memset(g->node_table, 0,
+	       (g->node_mask + 1ULL) * sizeof(*g->node_table));
+	for (node_t n = 0; n < g->nodes_count; n++) {
+		const struct node *e = &g->nodes[n];
+		uint32_t hash = node_hash(e->kind, e->a, e->b);
+		uint32_t at = hash & mask;
+
+		while (g->node_table[at])
+			at = (at + 1) & mask;
+		g->node_table[at] = entry_of(hash, mask, n);
+	}
+	g->node_mask = mask;
+}
+
+static bool node_is(const struct node *e, enum node_kind kind, uint32_t a,
+		    uint32_t b)
+{
+	return e->kind == kind && e->a == a && e->b == b;
+}
+
+/* Its place in the table; empty: it is not there yet. */
+static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
+			   uint32_t b)
+{
+	uint32_t hash = node_hash(kind, a, b), mask, at, entry;
+
+	if (g->nodes_count >= g->node_mask / 2)
+		grow_table(g);
+	mask = g->node_mask;
+	for (at = hash & mask; (entry = g->node_table[at]);
+	     at = (at + 1) & mask)
+		if (entry_may_be(entry, hash, mask) &&
+		    node_is(&g->nodes[entry_number(entry, mask)], kind, a, b))
+			break;
+	return &g->node_table[at];
+}
+
+/* An empty slot's is NONE. */
+node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	uint32_t *slot = node_slot(g, kind, a, b);
+
+	return entry_number(*slot, g->node_mask);
+}
+
+node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	uint32_t *slot = node_slot(g, kind, a, b);
+	node_t n;
+
+	if (*slot)
+		return entry_number(*slot, g->node_mask);
+	n = g->nodes_count++;
+	*slot = entry_of(node_hash(kind, a, b), g->node_mask, n);
+	graph_need(g, nodes, g->nodes_count);
+	g->nodes[n] = (struct node){
+		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE
+	};
+	if (kind < KEY_KINDS && kind != KEY_MODULE && kind != KEY_SYMBOL) {
+		g->nodes[n].next = g->units[a].nodes;
+		g->units[a].nodes = n;
+	}
+	return n;
+}
+
+/* Is that posting still its owner's? */
+static bool posting_counts(const struct graph *g, const struct posting *p)
+{
+	if (p->who & POSTING_SLOT)
+		return g->slots[p->who & ~POSTING_SLOT].version == p->version;
+	return g->nodes[p->who].version == p->version;
+}
+
+/* Before growing: most postings may be of old versions. */
+static void postings_clean(const struct graph *g, struct node *n)
+{
+	struct posting *postings = node_postings(g, n);
+	uint32_t kept = 0;
+
+	for (uint32_t k = 0; k < n->postings_count; k++)
+		if (posting_counts(g, &postings[k]))
+			postings[kept++] = postings[k];
+	n->postings_count = kept;
+}
+
+static void post(struct graph *g, node_t at)
+{
+	struct node *n = &g->nodes[at];
+	const struct frame *f;
+
+	if (!g->frames_count)
+		return;
+	f = &g->frames[g->frames_count - 1];
+	/* One that asks twice mostly does so in a row. */
+	for (uint32_t k = 0; k < 4 && k < n->postings_count; k++) {
+		const struct posting *p =
+			node_postings(g, n) + n->postings_count - 1 - k;
+
+		if (p->who == f->who && p->version == f->version)
+			return;
+	}
+	if (n->postings_count == n->postings_size && n->postings_size >= 64)
+		postings_clean(g, n);
+	heap_grow(&g->heap, &n->postings, &n->postings_size,
+		  n->postings_count + 1, sizeof(struct posting));
+	node_postings(g, n)[n->postings_count++] =
+		(struct posting){ .who = f->who, .version = f->version };
+}
+
+void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	post(g, node_get(g, kind, a, b));
+}
+
+void frame_push(struct graph *g, uint32_t who, uint32_t version)
+{
+	g->frames = must_grow(g->frames, &g->frames_size, g->frames_count + 1,
+			      sizeof(*g->frames));
+	g->frames[g->frames_count] = (struct frame){ .who = who,
+						     .version = version,
+						     .low = g->frames_count };
+	g->frames_count++;
+}
+
+/* What touched an open question through us touched it itself. */
+void frame_pop(struct graph *g)
+{
+	uint32_t low = g->frames[--g->frames_count].low;
+
+	if (g->frames_count && low < g->frames[g->frames_count - 1].low)
+		g->frames[g->frames_count - 1].low = low;
+}
+
+static uint32_t compute(struct graph *g, node_t n)
+{
+	const struct node e = g->nodes[n];
+
+	g->steps++;
+	switch (e.kind) {
+	case ASK_NAME:
+		return name_solve(g, e.a, e.b);
+	case ASK_EXPORT:
+		return export_solve(g, e.a, e.b);
+	case ASK_ORDER:
+		return order_solve(g, e.a);
+	case ASK_MEMBER:
+		return member_solve(g, e.a, e.b);
+	case ASK_RESULT:
+		return result_solve(g, e.a);
+	case ASK_ATTR:
+		return attr_solve(g, e.a, e.b);
+	case ASK_BIND:
+		need(g, KEY_FLOW, e.a, 0);
+		return bind_eval(g, e.a, e.b);
+	case ASK_LAMBDA:
+		return lambda_solve(g, e.a, e.b);
+	case ASK_IMPORT:
+		return import_solve(g, e.a, e.b);
+	case ASK_METHOD:
+		return method_solve(g, e.a, e.b);
+	case ASK_DECORATIONS:
+		return decorations_solve(g, e.a);
+	case ASK_ENUM:
+		return enum_solve(g, e.a);
+	case ASK_BRINGS:
+		return brings_solve(g, e.a, e.b);
+	default:
+		return 0;
+	}
+}
+
+struct todo {
+	node_t *nodes;
+	uint32_t count, size;
+};
+
+static void todo_add(struct todo *t, node_t n)
+{
+	t->nodes =
+		must_grow(t->nodes, &t->size, t->count + 1, sizeof(*t->nodes));
+	t->nodes[t->count++] = n;
+}
+
+/* A circle in the making: held questions from `mark` on. */
+struct circle {
+	uint32_t mark, depth; /* of the frame of its outermost one */
+	uint32_t known;	      /* of graph->held, when the round began */
+	struct todo now, next;
+	uint32_t *values; /* of those in `now` */
+	uint32_t values_size;
+};
+
+static void circle_do(struct graph *g, struct circle *c, node_t n)
+{
+	if (g->nodes[n].hit)
+		return;
+	g->nodes[n].hit = 1;
+	todo_add(&c->next, n);
+}
+
+static void circle_begin(struct graph *g, struct circle *c, uint32_t from)
+{
+	for (uint32_t k = from; k < g->held_count; k++) {
+		struct node *e = &g->nodes[g->held[k]];
+
+		e->value = 0;
+		e->turns = 0;
+		circle_do(g, c, g->held[k]);
+	}
+	c->known = g->held_count;
+}
+
+/* Did it touch a question outside of what we took for the circle? */
+static bool circle_is_larger(const struct graph *g, const struct circle *c)
+{
+	return g->frames[c->depth].low < c->depth;
+}
+
+static void circle_compute(struct graph *g, struct circle *c)
+{
+	struct todo now = c->now;
+
+	c->now = c->next;
+	c->next = now;
+	c->next.count = 0;
+	c->values = must_grow(c->values, &c->values_size, c->now.count,
+			      sizeof(*c->values));
+	for (uint32_t k = 0; k < c->now.count; k++) {
+		node_t n = c->now.nodes[k];
+
+		g->nodes[n].hit = 0;
+		frame_push(g, n, g->nodes[n].version);
+		c->values[k] = compute(g, n);
+		frame_pop(g);
+		if (circle_is_larger(g, c))
+			c->now.count = k + 1;
+	}
+}
+
+/*
+ * Should narrowing, or a choice of the first that is known, ever keep a circle
+ * turning, its values are made to grow after so many changes.
+ */
+#define TURNS_FREE 32
+
+static uint32_t circle_value(struct graph *g, node_t n, uint32_t value)
+{
+	const struct node *e = &g->nodes[n];
+
+	if (e->kind == ASK_ORDER)
+		return 0;
+	if (e->turns <= TURNS_FREE)
+		return value;
+	if (e->kind >= ASK_DECORATIONS)
+		return value | e->value;
+	return set_join(g->terms, value, e->value);
+}
+
+/* The new values are seen, and whoever asked for one is to do. */
+static void circle_see(struct graph *g, struct circle *c)
+{
+	for (uint32_t k = 0; k < c->now.count; k++) {
+		struct node *e = &g->nodes[c->now.nodes[k]];
+		uint32_t value = circle_value(g, c->now.nodes[k], c->values[k]);
+
+		if (value == e->value)
+			continue;
+		e->value = value;
+		e->turns++;
+		for (uint32_t m = 0; m < e->postings_count; m++) {
+			const struct posting *p = node_postings(g, e) + m;
+			uint32_t who = p->who;
+
+			if (!(who & POSTING_SLOT) && posting_counts(g, p) &&
+			    g->nodes[who].state == NODE_HELD &&
+			    g->nodes[who].depth == c->depth)
+				circle_do(g, c, who);
+		}
+	}
+}
+
+/* All that was held since `mark` belongs to the circle of frame `low`. */
+static void hold(struct graph *g, uint32_t mark, uint32_t low)
+{
+	for (uint32_t k = mark; k < g->held_count; k++)
+		if (g->nodes[g->held[k]].depth > low)
+			g->nodes[g->held[k]].depth = low;
+}
+
+static void circle_solve(struct graph *g, uint32_t mark, uint32_t depth)
+{
+	struct circle c = { .mark = mark, .depth = depth };
+	bool joined;
+
+	do {
+		joined = false;
+		circle_begin(g, &c, mark);
+		while (c.next.count && !circle_is_larger(g, &c)) {
+			circle_compute(g, &c);
+			circle_see(g, &c);
+			joined |= c.known < g->held_count;
+			circle_begin(g, &c, c.known);
+		}
+	} while (joined && !circle_is_larger(g, &c));
+	for (uint32_t k = mark; k < g->held_count; k++)
+		g->nodes[g->held[k]].hit = 0;
+	free(c.now.nodes);
+	free(c.next.nodes);
+	free(c.values);
+}
+
+static void circle_close(struct graph *g, uint32_t mark)
+{
+	while (g->held_count > mark)
+		g->nodes[g->held[--g->held_count]].state = NODE_DONE;
+}
+
+static uint32_t ask_new(struct graph *g, node_t n)
+{
+	uint32_t depth = g->frames_count, mark = g->held_count;
+	struct node *e = &g->nodes[n];
+	uint32_t value;
+
+	e->state = NODE_OPEN;
+	e->hit = 0;
+	e->value = 0;
+	e->depth = depth;
+	frame_push(g, n, e->version);
+	value = compute(g, n);
+	e = &g->nodes[n];
+	e->value = value;
+	if (!e->hit && g->held_count == mark && g->frames[depth].low == depth) {
+		e->state = NODE_DONE;
+		frame_pop(g);
+		return value;
+	}
+	e->state = NODE_HELD;
+	e->hit = 0;
+	g->held = must_grow(g->held, &g->held_size, g->held_count + 1,
+			    sizeof(*g->held));
+	g->held[g->held_count++] = n;
+	if (g->frames[depth].low == depth)
+		circle_solve(g, mark, depth);
+	if (g->frames[depth].low == depth)
+		circle_close(g, mark);
+	else
+		hold(g, mark, g->frames[depth].low);
+	frame_pop(g);
+	return g->nodes[n].value;
+}
+
+struct hop {
+	struct graph *g;
+	node_t n;
+	uint32_t value;
+};
+
+static void *hop_main(void *arg)
+{
+	struct hop *hop = arg;
+
+	hop->value = ask_new(hop->g, hop->n);
+	return NULL;
+}
+
+/* Chains of a hundred thousand links exist, if only in tests. */
+static uint32_t ask_deep(struct graph *g, node_t n)
+{
+	struct hop hop = { .g = g, .n = n };
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	if (g->frames_count != STACK_FRAMES)
+		return ask_new(g, n);
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, STACK_LARGE);
+	r = pthread_create(&thread, &attr, hop_main, &hop);
+	(void)pthread_attr_destroy(&attr);
+	if (r != 0)
+		return ask_new(g, n);
+	(void)pthread_join(thread, NULL);
+	return hop.value;
+}
+
+uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	node_t n = node_get(g, kind, a, b);
+	struct node *e = &g->nodes[n];
+
+	post(g, n);
+	switch (e->state) {
+	case NODE_DONE:
+		return e->value;
+	case NODE_OPEN:
+	case NODE_HELD:
+		if (e->state == NODE_OPEN)
+			e->hit = 1;
+		if (e->depth < g->frames[g->frames_count - 1].low)
+			g->frames[g->frames_count - 1].low = e->depth;
+		return e->value;
+	default:
+		if (g->frames_count >= FRAMES_MAX)
+			return 0;
+		return ask_deep(g, n);
+	}
+}
+
+static void slot_outdate(struct graph *g, uint32_t slot)
+{
+	g->slots[slot].version++;
+	g->slots[slot].dirty = 1;
+	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
+			     sizeof(*g->dirty));
+	g->dirty[g->dirty_count++] = slot;
+}
+
+/* Whoever is posted at n is outdated; questions among them are to do. */
+static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
+{
+	heap_t piece = g->nodes[n].postings;
+	const struct posting *postings = node_postings(g, &g->nodes[n]);
+	uint32_t count = g->nodes[n].postings_count;
+	uint32_t size = g->nodes[n].postings_size;
+
+	g->nodes[n].postings = 0;
+	g->nodes[n].postings_count = g->nodes[n].postings_size = 0;
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t who = postings[k].who;
+
+		if (!posting_counts(g, &postings[k]))
+			continue;
+		if (who & POSTING_SLOT) {
+			slot_outdate(g, who & ~POSTING_SLOT);
+			continue;
+		}
+		g->nodes[who].version++;
+		g->nodes[who].state = NODE_NEW;
+		todo_add(todo, who);
+	}
+	heap_give(&g->heap, piece, size * sizeof(*postings));
+}
+
+void outdate(struct graph *g, node_t first)
+{
+	struct todo todo = { .count = 0 };
+
+	todo_add(&todo, first);
+	while (todo.count)
+		outdate_posted(g, todo.nodes[--todo.count], &todo);
+	free(todo.nodes);
+}
+
+void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+{
+	node_t n = node_find(g, kind, a, b);
+
+	if (n != NONE)
+		outdate(g, n);
+}

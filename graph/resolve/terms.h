@@ -1,0 +1,107 @@
+/*
+ * What an expression may stand for: sets of terms. A term is a class, an
+ * instance of one, a function, a list of something; equal terms have one
+ * number, and so have equal sets, so that comparing either is comparing
+ * numbers.
+ *
+ * Sets form a lattice, and everything that computes with them only ever grows
+ * when its inputs grow: what goes round in circles (a function that returns
+ * what it is given by another, which ...) then has one least solution, in
+ * whatever order it is reached. For that, a set holds at most one list, one
+ * dict, one record, one tuple of each length: joining two joins what they hold.
+ * Nesting is cut at TERM_DEPTH, and a set that grows beyond SET_MAX becomes
+ * SET_ANY, about which nothing is claimed.
+ */
+#ifndef STATETAPE_GRAPH_RESOLVE_TERMS_H
+#define STATETAPE_GRAPH_RESOLVE_TERMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/base/region.h"
+
+typedef uint32_t term_t;
+typedef uint32_t set_t;
+
+#define SET_NONE 0u /* nothing is known */
+#define SET_ANY	 1u /* too much is */
+
+#define TERM_DEPTH 4
+#define SET_MAX	   24
+#define TUPLE_MAX  12
+
+enum term_kind {
+	TERM_MODULE,   /* a: unit of the module */
+	TERM_PACKAGE,  /* a: atom, dotted name of a directory without code */
+	TERM_CLASS,    /* a: unit */
+	TERM_INSTANCE, /* a: unit of the class; b: set of its arguments */
+	TERM_SELF,     /* a: unit of a class: an instance of it or of whichever
+			  subclass it was reached through */
+	TERM_CLS,      /* a: unit of a class: it, or that subclass */
+	TERM_FUNCTION, /* a: unit */
+	TERM_BOUND,    /* a: unit of the function; b: term it is bound to */
+	TERM_SUPER,    /* a: unit of the class to look behind; b: term */
+	TERM_LAMBDA,   /* a: unit; b: expression in it */
+	TERM_OUTSIDE,  /* a: atom, dotted name of something not in here */
+	TERM_OF,       /* a: term; b: atom: a method of a list, dict, ... */
+	TERM_WRAPPED,  /* a: unit of a function; b: set of what its decorators
+			  made of it */
+	/* Joined within a set: */
+	TERM_LIST,	/* a: set of elements; anything one iterates over */
+	TERM_DICT,	/* a, b: sets of keys, of values */
+	TERM_TUPLE,	/* a: number of items; b: its items' sets, see below */
+	TERM_RECORD,	/* a dict, written out. a: run of atoms, its keys; b:
+			   values, as a tuple's */
+	TERM_AWAITABLE, /* a: set it gives */
+	TERM_MANAGER,	/* a: set that `with` gives */
+	TERM_CALLABLE,	/* a: set that a call gives */
+	TERM_PARTIAL,	/* a: set of what is called */
+	TERM_TYPE,	/* a: set of instances an annotation stands for */
+	TERM_KINDS
+};
+#define TERM_JOINED TERM_LIST
+
+struct term {
+	uint8_t kind;
+	uint8_t depth;
+	uint32_t a, b;
+};
+
+struct terms;
+struct terms *terms_new(void);
+void terms_free(struct terms *t);
+/* What it consists of. */
+#define TERMS_PARTS 7
+void terms_parts(struct terms *t, struct region_part *ret);
+
+const struct term *term_of(const struct terms *t, term_t id);
+const set_t *term_items(const struct terms *t, const struct term *tuple);
+
+/* The set of one term. */
+set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
+set_t set_term(struct terms *t, term_t id);
+term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
+set_t set_tuple(struct terms *t, const set_t *items, uint32_t count);
+/*
+ * A dict whose `count` (up to TUPLE_MAX + 1) keys are these atoms; of equal
+ * ones the last counts. One with more than TUPLE_MAX, here or by joining, has
+ * the key RECORD_REST alone, for all its values.
+ */
+#define RECORD_REST UINT32_MAX
+set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
+		 uint32_t count);
+set_t record_at(const struct terms *t, const struct term *record, uint32_t key);
+uint32_t term_length(const struct terms *t, const struct term *tuple);
+
+set_t set_join(struct terms *t, set_t a, set_t b);
+/* The terms of a set; SET_ANY has none to show. Good until the next call
+   that makes a set. */
+size_t set_terms(const struct terms *t, set_t s, const term_t **ret);
+
+/* Runs of numbers that are neither; equal runs have one number. */
+uint32_t terms_run(struct terms *t, const uint32_t *items, uint32_t count);
+const uint32_t *terms_run_items(const struct terms *t, uint32_t run,
+				uint32_t *ret_count);
+
+#endif

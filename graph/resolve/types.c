@@ -1,0 +1,444 @@
+/*
+ * Annotations: expressions that stand for classes of things. Also how a
+ * function is decorated, and which fixture a parameter of a test stands for.
+ */
+#include <string.h>
+
+#include "graph/resolve/state.h"
+#include "graph/resolve/words.h"
+
+unit_t class_around(const struct graph *g, unit_t n)
+{
+	while (g->units[n].u->kind == UNIT_FUNCTION)
+		n = g->units[n].parent;
+	return g->units[n].u->kind == UNIT_CLASS ? n : NONE;
+}
+
+static unsigned outside_of(const struct graph *g, atom_t a)
+{
+	return a < g->outside_count ? g->outside[a] : OUT_OTHER;
+}
+
+/* A bare name from outside, as a type. */
+static set_t outside_instances(struct graph *g, atom_t what)
+{
+	switch (outside_of(g, what)) {
+	case OUT_LIST:
+	case OUT_TUPLE:
+		return set_one(g->terms, TERM_LIST, SET_NONE, 0);
+	case OUT_DICT:
+	case OUT_DEFAULTDICT:
+		return set_one(g->terms, TERM_DICT, SET_NONE, SET_NONE);
+	default:
+		return SET_NONE;
+	}
+}
+
+static set_t term_instances(struct graph *g, term_t id)
+{
+	struct term t = *term_of(g->terms, id);
+
+	switch (t.kind) {
+	case TERM_CLASS:
+		return set_one(g->terms, TERM_INSTANCE, t.a, 0);
+	case TERM_CLS:
+		return set_one(g->terms, TERM_SELF, t.a, 0);
+	case TERM_TYPE:
+		return t.a;
+	case TERM_OUTSIDE:
+		return outside_instances(g, t.a);
+	default:
+		return SET_NONE;
+	}
+}
+
+set_t instances(struct graph *g, set_t types)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, types, &terms);
+	set_t s = SET_NONE;
+
+	if (types == SET_ANY)
+		return SET_ANY;
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		s = set_join(g->terms, s, term_instances(g, copy[k]));
+	return s;
+}
+
+/* Argument k of X[...]; NONE: there are fewer. */
+static uint32_t type_argument(struct graph *g, unit_t n, uint32_t index,
+			      uint32_t k)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_expr *x = expr_of(u, index);
+
+	if (x->kind != EXPR_TUPLE)
+		return k == 0 ? index : NONE;
+	return k < x->c ? list_of(u, x->b + k) : NONE;
+}
+
+static set_t type_nth(struct graph *g, unit_t n, uint32_t index, uint32_t k)
+{
+	uint32_t e = type_argument(g, n, index, k);
+
+	return e == NONE ? SET_NONE : type_eval(g, n, e);
+}
+
+static set_t type_union(struct graph *g, unit_t n, uint32_t index)
+{
+	set_t s = SET_NONE;
+
+	for (uint32_t k = 0; type_argument(g, n, index, k) != NONE; k++)
+		s = set_join(g->terms, s, type_nth(g, n, index, k));
+	return s;
+}
+
+static set_t type_tuple(struct graph *g, unit_t n, uint32_t index)
+{
+	set_t items[TUPLE_MAX];
+	uint32_t count = 0, e;
+
+	for (; (e = type_argument(g, n, index, count)) != NONE; count++) {
+		const struct facts_expr *x = expr_of(unit_of(g, n), e);
+
+		if (count == TUPLE_MAX ||
+		    (x->kind == EXPR_CONST && x->a == CONST_ELLIPSIS))
+			return set_one(g->terms, TERM_LIST,
+				       type_nth(g, n, index, 0), 0);
+		items[count] = type_eval(g, n, e);
+	}
+	return set_tuple(g->terms, items, count);
+}
+
+/* type[C]: the class itself. */
+static set_t type_type(struct graph *g, set_t of)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, of, &terms);
+	set_t s = SET_NONE;
+
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		s = set_join(g->terms, s, class_of_term(g, copy[k]));
+	return s;
+}
+
+set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
+{
+	switch (outside_of(g, what)) {
+	case OUT_LIST:
+		return set_one(g->terms, TERM_LIST, type_nth(g, n, index, 0),
+			       0);
+	case OUT_DICT:
+	case OUT_DEFAULTDICT:
+		return set_one(g->terms, TERM_DICT, type_nth(g, n, index, 0),
+			       type_nth(g, n, index, 1));
+	case OUT_TUPLE:
+		return type_tuple(g, n, index);
+	case OUT_TYPE:
+		return type_type(g, type_nth(g, n, index, 0));
+	case OUT_OPTIONAL:
+		return type_nth(g, n, index, 0);
+	case OUT_UNION:
+		return type_union(g, n, index);
+	case OUT_REF:
+		return set_one(g->terms, TERM_CALLABLE,
+			       type_nth(g, n, index, 0), 0);
+	case OUT_CALLABLE:
+		return set_one(g->terms, TERM_CALLABLE,
+			       type_nth(g, n, index, 1), 0);
+	case OUT_AWAITABLE:
+		return set_one(g->terms, TERM_AWAITABLE,
+			       type_nth(g, n, index, 0), 0);
+	case OUT_COROUTINE:
+		return set_one(g->terms, TERM_AWAITABLE,
+			       type_nth(g, n, index, 2), 0);
+	case OUT_MANAGER:
+		return set_one(g->terms, TERM_MANAGER, type_nth(g, n, index, 0),
+			       0);
+	default:
+		return SET_NONE;
+	}
+}
+
+/* typing.Self is an instance of the class around. */
+static set_t type_name(struct graph *g, unit_t n, uint32_t e)
+{
+	set_t s = eval(g, n, e);
+	const term_t *terms;
+	unit_t class;
+
+	if (set_terms(g->terms, s, &terms) == 1) {
+		const struct term *t = term_of(g->terms, terms[0]);
+
+		if (t->kind == TERM_OUTSIDE &&
+		    outside_of(g, t->a) == OUT_SELF) {
+			class = class_around(g, n);
+			return class == NONE
+				       ? SET_NONE
+				       : set_one(g->terms, TERM_SELF, class, 0);
+		}
+	}
+	return instances(g, s);
+}
+
+/* "a.B" in a place where facts do not expect a type: a TypeVar's bound. */
+static set_t type_string(struct graph *g, unit_t n, atom_t text)
+{
+	const char *at = atom_text(g, text);
+	size_t len = strcspn(at, ".");
+	set_t s = ask(g, ASK_NAME, module_of(g, n), atom(g, at, len));
+
+	while (at[len]) {
+		at += len + 1;
+		len = strcspn(at, ".");
+		s = attr_of_set(g, s, atom(g, at, len));
+	}
+	return instances(g, s);
+}
+
+set_t type_eval(struct graph *g, unit_t n, uint32_t e)
+{
+	struct facts_expr x = *expr_of(unit_of(g, n), e);
+	set_t s = SET_NONE;
+
+	switch (x.kind) {
+	case EXPR_NAME:
+	case EXPR_ATTR:
+		return type_name(g, n, e);
+	case EXPR_BINARY:
+		if (x.c != OP_OR)
+			return SET_NONE;
+		return set_join(g->terms, type_eval(g, n, x.a),
+				type_eval(g, n, x.b));
+	case EXPR_EITHER:
+		for (uint32_t k = 0; k < x.c; k++)
+			s = set_join(
+				g->terms, s,
+				type_eval(g, n,
+					  list_of(unit_of(g, n), x.b + k)));
+		return s;
+	case EXPR_INDEX:
+	case EXPR_CALL:
+		return instances(g, eval(g, n, e));
+	case EXPR_CONST:
+		if (x.a != CONST_STR || x.b == FACTS_NONE)
+			return SET_NONE;
+		return type_string(g, n, atom_of(unit_of(g, n), x.b));
+	default:
+		return SET_NONE;
+	}
+}
+
+static unsigned outside_decoration(unsigned what)
+{
+	switch (what) {
+	case OUT_PROPERTY:
+	case OUT_CACHED_PROPERTY:
+		return DECO_PROPERTY;
+	case OUT_STATICMETHOD:
+		return DECO_STATIC;
+	case OUT_CLASSMETHOD:
+		return DECO_CLASS;
+	case OUT_CONTEXTMANAGER:
+		return DECO_MANAGER;
+	case OUT_OVERLOAD:
+		return DECO_OVERLOAD;
+	case OUT_FIXTURE:
+		return DECO_FIXTURE;
+	default:
+		return 0;
+	}
+}
+
+/* Of what makes a method another kind of method. */
+static bool sees_decoration(const struct graph *g, atom_t outside, void *arg)
+{
+	unsigned *how = arg;
+
+	*how = outside_decoration(outside_of(g, outside)) &
+	       (DECO_PROPERTY | DECO_STATIC | DECO_CLASS);
+	return *how;
+}
+
+static unsigned decoration_of(struct graph *g, term_t id)
+{
+	struct term t = *term_of(g->terms, id);
+	unsigned how = 0;
+
+	if (t.kind == TERM_OUTSIDE)
+		return outside_decoration(outside_of(g, t.a));
+	/* class once(classmethod): still a method of the class. */
+	if (t.kind != TERM_CLASS || outside_base(g, t.a, sees_decoration, &how))
+		return how;
+	/* A class of descriptors: what one gets is what it computes. */
+	return method_find(g, t.a, WORD_GET) != NONE ? DECO_PROPERTY : 0;
+}
+
+static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
+{
+	struct facts_expr x = *expr_of(unit_of(g, f), e);
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	unsigned how = 0;
+	size_t n;
+
+	if (x.kind == EXPR_CALL)
+		x = *expr_of(unit_of(g, f), e = x.a);
+	if (x.kind == EXPR_ATTR) {
+		atom_t name = atom_of(unit_of(g, f), x.b);
+
+		if (name == WORD_SETTER || name == WORD_GETTER ||
+		    name == WORD_DELETER)
+			return DECO_PROPERTY;
+	}
+	n = set_terms(g->terms, eval(g, f, e), &terms);
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++)
+		how |= decoration_of(g, copy[k]);
+	return how;
+}
+
+uint32_t decorations_solve(struct graph *g, unit_t f)
+{
+	unsigned how = 0;
+
+	need(g, KEY_HEADER, f, 0);
+	if (!unit_lives(g, f))
+		return 0;
+	for (uint32_t k = 0; k < unit_of(g, f)->u->decorators.count; k++) {
+		const struct unit *u = unit_of(g, f);
+
+		how |= decorator_eval(g, f,
+				      list_of(u, u->u->decorators.from + k));
+	}
+	return how;
+}
+
+unsigned decorations(struct graph *g, unit_t f)
+{
+	if (!unit_lives(g, f) || unit_of(g, f)->u->decorators.count == 0) {
+		need(g, KEY_HEADER, f, 0);
+		return 0;
+	}
+	return ask(g, ASK_DECORATIONS, f, 0);
+}
+
+/* A fixture's value: what it returns, or yields. */
+static bool fixture_value(struct graph *g, set_t found, set_t *ret)
+{
+	term_t copy[SET_MAX];
+	const term_t *terms;
+	size_t n = set_terms(g->terms, found, &terms);
+	bool any = false;
+
+	*ret = SET_NONE;
+	memcpy(copy, terms, n * sizeof(*copy));
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, copy[k]);
+		set_t s;
+
+		if ((t.kind != TERM_FUNCTION && t.kind != TERM_WRAPPED) ||
+		    !unit_lives(g, t.a) ||
+		    !(decorations(g, t.a) & DECO_FIXTURE))
+			continue;
+		s = ask(g, ASK_RESULT, t.a, 0);
+		if (unit_of(g, t.a)->u->flags & UNIT_ASYNC)
+			s = awaited(g, s);
+		if (unit_of(g, t.a)->u->flags & UNIT_GENERATOR)
+			s = element_of(g, s, false);
+		*ret = set_join(g->terms, *ret, s);
+		any = true;
+	}
+	return any;
+}
+
+/* @fixture(name="...") */
+static atom_t decorator_alias(const struct unit *u, uint32_t decorator)
+{
+	const struct facts_expr *call = expr_of(u, decorator);
+
+	for (uint32_t k = 0; call->kind == EXPR_CALL && k < call->c; k++) {
+		const struct facts_expr *x =
+			expr_of(u, list_of(u, call->b + k));
+		const struct facts_expr *value;
+
+		if (x->kind != EXPR_KEYWORD || atom_of(u, x->b) != WORD_NAME)
+			continue;
+		value = expr_of(u, x->a);
+		if (value->kind == EXPR_CONST && value->a == CONST_STR &&
+		    value->b != FACTS_NONE)
+			return atom_of(u, value->b);
+	}
+	return WORD_EMPTY;
+}
+
+atom_t fixture_alias(const struct graph *g, unit_t f)
+{
+	const struct unit *u = &g->units[f];
+	atom_t a = WORD_EMPTY;
+
+	for (uint32_t k = 0; k < u->u->decorators.count && !a; k++)
+		a = decorator_alias(u, list_of(u, u->u->decorators.from + k));
+	return a;
+}
+
+/* A fixture of the module by its own name, or by one it was given. */
+static bool fixture_in(struct graph *g, unit_t module, atom_t name, set_t *ret)
+{
+	uint32_t count = g->files[unit_of(g, module)->file].units_count;
+
+	if (fixture_value(g, ask(g, ASK_EXPORT, module, name), ret))
+		return true;
+	need(g, KEY_FIXTURES, module, 0);
+	for (uint32_t k = 1; k < count; k++) {
+		unit_t f = unit_below(g, module, k);
+
+		if (unit_of(g, f)->parent == module &&
+		    unit_of(g, f)->u->kind == UNIT_FUNCTION &&
+		    fixture_alias(g, f) == name &&
+		    fixture_value(g, set_one(g->terms, TERM_FUNCTION, f, 0),
+				  ret))
+			return true;
+	}
+	return false;
+}
+
+static bool takes_fixtures(struct graph *g, unit_t f)
+{
+	const struct unit *u = unit_of(g, f);
+	const char *name = atom_text(g, atom_of(u, u->u->name));
+
+	return strncmp(name, "test", 4) == 0 ||
+	       decorations(g, f) & DECO_FIXTURE;
+}
+
+/* The nearest: the test's class, its module, conftest.py outwards. */
+set_t fixture_find(struct graph *g, unit_t f, atom_t name)
+{
+	unit_t class = unit_of(g, f)->parent, m;
+	atom_t dir = g->files[unit_of(g, f)->file].dir;
+	set_t s;
+
+	if (!takes_fixtures(g, f))
+		return SET_NONE;
+	if (unit_of(g, class)->u->kind == UNIT_CLASS &&
+	    fixture_value(g, ask(g, ASK_MEMBER, class, name), &s))
+		return s;
+	if (fixture_in(g, module_of(g, f), name, &s))
+		return s;
+	for (;;) {
+		const char *text = atom_text(g, dir);
+		const char *dot = strrchr(text, '.');
+
+		m = module_find(g, atom_dotted(g, dir, WORD_CONFTEST));
+		if (m != NONE && fixture_in(g, m, name, &s))
+			return s;
+		if (dir == WORD_EMPTY)
+			return SET_NONE;
+		dir = dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+	}
+}

@@ -1,0 +1,670 @@
+/*
+ * Tables of manager.db:
+ *
+ * conversation  one row per conversation: flags, counts, and its heads, each
+ *               as text (numbers) and a blob (64-bit hashes of items)
+ * record        per (conversation, call id): what is known of it; lists are
+ *               JSON, the text in its place is a blob
+ * pin           per (conversation, call id): a note's bytes, and what it says
+ *               of which records, as JSON: [id, enum told_how, since, entry,
+ *               where in the text that ends]
+ * request       one row per request, for the report
+ * counter       name and number
+ *
+ * user_version is SCHEMA; a database with a higher one is a newer program's.
+ */
+#include "manager/decide/archive.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <sqlite3.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
+#include "manager/decide/archive_i.h"
+
+#define SCHEMA	      1
+#define REQUESTS_KEPT 100000
+
+static const char schema[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+	"CREATE TABLE IF NOT EXISTS conversation(key TEXT PRIMARY KEY, client,"
+	" model, subagent, subscription, refused, stopped, requests,"
+	" since_epoch, last_n, used_ns, heads TEXT, hashes BLOB,"
+	" since_begin, reply_ns, nominated,"
+	" usage_input INT DEFAULT 0, usage_read INT DEFAULT 0,"
+	" usage_written INT DEFAULT 0) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS record(conversation TEXT, key TEXT,"
+	" data TEXT, text BLOB, PRIMARY KEY(conversation, key)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS pin(conversation TEXT, key TEXT,"
+	" about TEXT, text BLOB, PRIMARY KEY(conversation, key)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS request(id INTEGER PRIMARY KEY,"
+	" conversation TEXT, at_ns, n, outcome, epoch, received, sent, held,"
+	" stale, refreshed, dropped, rerun, notes, evicted, retrieved, told,"
+	" placed, cost_with, cost_without, rewritten, latency_us);"
+	"CREATE TABLE IF NOT EXISTS counter(name TEXT PRIMARY KEY, n)"
+	" WITHOUT ROWID; PRAGMA user_version=1;";
+
+static void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+int memory_code(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+	case SQLITE_ROW:
+		return 0;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return -EBADMSG;
+	case SQLITE_CANTOPEN:
+		return -ENOENT;
+	default:
+		return -EIO;
+	}
+}
+
+static int version_of(sqlite3 *db)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *s = NULL;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL) !=
+		    SQLITE_OK ||
+	    sqlite3_step(s) != SQLITE_ROW)
+		return -1;
+	return sqlite3_column_int(s, 0);
+}
+
+static int open_at(const char *path, bool write, struct memory *m)
+{
+	int rc, version;
+
+	rc = sqlite3_open_v2(path, &m->db,
+			     write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+				   : SQLITE_OPEN_READONLY,
+			     NULL);
+	if (rc != SQLITE_OK)
+		return memory_code(rc);
+	(void)sqlite3_busy_timeout(m->db, 2000);
+	version = version_of(m->db);
+	if (version < 0 || version > SCHEMA)
+		return -EBADMSG;
+	return write ? memory_code(
+			       sqlite3_exec(m->db, schema, NULL, NULL, NULL))
+		     : 0;
+}
+
+int memory_open(const char *dir, bool write, struct memory **ret,
+		char **ret_why)
+{
+	CLEANUP(free_p) char *path = NULL;
+	struct memory *m = must_calloc(1, sizeof(*m));
+	int rc;
+
+	(void)pthread_mutex_init(&m->lock, NULL);
+	if (dir && asprintf(&path, "%s/" MEMORY_NAME, dir) < 0) {
+		path = NULL;
+		memory_free(m);
+		return -ENOMEM;
+	}
+	rc = open_at(path ? path : ":memory:", write, m);
+	if (rc == 0) {
+		*ret = m;
+		return 0;
+	}
+	if (ret_why &&
+	    asprintf(ret_why, "'%s' cannot be used: %s", path ? path : "memory",
+		     m->db ? sqlite3_errmsg(m->db) : "out of memory") < 0)
+		*ret_why = NULL;
+	memory_free(m);
+	return rc;
+}
+
+void memory_free(struct memory *m)
+{
+	if (!m)
+		return;
+	for (int i = 0; i < KEPT; i++)
+		(void)sqlite3_finalize(m->kept[i]);
+	(void)sqlite3_close_v2(m->db);
+	(void)pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* -- Conversations. */
+
+static char *heads_text(const struct conversation *c)
+{
+	CLEANUP(json_p) cJSON *list = cJSON_CreateArray();
+	char number[24];
+
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++) {
+		const struct head *h = &c->heads[i];
+		const uint64_t all[] = { (uint64_t)h->at_ns, h->tools_hash,
+					 h->system_hash,     h->model_hash,
+					 h->hashes.count,    h->cached,
+					 h->received,	     h->sent };
+
+		/* As text: JSON's numbers would lose bits. */
+		for (size_t k = 0; k < 8; k++) {
+			(void)snprintf(number, sizeof(number), "%llu",
+				       (unsigned long long)all[k]);
+			(void)cJSON_AddItemToArray(list,
+						   cJSON_CreateString(number));
+		}
+	}
+	return cJSON_PrintUnformatted(list);
+}
+
+static void heads_read(struct conversation *c, const char *text,
+		       const uint64_t *hashes, size_t count)
+{
+	CLEANUP(json_p) cJSON *list = cJSON_Parse(text);
+	const cJSON *at = list ? list->child : NULL;
+
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++) {
+		struct head *h = &c->heads[i];
+		uint64_t all[8] = { 0 };
+
+		for (size_t k = 0; k < 8 && at; k++, at = at->next)
+			if (cJSON_IsString(at))
+				all[k] = strtoull(at->valuestring, NULL, 10);
+		if (all[4] > count)
+			return;
+		h->at_ns = (int64_t)all[0];
+		h->tools_hash = all[1];
+		h->system_hash = all[2];
+		h->model_hash = all[3];
+		h->cached = (uint32_t)(all[5] < all[4] ? all[5] : all[4]);
+		h->received = all[6];
+		h->sent = all[7];
+		h->kept = -1;
+		array_append(&h->hashes, hashes, all[4]);
+		hashes += all[4];
+		count -= all[4];
+	}
+}
+
+static int save_conversation(struct memory *m, const struct conversation *c,
+			     int64_t at_ns)
+{
+	sqlite3_stmt *s =
+		keep(m, KEPT_CONVERSATION,
+		     "INSERT INTO conversation(key, client, model, subagent,"
+		     " subscription, refused, stopped, requests, since_epoch,"
+		     " last_n, used_ns, heads, hashes, since_begin,"
+		     " reply_ns, nominated)"
+		     " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+		     " ON CONFLICT(key) DO"
+		     " UPDATE SET client=?2, model=?3, subagent=?4,"
+		     " subscription=?5, refused=?6, stopped=?7, requests=?8,"
+		     " since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
+		     " hashes=?13, since_begin=?14, reply_ns=?15,"
+		     " nominated=?16");
+	CLEANUP(free_p) char *heads = heads_text(c);
+	ARRAY(uint64_t) all = { 0 };
+	int rc;
+
+	if (!s)
+		return -EIO;
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++)
+		array_append(&all, c->heads[i].hashes.at,
+			     c->heads[i].hashes.count);
+	bind_text(s, 1, c->key);
+	bind_text(s, 2, c->client);
+	bind_text(s, 3, c->model);
+	bind_count(s, 4, c->subagent);
+	bind_count(s, 5, c->subscription);
+	bind_count(s, 6, c->refused);
+	bind_count(s, 7, c->stopped);
+	bind_count(s, 8, c->requests);
+	bind_count(s, 9, c->since_epoch);
+	bind_count(s, 10, c->last_n);
+	bind_count(s, 11, (uint64_t)at_ns);
+	bind_text(s, 12, heads);
+	bind_blob(s, 13, all.at, all.count * sizeof(uint64_t));
+	bind_count(s, 14, c->since_begin);
+	bind_count(s, 15, (uint64_t)c->reply_ns);
+	bind_count(s, 16, c->nominated);
+	rc = run_kept(s);
+	array_release(&all);
+	return rc;
+}
+
+static char *own(const char *text)
+{
+	char *copy = must_alloc(strlen(text) + 1);
+
+	memcpy(copy, text, strlen(text) + 1);
+	return copy;
+}
+
+static int load_conversation(struct memory *m, struct conversation *c)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(
+		m, "SELECT client, model, subagent, subscription, refused,"
+		   " stopped, requests, since_epoch, last_n, heads, hashes,"
+		   " since_begin, reply_ns, nominated"
+		   " FROM conversation WHERE key=?");
+
+	if (!s)
+		return -EIO;
+	bind_text(s, 1, c->key);
+	if (sqlite3_step(s) != SQLITE_ROW)
+		return -ENOENT;
+	free(c->client);
+	free(c->model);
+	c->client = own(column(s, 0));
+	c->model = own(column(s, 1));
+	c->subagent = sqlite3_column_int(s, 2);
+	c->subscription = sqlite3_column_int(s, 3);
+	c->refused = sqlite3_column_int(s, 4);
+	c->stopped = sqlite3_column_int(s, 5);
+	c->requests = (uint32_t)column_number(s, 6);
+	c->since_epoch = (uint32_t)column_number(s, 7);
+	c->last_n = column_number(s, 8);
+	heads_read(c, column(s, 9), sqlite3_column_blob(s, 10),
+		   (size_t)sqlite3_column_bytes(s, 10) / sizeof(uint64_t));
+	c->since_begin = (uint32_t)column_number(s, 11);
+	c->reply_ns = (int64_t)column_number(s, 12);
+	c->nominated = sqlite3_column_int(s, 13);
+	return 0;
+}
+
+/* -- Records. */
+
+static void add_number(cJSON *j, const char *name, uint64_t n)
+{
+	if (n)
+		(void)cJSON_AddNumberToObject(j, name, (double)n);
+}
+
+static void add_names(cJSON *j, const char *name, const struct conversation *c,
+		      const uint32_t *at, uint32_t count)
+{
+	cJSON *list;
+
+	if (!count)
+		return;
+	list = cJSON_AddArrayToObject(j, name);
+	for (uint32_t i = 0; i < count; i++)
+		(void)cJSON_AddItemToArray(
+			list, cJSON_CreateString(conversation_name(c, at[i])));
+}
+
+static char *record_text(const struct conversation *c, const struct held *h)
+{
+	CLEANUP(json_p) cJSON *j = cJSON_CreateObject();
+	cJSON *refs = cJSON_AddArrayToObject(j, "refs");
+	char hash[24];
+
+	(void)snprintf(hash, sizeof(hash), "%016llx",
+		       (unsigned long long)h->hash);
+	(void)cJSON_AddStringToObject(j, "hash", hash);
+	for (uint32_t i = 0; i < h->referents.count; i++) {
+		const struct referent *r = &h->referents.at[i];
+		cJSON *ref = cJSON_CreateArray();
+
+		(void)cJSON_AddItemToArray(
+			ref, cJSON_CreateString(conversation_name(c, r->path)));
+		(void)cJSON_AddItemToArray(ref, cJSON_CreateNumber(r->start));
+		(void)cJSON_AddItemToArray(ref, cJSON_CreateNumber(r->end));
+		(void)cJSON_AddItemToArray(refs, ref);
+	}
+	add_number(j, "kind", h->kind);
+	add_number(j, "tracked", h->tracked);
+	add_number(j, "tokens", h->tokens);
+	add_number(j, "bytes", h->bytes);
+	add_number(j, "request", h->born_request);
+	add_number(j, "born", h->born);
+	add_number(j, "birth", h->birth);
+	add_number(j, "observed", h->observed);
+	add_names(j, "opened", c, h->opened.at, h->opened.count);
+	add_names(j, "missed", c, h->missed.at, h->missed.count);
+	add_names(j, "listed", c, h->listed.at, h->listed.count);
+	add_number(j, "strange", h->strange);
+	add_number(j, "file", h->file);
+	add_number(j, "head", h->head);
+	add_number(j, "tail", h->tail);
+	add_number(j, "action", h->action);
+	add_number(j, "entry", h->entry);
+	if (h->why)
+		(void)cJSON_AddStringToObject(j, "why", h->why);
+	add_number(j, "told", h->told);
+	add_number(j, "told_entry", h->told_entry);
+	add_number(j, "placed", h->placed);
+	add_number(j, "placed_entry", h->placed_entry);
+	return cJSON_PrintUnformatted(j);
+}
+
+static uint64_t get(const cJSON *j, const char *name)
+{
+	const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, name);
+
+	return cJSON_IsNumber(n) && n->valuedouble > 0
+		       ? (uint64_t)n->valuedouble
+		       : 0;
+}
+
+static uint32_t name_of(struct conversation *c, const cJSON *j)
+{
+	const char *text = cJSON_GetStringValue(j);
+
+	return intern_add(c->names, text ? text : "", text ? strlen(text) : 0);
+}
+
+static void read_lists(struct conversation *c, struct held *h, const cJSON *j)
+{
+	const cJSON *at;
+
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "refs")) {
+		struct referent r = { 0 };
+		const cJSON *start = cJSON_GetArrayItem(at, 1);
+		const cJSON *end = cJSON_GetArrayItem(at, 2);
+
+		r.path = name_of(c, cJSON_GetArrayItem(at, 0));
+		r.start = start ? (uint32_t)start->valuedouble : 0;
+		r.end = end ? (uint32_t)end->valuedouble : 0;
+		array_push(&h->referents, r);
+	}
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "opened"))
+		array_push(&h->opened, name_of(c, at));
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "missed"))
+		array_push(&h->missed, name_of(c, at));
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "listed"))
+		array_push(&h->listed, name_of(c, at));
+}
+
+/* One of `count` values; the first, if it is none of them. */
+static unsigned get_one(const cJSON *j, const char *name, unsigned count)
+{
+	uint64_t n = get(j, name);
+
+	return n < count ? (unsigned)n : 0;
+}
+
+static void read_record(struct conversation *c, struct held *h,
+			const char *text)
+{
+	CLEANUP(json_p) cJSON *j = cJSON_Parse(text);
+	const char *hash = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(j, "hash"));
+	const char *why = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(j, "why"));
+
+	h->seen = h->lines_drifted = true;
+	h->hash = hash ? strtoull(hash, NULL, 16) : 0;
+	h->kind = (enum record_kind)get_one(j, "kind", RECORD_OTHER + 1);
+	h->tracked = get(j, "tracked");
+	h->tokens = (uint32_t)get(j, "tokens");
+	h->bytes = get(j, "bytes");
+	h->born_request = (uint32_t)get(j, "request");
+	h->born = get(j, "born");
+	h->birth = get(j, "birth");
+	h->observed = get(j, "observed");
+	h->strange = get(j, "strange");
+	h->file = get(j, "file");
+	h->head = (uint32_t)get(j, "head");
+	h->tail = (uint32_t)get(j, "tail");
+	h->action = (enum action)get_one(j, "action", ACTIONS);
+	h->entry = get(j, "entry");
+	h->why = why ? own(why) : NULL;
+	h->told = (enum told_how)get_one(j, "told", TOLD_AGAIN + 1);
+	h->told_entry = get(j, "told_entry");
+	h->placed = (enum placed_how)get_one(j, "placed", PLACED_EVICTED + 1);
+	h->placed_entry = get(j, "placed_entry");
+	read_lists(c, h, j);
+}
+
+static int load_records(struct memory *m, struct conversation *c)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(m, "SELECT key, data, text FROM record"
+				     " WHERE conversation=?");
+
+	if (!s)
+		return -EIO;
+	bind_text(s, 1, c->key);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		struct held *h = conversation_hold(c, column(s, 0));
+		const void *text = sqlite3_column_blob(s, 2);
+
+		read_record(c, h, column(s, 1));
+		h->len = (size_t)sqlite3_column_bytes(s, 2);
+		if (text && h->len) {
+			h->text = must_alloc(h->len + 1);
+			memcpy(h->text, text, h->len);
+			h->text[h->len] = '\0';
+		}
+	}
+	return 0;
+}
+
+static int save_record(struct memory *m, const struct conversation *c,
+		       const struct held *h)
+{
+	sqlite3_stmt *s = keep(m, KEPT_RECORD,
+			       "INSERT OR REPLACE INTO record"
+			       " VALUES(?,?,?,?)");
+	CLEANUP(free_p) char *data = record_text(c, h);
+
+	if (!s)
+		return -EIO;
+	bind_text(s, 1, c->key);
+	bind_text(s, 2, h->key);
+	bind_text(s, 3, data);
+	bind_blob(s, 4, h->text, h->len);
+	return run_kept(s);
+}
+
+/* -- Pins. */
+
+static void read_about(struct pin *p, const cJSON *at)
+{
+	cJSON *key = cJSON_GetArrayItem(at, 0);
+	double how = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 1));
+	double since = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 2));
+	double entry = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 3));
+	double end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 4));
+	struct about a = { .key = cJSON_GetStringValue(key) };
+
+	if (!a.key || !(how >= 0) || how > TOLD_AGAIN || !(since >= 0) ||
+	    !(entry >= 0) || !(end >= 0) || end > (double)p->len)
+		return;
+	a.how = (enum told_how)how;
+	a.since = (uint64_t)since;
+	a.entry = (uint64_t)entry;
+	a.end = (size_t)end;
+	pin_speak(p, &a);
+}
+
+static cJSON *about_json(const struct about *a)
+{
+	const double numbers[] = { a->how, (double)a->since, (double)a->entry,
+				   (double)a->end };
+	cJSON *j = cJSON_CreateArray();
+
+	(void)cJSON_AddItemToArray(j, cJSON_CreateString(a->key));
+	for (size_t i = 0; i < 4; i++)
+		(void)cJSON_AddItemToArray(j, cJSON_CreateNumber(numbers[i]));
+	return j;
+}
+
+static int load_pins(struct memory *m, struct conversation *c)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(m, "SELECT key, about, text FROM pin"
+				     " WHERE conversation=?");
+
+	if (!s)
+		return -EIO;
+	bind_text(s, 1, c->key);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		CLEANUP(json_p) cJSON *about = cJSON_Parse(column(s, 1));
+		struct pin *p = conversation_pin(c, column(s, 0));
+		const void *text = sqlite3_column_blob(s, 2);
+		const cJSON *at;
+
+		p->len = (size_t)sqlite3_column_bytes(s, 2);
+		p->text = must_alloc(p->len + 1);
+		if (p->len)
+			memcpy(p->text, text, p->len);
+		p->text[p->len] = '\0';
+		cJSON_ArrayForEach (at, about)
+			read_about(p, at);
+		p->changed = false;
+	}
+	return 0;
+}
+
+static int save_pin(struct memory *m, const struct conversation *c,
+		    const struct pin *p)
+{
+	sqlite3_stmt *s =
+		keep(m, p->gone ? KEPT_PIN_GONE : KEPT_PIN,
+		     p->gone ? "DELETE FROM pin WHERE conversation=? AND key=?"
+			     : "INSERT OR REPLACE INTO pin VALUES(?,?,?,?)");
+	CLEANUP(json_p) cJSON *about = cJSON_CreateArray();
+	CLEANUP(free_p) char *text = NULL;
+
+	if (!s)
+		return -EIO;
+	for (uint32_t i = 0; i < p->about.count; i++)
+		(void)cJSON_AddItemToArray(about, about_json(&p->about.at[i]));
+	text = cJSON_PrintUnformatted(about);
+	bind_text(s, 1, c->key);
+	bind_text(s, 2, p->key);
+	if (!p->gone) {
+		bind_text(s, 3, text);
+		bind_blob(s, 4, p->text, p->len);
+	}
+	return run_kept(s);
+}
+
+/* -- All together. */
+
+int memory_load(struct memory *m, struct conversation *c)
+{
+	int rc;
+
+	(void)pthread_mutex_lock(&m->lock);
+	rc = load_conversation(m, c);
+	if (rc == 0)
+		rc = load_records(m, c);
+	if (rc == 0)
+		rc = load_pins(m, c);
+	(void)pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+static int save_request(struct memory *m, const struct conversation *c,
+			const struct memory_request *r)
+{
+	sqlite3_stmt *s = keep(
+		m, KEPT_REQUEST,
+		"INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+		"?,?,?,?,?,?,?,?)");
+	const uint64_t counts[] = { r->received,  r->sent,	r->held,
+				    r->stale,	  r->refreshed, r->dropped,
+				    r->rerun,	  r->notes,	r->evicted,
+				    r->retrieved, r->told,	r->placed };
+	enum { COUNTS = sizeof(counts) / sizeof(counts[0]) };
+
+	if (!s)
+		return -EIO;
+	bind_text(s, 1, c->key);
+	bind_count(s, 2, (uint64_t)r->at_ns);
+	bind_count(s, 3, r->request);
+	bind_text(s, 4, r->outcome);
+	bind_text(s, 5, r->epoch);
+	for (int i = 0; i < COUNTS; i++)
+		bind_count(s, 6 + i, counts[i]);
+	(void)sqlite3_bind_double(s, 6 + COUNTS, r->cost_with);
+	(void)sqlite3_bind_double(s, 7 + COUNTS, r->cost_without);
+	bind_count(s, 8 + COUNTS, r->rewritten);
+	bind_count(s, 9 + COUNTS, r->latency_us);
+	return run_kept(s);
+}
+
+static int save_all(struct memory *m, struct conversation *c,
+		    const struct memory_request *r)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+	int rc;
+
+	rc = save_conversation(m, c, r->at_ns);
+	HASH_ITER (hh, c->held, h, next_held)
+		if (rc == 0 && h->changed)
+			rc = save_record(m, c, h);
+	HASH_ITER (hh, c->pins, p, next_pin)
+		if (rc == 0 && (p->changed || p->gone))
+			rc = save_pin(m, c, p);
+	return rc < 0 ? rc : save_request(m, c, r);
+}
+
+int memory_save(struct memory *m, struct conversation *c,
+		const struct memory_request *r)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+	int rc;
+
+	(void)pthread_mutex_lock(&m->lock);
+	rc = memory_code(
+		sqlite3_exec(m->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+	if (rc == 0)
+		rc = save_all(m, c, r);
+	if (rc == 0)
+		rc = memory_code(
+			sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL));
+	else
+		(void)sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
+	(void)pthread_mutex_unlock(&m->lock);
+	HASH_ITER (hh, c->held, h, next_held)
+		h->changed = h->changed && rc < 0;
+	HASH_ITER (hh, c->pins, p, next_pin) {
+		p->changed = p->changed && rc < 0;
+		if (p->gone && rc == 0)
+			pin_free(c, p);
+	}
+	return rc;
+}
+
+int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
+		 int64_t read, int64_t written)
+{
+	sqlite3_stmt *s;
+	int rc;
+
+	(void)pthread_mutex_lock(&m->lock);
+	s = keep(m, KEPT_USAGE,
+		 "UPDATE conversation SET usage_input=usage_input+?2,"
+		 " usage_read=usage_read+?3,"
+		 " usage_written=usage_written+?4, refused=?5,"
+		 " stopped=?6, reply_ns=?7 WHERE key=?1");
+	if (s) {
+		bind_text(s, 1, c->key);
+		bind_count(s, 2, input > 0 ? (uint64_t)input : 0);
+		bind_count(s, 3, read > 0 ? (uint64_t)read : 0);
+		bind_count(s, 4, written > 0 ? (uint64_t)written : 0);
+		bind_count(s, 5, c->refused);
+		bind_count(s, 6, c->stopped);
+		bind_count(s, 7, (uint64_t)c->reply_ns);
+	}
+	rc = run_kept(s);
+	(void)pthread_mutex_unlock(&m->lock);
+	return rc;
+}

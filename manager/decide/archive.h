@@ -1,0 +1,74 @@
+/*
+ * What a manager must not forget when it is restarted: which texts it put
+ * where, byte for byte, what it knows of each record, and what came of every
+ * request. One SQLite database, `manager.db`, in the repository's state
+ * directory; decide/archive.c's head comment gives the tables.
+ *
+ * What a request changed is written in one transaction before it is sent.
+ * Nothing is synced on the way: a killed process loses nothing, a crash of
+ * the host may lose the last moments, and then old decisions are made anew.
+ *
+ * Any thread may call; calls take turns inside.
+ */
+#ifndef STATETAPE_MANAGER_DECIDE_ARCHIVE_H
+#define STATETAPE_MANAGER_DECIDE_ARCHIVE_H
+
+#include "manager/decide/conversation.h"
+
+#define MEMORY_NAME "manager.db"
+
+struct memory;
+
+/*
+ * In directory `dir`; NULL: in this process alone. -EBADMSG: it is none, or a
+ * newer program's. *ret_why (free it) is a sentence, if given.
+ */
+int memory_open(const char *dir, bool write, struct memory **ret,
+		char **ret_why);
+void memory_free(struct memory *m);
+
+/* One request, for the report. Tokens are estimates. */
+struct memory_request {
+	int64_t at_ns;
+	uint32_t request;    /* of its conversation */
+	const char *outcome; /* "rewritten", "unchanged", or why it passed */
+	const char *epoch;
+	uint64_t received, sent; /* tokens */
+	uint64_t held, stale;
+	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
+	uint32_t told, placed;
+	double cost_with, cost_without;
+	uint64_t rewritten; /* cached tokens written anew because of us */
+	uint64_t latency_us;
+};
+
+/* Fills `c`, which is new, with what is kept of it. -ENOENT: nothing is. */
+int memory_load(struct memory *m, struct conversation *c);
+/* What changed in `c`, and how the request went; 0 or a negative errno. */
+int memory_save(struct memory *m, struct conversation *c,
+		const struct memory_request *r);
+/* A reply said what the provider's cache did. */
+int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
+		 int64_t read, int64_t written);
+
+/* Add to a counter that outlives the process. */
+void memory_count(struct memory *m, const char *name, uint64_t n);
+typedef void memory_counter(void *ctx, const char *name, uint64_t n);
+int memory_counters(struct memory *m, memory_counter *visit, void *ctx);
+
+/* Sums over all requests since `since_ns`, and latencies (free them). */
+struct memory_sums {
+	uint64_t conversations, requests, rewrites;
+	uint64_t received, sent, held, stale;
+	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
+	uint64_t told, placed, rewritten;
+	uint64_t epochs;
+	double cost_with, cost_without;
+	uint64_t p50_us, p99_us;
+	uint64_t usage_input, usage_read, usage_written;
+};
+int memory_sum(struct memory *m, int64_t since_ns, struct memory_sums *ret);
+/* The conversations' keys, newest first (free each, and the list). */
+int memory_list(struct memory *m, char ***ret, size_t *ret_n);
+
+#endif

@@ -1,0 +1,140 @@
+/* What is counted and summed up: for STATUS, and for the report. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
+#include "manager/decide/archive.h"
+#include "manager/decide/archive_i.h"
+
+void memory_count(struct memory *m, const char *name, uint64_t n)
+{
+	sqlite3_stmt *s;
+
+	(void)pthread_mutex_lock(&m->lock);
+	s = prepare(m, "INSERT INTO counter VALUES(?1,?2) ON CONFLICT(name)"
+		       " DO UPDATE SET n=n+?2");
+	if (s) {
+		bind_text(s, 1, name);
+		bind_count(s, 2, n);
+	}
+	(void)run(s);
+	(void)sqlite3_finalize(s);
+	(void)pthread_mutex_unlock(&m->lock);
+}
+
+int memory_counters(struct memory *m, memory_counter *visit, void *ctx)
+{
+	sqlite3_stmt *s;
+
+	(void)pthread_mutex_lock(&m->lock);
+	s = prepare(m, "SELECT name, n FROM counter ORDER BY name");
+	while (s && sqlite3_step(s) == SQLITE_ROW)
+		visit(ctx, column(s, 0), column_number(s, 1));
+	(void)sqlite3_finalize(s);
+	(void)pthread_mutex_unlock(&m->lock);
+	return s ? 0 : -EIO;
+}
+
+static int sum_requests(struct memory *m, int64_t since_ns,
+			struct memory_sums *ret)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(
+		m, "SELECT count(DISTINCT conversation), count(*),"
+		   " total(outcome='rewritten'), total(received), total(sent),"
+		   " total(held), total(stale), total(refreshed),"
+		   " total(dropped), total(rerun), total(notes),"
+		   " total(evicted), total(retrieved), total(told),"
+		   " total(placed), total(rewritten),"
+		   " total(epoch IN ('profit','full','cold','broken')),"
+		   " total(cost_with), total(cost_without)"
+		   " FROM request WHERE at_ns>=?");
+	uint64_t *all[] = {
+		&ret->conversations, &ret->requests,  &ret->rewrites,
+		&ret->received,	     &ret->sent,      &ret->held,
+		&ret->stale,	     &ret->refreshed, &ret->dropped,
+		&ret->rerun,	     &ret->notes,     &ret->evicted,
+		&ret->retrieved,     &ret->told,      &ret->placed,
+		&ret->rewritten,     &ret->epochs
+	};
+	enum { COUNTS = sizeof(all) / sizeof(all[0]) };
+
+	if (!s)
+		return -EIO;
+	bind_count(s, 1, (uint64_t)since_ns);
+	if (sqlite3_step(s) != SQLITE_ROW)
+		return -EIO;
+	for (int i = 0; i < COUNTS; i++)
+		*all[i] = (uint64_t)sqlite3_column_double(s, i);
+	ret->cost_with = sqlite3_column_double(s, COUNTS);
+	ret->cost_without = sqlite3_column_double(s, COUNTS + 1);
+	return 0;
+}
+
+static uint64_t latency(struct memory *m, int64_t since_ns, uint64_t count,
+			unsigned percent)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(m, "SELECT latency_us FROM request WHERE"
+				     " at_ns>=? ORDER BY latency_us LIMIT 1"
+				     " OFFSET ?");
+
+	if (!s || !count)
+		return 0;
+	bind_count(s, 1, (uint64_t)since_ns);
+	bind_count(s, 2, (count - 1) * percent / 100);
+	return sqlite3_step(s) == SQLITE_ROW ? column_number(s, 0) : 0;
+}
+
+static void sum_usage(struct memory *m, struct memory_sums *ret)
+{
+	CLEANUP(finalize_p)
+	sqlite3_stmt *s = prepare(m, "SELECT total(usage_input),"
+				     " total(usage_read), total(usage_written)"
+				     " FROM conversation");
+
+	if (!s || sqlite3_step(s) != SQLITE_ROW)
+		return;
+	ret->usage_input = (uint64_t)sqlite3_column_double(s, 0);
+	ret->usage_read = (uint64_t)sqlite3_column_double(s, 1);
+	ret->usage_written = (uint64_t)sqlite3_column_double(s, 2);
+}
+
+int memory_sum(struct memory *m, int64_t since_ns, struct memory_sums *ret)
+{
+	struct memory_sums sums = { 0 };
+	int rc;
+
+	(void)pthread_mutex_lock(&m->lock);
+	rc = sum_requests(m, since_ns, &sums);
+	sums.p50_us = latency(m, since_ns, sums.requests, 50);
+	sums.p99_us = latency(m, since_ns, sums.requests, 99);
+	sum_usage(m, &sums);
+	(void)pthread_mutex_unlock(&m->lock);
+	if (rc == 0)
+		*ret = sums;
+	return rc;
+}
+
+int memory_list(struct memory *m, char ***ret, size_t *ret_n)
+{
+	ARRAY(char *) keys = { 0 };
+	sqlite3_stmt *s;
+
+	(void)pthread_mutex_lock(&m->lock);
+	s = prepare(m, "SELECT key FROM conversation ORDER BY used_ns DESC"
+		       " LIMIT 1000");
+	while (s && sqlite3_step(s) == SQLITE_ROW) {
+		const char *key = column(s, 0);
+		char *copy = must_alloc(strlen(key) + 1);
+
+		memcpy(copy, key, strlen(key) + 1);
+		array_push(&keys, copy); /* NOLINT(bugprone-sizeof-*) */
+	}
+	(void)sqlite3_finalize(s);
+	(void)pthread_mutex_unlock(&m->lock);
+	*ret = keys.at;
+	*ret_n = keys.count;
+	return s ? 0 : -EIO;
+}

@@ -1,0 +1,728 @@
+/*
+ * From a request to what is sent. Whatever fails, the original goes on:
+ *
+ *   unknown path or shape, a side request, an internal error,
+ *   a self-check that failed, time that ran out   -> the bytes received
+ *   the tape away, late, or not ready              -> what was decided before
+ *                                                     is sent again, nothing
+ *                                                     new is decided
+ *
+ * The second is no worse than the first: texts sent earlier were true when
+ * they were made, say so themselves, and the provider's cache holds them;
+ * leaving them out would cost a rewrite of the cache and hide what was told.
+ *
+ * A conversation whose replies show that the cache read less than it should
+ * have, twice in a row, gets no new decisions; those it has are sent on, for
+ * the same reason.
+ *
+ * Locks: `lock` guards the table of conversations and is held for look-ups
+ * only; a conversation's own lock is held while its request is thought about.
+ * A thread that holds the second may take the first, not the reverse.
+ */
+#include "manager/decide/brain.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
+#include "manager/decide/brain_i.h"
+#include "manager/decide/plan.h"
+#include "manager/transcript/sse.h"
+
+/* Conversations kept in memory; others are read again when they come back. */
+#define CONVERSATIONS_MAX 32
+#define SYNC_MS		  250
+/* Of a request's time, what is left for putting the body together. */
+#define SPLICE_NS 5000000
+/* A cache that keeps at least this share of what it should is well. */
+#define KEPT_PERCENT 70
+#define KEPT_LEAST   2048
+#define HOLD_MS	     (24u * 3600 * 1000)
+
+struct turn {
+	struct brain *b;
+	struct conversation *c; /* NULL: nothing is known of it */
+	enum dialect dialect;
+	struct sse *sse;
+	int status;
+	char *body;
+	uint32_t request;  /* of the conversation */
+	struct head *head; /* of its lineage */
+	int64_t predicted; /* tokens the cache should read; -1: who knows */
+	bool settled;	   /* the tape was asked about all that is new */
+	bool unkept;	   /* what was decided is in our own head only */
+	struct memory_request row; /* to be kept with it */
+	int64_t at_ns, began_ns;
+	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct brain *b,
+						      const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	va_list args;
+	int len;
+
+	if (!b->say)
+		return;
+	va_start(args, format);
+	len = vasprintf(&text, format, args);
+	va_end(args);
+	if (len >= 0)
+		b->say(b->say_ctx, text);
+	else
+		text = NULL;
+}
+
+static char *own(const char *text)
+{
+	char *copy;
+
+	if (!text)
+		return NULL;
+	copy = must_alloc(strlen(text) + 1);
+	memcpy(copy, text, strlen(text) + 1);
+	return copy;
+}
+
+static int refuse(char **ret_why, const char *sentence)
+{
+	if (ret_why)
+		*ret_why = own(sentence);
+	return -EINVAL;
+}
+
+int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
+{
+	struct brain *b;
+	int rc;
+
+	if (!o->repo || o->repo[0] != '/')
+		return refuse(ret_why, "the repository's path is not absolute");
+	b = must_calloc(1, sizeof(*b));
+	(void)pthread_mutex_init(&b->lock, NULL);
+	b->policy = o->policy ? o->policy : &policy_defaults;
+	b->mode = o->mode;
+	b->repo = own(o->repo);
+	b->other = own(o->other);
+	b->cwd = own(o->cwd);
+	b->subscriptions = o->subscriptions;
+	b->ask = o->ask;
+	b->ask_ctx = o->ask_ctx;
+	if (!b->ask && o->tape_socket) {
+		b->links = links_new(o->tape_socket);
+		b->ask = links_ask;
+		b->ask_ctx = b->links;
+	}
+	b->say = o->say;
+	b->say_ctx = o->say_ctx;
+	prices_init(&b->prices);
+	rc = o->prices ? prices_override(&b->prices, o->prices, ret_why) : 0;
+	if (rc == 0)
+		rc = memory_open(o->dir, true, &b->memory, ret_why);
+	if (rc < 0) {
+		brain_free(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+/* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
+void brain_free(struct brain *b)
+{
+	struct conversation *c, *next;
+
+	if (!b)
+		return;
+	HASH_ITER (hh, b->conversations, c, next) {
+		HASH_DEL(b->conversations, c);
+		conversation_free(c);
+	}
+	memory_free(b->memory);
+	prices_release(&b->prices);
+	(void)pthread_mutex_destroy(&b->lock);
+	free(b->repo);
+	free(b->other);
+	free(b->cwd);
+	links_free(b->links);
+	free(b);
+}
+
+/* -- The table of conversations. */
+
+static void forget_oldest_locked(struct brain *b)
+{
+	struct conversation *c, *next, *oldest = NULL;
+
+	if (HASH_COUNT(b->conversations) <= CONVERSATIONS_MAX)
+		return;
+	HASH_ITER (hh, b->conversations, c, next)
+		if (!c->users && (!oldest || c->used_ns < oldest->used_ns))
+			oldest = c;
+	if (!oldest)
+		return;
+	HASH_DEL(b->conversations, oldest);
+	conversation_free(oldest);
+}
+
+struct conversation *brain_conversation(struct brain *b, const char *key,
+					int64_t at_ns)
+{
+	struct conversation *c;
+
+	(void)pthread_mutex_lock(&b->lock);
+	HASH_FIND_STR(b->conversations, key, c);
+	if (!c) {
+		forget_oldest_locked(b);
+		c = conversation_new(key);
+		HASH_ADD_KEYPTR(hh, b->conversations, c->key, strlen(c->key),
+				c);
+	}
+	c->users++;
+	c->used_ns = now_ns();
+	if (at_ns) {
+		c->before_ns = c->asked_ns;
+		c->asked_ns = at_ns;
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	return c;
+}
+
+/* NOLINTEND(readability-function-*) */
+
+void brain_leave(struct brain *b, struct conversation *c)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	c->users--;
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+/* -- Thinking. */
+
+/* All of one request, while its conversation's lock is held. */
+struct thought {
+	struct brain *b;
+	const struct request *r;
+	struct turn *turn;
+	struct transcript t;
+	struct records records;
+	struct identity who;
+	struct asks asks;
+	struct evidence e;
+	struct plan p;
+	struct plan_rewriting w;
+	struct price hour;
+	const char *outcome; /* why nothing (new) was done; NULL: it was */
+	char *body;
+	size_t len;
+};
+
+static uint64_t position(const struct transcript *t, uint32_t item)
+{
+	const struct item *first = t->items;
+	const struct item *last = &t->items[t->items_count - 1];
+	size_t around = t->len - (last->span.end - first->span.start);
+
+	/* Tools and system text come first in the prompt, wherever they are
+	 * in the body. */
+	if (item >= t->items_count)
+		return tokens_of(t->len);
+	return tokens_of(around + t->items[item].span.start -
+			 first->span.start);
+}
+
+/* How much longer what is sent is, up to an item. */
+static int64_t growth(const struct thought *th, uint32_t item)
+{
+	const struct rewriting *w = &th->w.all;
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < th->p.r->count; i++) {
+		const struct held *h = th->p.held[i];
+
+		if (h->item >= item)
+			break;
+		if (h->text)
+			bytes += (int64_t)h->len - (int64_t)h->bytes;
+	}
+	for (size_t i = 0; i < w->notes_count && w->notes[i].item < item; i++)
+		bytes += (int64_t)w->notes[i].len;
+	return bytes / 4;
+}
+
+static uint64_t moved(const struct thought *th, uint32_t item)
+{
+	int64_t at = (int64_t)position(&th->t, item) + growth(th, item);
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+static void account(struct thought *th, struct memory_request *ret)
+{
+	const struct plan *p = &th->p;
+	const struct price *price = p->price;
+	uint32_t cached = p->l.cached;
+	uint32_t sent_cached = p->from < cached ? p->from : cached;
+	bool cold = p->l.free == EPOCH_COLD;
+	struct charge with, without;
+
+	*ret = (struct memory_request){
+		.at_ns = th->r->at_ns,
+		.request = p->c->requests,
+		.outcome = th->body	 ? "rewritten"
+			   : th->outcome ? th->outcome
+					 : "unchanged",
+		.epoch = epoch_names[p->epoch],
+		.received = tokens_of(th->t.len),
+		.sent = th->body ? tokens_of(th->len) : tokens_of(th->t.len),
+		.held = p->counts.held,
+		.stale = p->counts.stale,
+		.refreshed = p->counts.refreshed,
+		.dropped = p->counts.dropped,
+		.rerun = p->counts.rerun,
+		.notes = p->counts.notes,
+		.evicted = p->counts.evicted,
+		.retrieved = p->counts.retrieved,
+		.told = p->counts.told,
+		.placed = p->counts.placed,
+	};
+	without = cost_request(price, ret->received,
+			       cached ? position(&th->t, cached) : 0, cold);
+	with = cost_request(price, ret->sent,
+			    sent_cached ? moved(th, sent_cached) : 0, cold);
+	ret->cost_without = cost_of(price, &without);
+	ret->cost_with = cost_of(price, &with);
+	if (cached > sent_cached)
+		ret->rewritten = moved(th, cached) - moved(th, sent_cached);
+	ret->latency_us = (uint64_t)(now_ns() - th->turn->began_ns) / 1000;
+}
+
+/* Births of what is new. False: the time did not suffice for all. */
+static bool find_births(struct thought *th)
+{
+	struct plan *p = &th->p;
+
+	for (uint32_t i = p->r->count; i-- > 0;) {
+		struct held *h = p->held[i];
+
+		if (!h->fresh)
+			continue;
+		h->born_request = p->c->requests;
+		if (evidence_birth(&th->e, h, records_read(p->r, i)) ==
+		    -ETIMEDOUT) {
+			h->tracked = false;
+			return false;
+		}
+		h->seen = h->changed = true;
+	}
+	return true;
+}
+
+/*
+ * Has another conversation gone on since this one's last reply, or this one
+ * without the tape being asked, so that commands were run of which we may
+ * never hear?
+ */
+static bool is_crowded(struct brain *b, const struct conversation *c)
+{
+	const struct conversation *o, *next;
+	/* Whoever else talked before a restart is not known any more. */
+	bool crowded = c->returned;
+
+	(void)pthread_mutex_lock(&b->lock);
+	crowded |= c->before_ns > c->reply_ns;
+	HASH_ITER (hh, b->conversations, o, next)
+		crowded |= o != c && o->asked_ns >= c->reply_ns;
+	(void)pthread_mutex_unlock(&b->lock);
+	return crowded;
+}
+
+static const char *tape_trouble(int rc)
+{
+	return rc == -ETIMEDOUT ? "the tape was late"
+	       : rc == -ENOENT	? "the tape made no sense"
+				: "the tape is away";
+}
+
+/* What the tape knows; false: nothing new can be decided. */
+static bool ask_tape(struct thought *th)
+{
+	struct conversation *c = th->p.c;
+	bool ready = false, fresh = false;
+	uint64_t n = 0;
+	int rc = asks_sync(&th->asks, SYNC_MS, &n, &ready);
+
+	if (rc < 0) {
+		th->outcome = tape_trouble(rc);
+		return false;
+	}
+	if (!ready) {
+		th->outcome = "the tape is not ready";
+		return false;
+	}
+	if (n < c->last_n)
+		conversation_begin_anew(c);
+	th->e = (struct evidence){ .asks = &th->asks,
+				   .c = c,
+				   .roots = { .repo = th->b->repo,
+					      .other = th->b->other,
+					      .cwd = th->b->cwd },
+				   .lower = c->nominated ? c->last_n : 0,
+				   .first = !c->nominated,
+				   .from_ns = c->reply_ns,
+				   .to_ns = th->r->at_ns,
+				   .crowded = is_crowded(th->b, c),
+				   .n = n };
+	for (uint32_t i = 0; i < th->p.r->count; i++)
+		fresh |= th->p.held[i]->fresh;
+	evidence_init(&th->e);
+	if (!find_births(th))
+		rc = -ETIME;
+	else if (fresh || n != c->nominated_n)
+		rc = evidence_nominate(&th->e, th->p.held, th->p.r->count);
+	if (rc < 0) {
+		/* Who was asked about, and who was not, is not kept. */
+		c->nominated_n = UINT64_MAX;
+		th->outcome =
+			rc == -ETIME ? "the time was over" : tape_trouble(rc);
+		return false;
+	}
+	c->nominated_n = c->last_n = n;
+	c->nominated = true;
+	c->returned = false;
+	th->turn->settled = true;
+	return true;
+}
+
+static void make_plan(struct thought *th)
+{
+	struct conversation *c = th->p.c;
+
+	if (th->t.compaction) {
+		th->outcome = "a compaction";
+		return;
+	}
+	if (!ask_tape(th))
+		return;
+	if (c->stopped) {
+		th->outcome = "the cache did not do as predicted";
+		return;
+	}
+	plan_make(&th->p);
+	if (th->p.policy_failed)
+		memory_count(th->b->memory, "policy failed", 1);
+}
+
+static void splice(struct thought *th)
+{
+	int rc;
+
+	plan_rewriting(&th->p, &th->w);
+	if (th->p.mode == MODE_OFF ||
+	    (!th->w.all.replacements_count && !th->w.all.notes_count))
+		return;
+	rc = rewrite(&th->t, &th->w.all, &th->body, &th->len);
+	if (rc < 0) {
+		th->body = NULL;
+		th->outcome = "the body could not be put together";
+		say(th->b,
+		    "A request could not be rewritten and was passed on "
+		    "as it was: %s",
+		    strerrordesc_np(-rc));
+	}
+}
+
+/* With the conversation's lock held. */
+static void think_locked(struct thought *th, struct conversation *c)
+{
+	struct turn *turn = th->turn;
+	struct memory_request *row = &turn->row;
+
+	if (!c->loaded) {
+		c->returned = memory_load(th->b->memory, c) == 0;
+		c->loaded = true;
+	}
+	c->subagent = th->who.subagent;
+	c->subscription = th->who.subscription;
+	if (!*c->client && *th->who.client) {
+		free(c->client);
+		c->client = own(th->who.client);
+	}
+	if (c->refused) {
+		th->outcome = "left alone";
+		return;
+	}
+	th->p = (struct plan){ .c = c,
+			       .t = &th->t,
+			       .r = &th->records,
+			       .e = &th->e,
+			       .policy = th->b->policy,
+			       .mode = th->b->mode,
+			       .from = ITEM_NONE };
+	th->p.price =
+		prices_of(&th->b->prices, th->t.model.at, th->t.model.len);
+	if (th->t.hour) {
+		th->hour = price_of_hour(th->p.price);
+		th->p.price = &th->hour;
+	}
+	th->p.notes_only = c->subscription && !th->b->subscriptions;
+	th->p.held = conversation_match(c, &th->t, &th->records);
+	/* All of them first: to know one is to know what else was done. */
+	for (uint32_t i = 0; i < th->records.count; i++)
+		if (th->p.held[i]->fresh)
+			evidence_meet(th->p.held[i],
+				      records_read(&th->records, i));
+	th->p.l = conversation_lineage(c, &th->t, th->p.price, th->r->at_ns);
+	if (!c->reply_ns)
+		c->reply_ns = th->r->at_ns;
+	make_plan(th);
+	splice(th);
+	account(th, row);
+	turn->predicted = -1;
+	if (th->p.l.free == EPOCH_NONE && th->p.from == ITEM_NONE && th->body)
+		turn->predicted = th->p.l.head->kept;
+	conversation_advance(c, &th->p.l, &th->t, th->r->at_ns);
+	turn->head = th->p.l.head;
+	turn->head->received = row->received;
+	turn->head->sent = row->sent;
+	turn->request = c->requests;
+	turn->unkept = true;
+	evidence_release(&th->e);
+	plan_rewriting_release(&th->w);
+	plan_release(&th->p);
+	free(th->p.held);
+}
+
+/* NULL: it is one to be thought about. */
+static const char *why_pass(const struct transcript *t)
+{
+	if (!t->tools)
+		return "a side request";
+	if (t->partial)
+		return "a partial request";
+	return t->items_count ? NULL : "an empty request";
+}
+
+static void think(struct thought *th)
+{
+	struct turn *turn = th->turn;
+	int rc;
+
+	rc = transcript_init(&th->t, turn->dialect, th->r->body, th->r->len);
+	if (rc < 0) {
+		th->outcome = "a body that was not understood";
+		return;
+	}
+	th->outcome = why_pass(&th->t);
+	if (th->outcome)
+		return;
+	records_init(&th->records, &th->t);
+	identify(th->r, &th->t, &th->who);
+	turn->c = brain_conversation(th->b, th->who.key, th->r->at_ns);
+	(void)pthread_mutex_lock(&turn->c->lock);
+	think_locked(th, turn->c);
+	(void)pthread_mutex_unlock(&turn->c->lock);
+}
+
+const char *brain_think(struct brain *b, const struct request *r,
+			size_t *ret_len, struct turn **ret_turn)
+{
+	struct turn *turn = must_calloc(1, sizeof(*turn));
+	struct thought th = { .b = b, .r = r, .turn = turn };
+
+	*ret_turn = turn;
+	turn->b = b;
+	turn->began_ns = now_ns();
+	turn->at_ns = r->at_ns;
+	turn->predicted = -1;
+	turn->dialect = transcript_dialect(r->method, r->target);
+	if (turn->dialect == DIALECTS)
+		return NULL;
+	th.asks =
+		(struct asks){ b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS };
+	think(&th);
+	if (th.outcome)
+		memory_count(b->memory, th.outcome, 1);
+	records_release(&th.records);
+	transcript_release(&th.t);
+	turn->body = th.body;
+	*ret_len = th.len;
+	return th.body;
+}
+
+void brain_passed(struct brain *b, const char *why)
+{
+	memory_count(b->memory, why, 1);
+}
+
+/* -- The reply. */
+
+void turn_sent(struct turn *t)
+{
+	int rc;
+
+	if (!t->unkept)
+		return;
+	t->unkept = false;
+	(void)pthread_mutex_lock(&t->c->lock);
+	rc = memory_save(t->b->memory, t->c, &t->row);
+	(void)pthread_mutex_unlock(&t->c->lock);
+	if (rc < 0)
+		say(t->b, "What was decided could not be kept; after a "
+			  "restart it may be decided otherwise");
+}
+
+void turn_drop_body(struct turn *t)
+{
+	if (t)
+		free(TAKE(t->body));
+}
+
+void turn_unsent(struct turn *t)
+{
+	/* What was decided is sent with the next request instead; only what
+	 * the cache holds now is not what was thought. */
+	t->predicted = -1;
+	memory_count(t->b->memory, "not sent in time", 1);
+	if (!t->c)
+		return;
+	(void)pthread_mutex_lock(&t->c->lock);
+	if (t->head && t->request == t->c->requests)
+		t->head->kept = -1;
+	(void)pthread_mutex_unlock(&t->c->lock);
+}
+
+void turn_refused(struct turn *t, int status)
+{
+	memory_count(t->b->memory, "refused upstream", 1);
+	t->predicted = -1;
+	if (!t->c)
+		return;
+	turn_sent(t);
+	(void)pthread_mutex_lock(&t->c->lock);
+	t->c->refused = true;
+	(void)memory_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)pthread_mutex_unlock(&t->c->lock);
+	say(t->b,
+	    "Upstream answered %d to a rewritten request; its "
+	    "conversation is left alone from now on",
+	    status);
+}
+
+void turn_status(struct turn *t, int status, const char *content_type)
+{
+	t->status = status;
+	if (t->c && status == 200 && !t->sse)
+		t->sse = sse_new(t->dialect, content_type);
+}
+
+void turn_reply(struct turn *t, const char *bytes, size_t len)
+{
+	/* Taken before the client has these bytes: it may act on them, and
+	   what it does then comes after the reply. */
+	t->shown_ns = now_ns();
+	if (t->sse)
+		sse_feed(t->sse, bytes, len);
+}
+
+/* Does the cache do as it should? Twice in a row not, and we stop. */
+static void check_cache(struct turn *t, const struct sse_usage *u)
+{
+	struct conversation *c = t->c;
+
+	if (t->predicted < KEPT_LEAST || u->cache_read < 0)
+		return;
+	if (u->cache_read * 100 >= t->predicted * KEPT_PERCENT) {
+		c->surprises = 0;
+		return;
+	}
+	c->surprises++;
+	memory_count(t->b->memory, "cache read less than predicted", 1);
+	if (!c->warned)
+		say(t->b,
+		    "The provider's cache read %lld of the %lld tokens "
+		    "it should hold; if that happens again, nothing "
+		    "more is changed in this conversation",
+		    (long long)u->cache_read, (long long)t->predicted);
+	c->warned = true;
+	if (c->surprises >= 2)
+		c->stopped = true;
+}
+
+static int64_t kept_of(enum dialect d, const struct sse_usage *u)
+{
+	int64_t read = u->cache_read > 0 ? u->cache_read : 0;
+	int64_t written = u->cache_write > 0 ? u->cache_write : 0;
+
+	if (u->cache_read < 0)
+		return -1;
+	/* Elsewhere all of a prompt is kept, in steps of 128 tokens or so. */
+	if (d != DIALECT_MESSAGES && written == 0 && u->input > 0)
+		written = u->input;
+	return read + written;
+}
+
+static void learn(struct turn *t)
+{
+	const struct sse_usage *u;
+	struct conversation *c = t->c;
+
+	sse_end(t->sse);
+	u = &sse_seen(t->sse)->usage;
+	(void)pthread_mutex_lock(&c->lock);
+	check_cache(t, u);
+	if (t->head && t->request == c->requests)
+		t->head->kept = kept_of(t->dialect, u);
+	(void)memory_usage(t->b->memory, c, u->input, u->cache_read,
+			   u->cache_write);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+/* The tape keeps what our records may still want to see. */
+static void hold(struct turn *t)
+{
+	struct asks a = { t->b->ask, t->b->ask_ctx, now_ns() + 200000000 };
+	int64_t over_ns = t->shown_ns ? t->shown_ns : now_ns();
+	uint64_t oldest = UINT64_MAX;
+	struct held *h, *next;
+
+	(void)pthread_mutex_lock(&t->c->lock);
+	HASH_ITER (hh, t->c->held, h, next)
+		if (h->tracked && h->item != ITEM_NONE && h->birth < oldest)
+			oldest = h->birth;
+	/* What the tape was not asked about was done before this, too. */
+	if (t->settled)
+		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
+	(void)memory_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)pthread_mutex_unlock(&t->c->lock);
+	if (oldest != UINT64_MAX && t->b->ask)
+		(void)asks_hold(&a, t->c->key, oldest, HOLD_MS);
+}
+
+void turn_end(struct turn *t, bool whole)
+{
+	if (t->c) {
+		turn_sent(t);
+		if (t->sse && whole)
+			learn(t);
+		hold(t);
+		brain_leave(t->b, t->c);
+	}
+	sse_free(t->sse);
+	free(t->body);
+	free(t);
+}

@@ -1,0 +1,518 @@
+#include "manager/decide/conversation.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <xxhash.h>
+
+#include "graph/base/alloc.h"
+
+/* Headers that name a conversation, the most telling first. */
+static const struct {
+	const char *header;
+	const char *client;
+} session_headers[] = {
+	{ "x-claude-code-session-id", "claude" },
+	{ "thread-id", "codex" },
+	{ "session-id", "codex" },
+	{ "x-session-id", "opencode" },
+	{ "x-session-affinity", "opencode" },
+};
+
+static const char *header_of(const struct request *r, const char *name)
+{
+	for (size_t i = 0; i < r->headers_count; i++)
+		if (strcasecmp(r->headers[i].name, name) == 0)
+			return r->headers[i].value;
+	return NULL;
+}
+
+static bool has(const char *text, const char *part)
+{
+	return text && strstr(text, part);
+}
+
+/* A login of a person's subscription, and no key of an account. */
+static bool is_subscription(const struct request *r)
+{
+	const char *authorization = header_of(r, "authorization");
+
+	return header_of(r, "chatgpt-account-id") ||
+	       has(authorization, "sk-ant-oat") ||
+	       has(header_of(r, "anthropic-beta"), "oauth-");
+}
+
+static bool is_subagent(const struct request *r, const struct transcript *t)
+{
+	return t->subagent || header_of(r, "x-claude-code-agent-id") ||
+	       header_of(r, "x-codex-parent-thread-id") ||
+	       header_of(r, "x-parent-session-id") ||
+	       has(header_of(r, "x-interaction-type"), "subagent");
+}
+
+static void mix(XXH3_state_t *x, const char *text, size_t len)
+{
+	(void)XXH3_128bits_update(x, &len, sizeof(len));
+	if (len)
+		(void)XXH3_128bits_update(x, text, len);
+}
+
+static void mix_text(XXH3_state_t *x, const char *text)
+{
+	mix(x, text ? text : "", text ? strlen(text) : 0);
+}
+
+void identify(const struct request *r, const struct transcript *t,
+	      struct identity *ret)
+{
+	const size_t known =
+		sizeof(session_headers) / sizeof(session_headers[0]);
+	XXH3_state_t *x = XXH3_createState();
+	const char *session = NULL;
+	XXH128_hash_t hash;
+	size_t i = 0;
+
+	*ret = (struct identity){ .client = "" };
+	ret->subagent = is_subagent(r, t);
+	ret->subscription = is_subscription(r);
+	while (i < known && !session)
+		session = header_of(r, session_headers[i++].header);
+	if (session)
+		ret->client = session_headers[i - 1].client;
+
+	(void)XXH3_128bits_reset(x);
+	if (session)
+		mix_text(x, session);
+	else if (t->session.len)
+		mix(x, t->session.at, t->session.len);
+	else
+		mix(x, (const char *)&t->system_hash, sizeof(t->system_hash));
+	/*
+	 * A session's sub-agents share its id, or have one in a header; what
+	 * they are asked first tells them apart, as it does where there is no
+	 * id at all.
+	 */
+	mix_text(x, header_of(r, "x-claude-code-agent-id"));
+	if (ret->subagent || (!session && !t->session.len))
+		mix(x, (const char *)&t->first_hash, sizeof(t->first_hash));
+	hash = XXH3_128bits_digest(x);
+	(void)XXH3_freeState(x);
+	(void)snprintf(ret->key, sizeof(ret->key), "%016llx%016llx",
+		       (unsigned long long)hash.high64,
+		       (unsigned long long)hash.low64);
+}
+
+static char *copy(const char *text)
+{
+	size_t len = strlen(text);
+	char *own = must_alloc(len + 1);
+
+	memcpy(own, text, len + 1);
+	return own;
+}
+
+struct conversation *conversation_new(const char *key)
+{
+	struct conversation *c = must_calloc(1, sizeof(*c));
+
+	c->key = copy(key);
+	c->client = copy("");
+	c->model = copy("");
+	(void)pthread_mutex_init(&c->lock, NULL);
+	c->names = intern_new();
+	c->since_epoch = DECIDE_EPOCH_GAP;
+	return c;
+}
+
+static void held_release(struct held *h)
+{
+	array_release(&h->referents);
+	array_release(&h->opened);
+	array_release(&h->missed);
+	array_release(&h->listed);
+	array_release(&h->drifted);
+	free(h->key);
+	free(h->why);
+	free(h->words);
+	free(h->text);
+	free(h);
+}
+
+/* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
+void held_free(struct conversation *c, struct held *h)
+{
+	HASH_DEL(c->held, h);
+	held_release(h);
+}
+
+void pin_clear(struct pin *p)
+{
+	for (uint32_t i = 0; i < p->about.count; i++)
+		free(p->about.at[i].key);
+	p->about.count = 0;
+	p->len = 0;
+}
+
+void pin_speak(struct pin *p, const struct about *a)
+{
+	struct about own = *a;
+
+	own.key = copy(a->key);
+	array_push(&p->about, own);
+	p->changed = true;
+}
+
+void pin_cut(struct pin *p, uint32_t first, uint32_t last)
+{
+	size_t from = first ? p->about.at[first - 1].end : 0;
+	size_t to = p->about.at[last - 1].end;
+
+	for (uint32_t i = first; i < last; i++)
+		free(p->about.at[i].key);
+	for (uint32_t i = last; i < p->about.count; i++) {
+		p->about.at[i].end -= to - from;
+		p->about.at[first + i - last] = p->about.at[i];
+	}
+	p->about.count -= last - first;
+	if (p->len)
+		memmove(p->text + from, p->text + to, p->len + 1 - to);
+	p->len -= to - from;
+	p->changed = true;
+}
+
+static void pin_release(struct pin *p)
+{
+	pin_clear(p);
+	array_release(&p->about);
+	free(p->key);
+	free(p->text);
+	free(p);
+}
+
+void pin_free(struct conversation *c, struct pin *p)
+{
+	HASH_DEL(c->pins, p);
+	pin_release(p);
+}
+
+void conversation_free(struct conversation *c)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+
+	if (!c)
+		return;
+	HASH_ITER (hh, c->held, h, next_held)
+		held_free(c, h);
+	HASH_ITER (hh, c->pins, p, next_pin)
+		pin_free(c, p);
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++)
+		array_release(&c->heads[i].hashes);
+	intern_free(c->names);
+	(void)pthread_mutex_destroy(&c->lock);
+	free(c->key);
+	free(c->client);
+	free(c->model);
+	free(c);
+}
+
+struct held *conversation_find(const struct conversation *c, const char *key)
+{
+	struct held *h;
+
+	HASH_FIND_STR(c->held, key, h);
+	return h;
+}
+
+struct held *conversation_hold(struct conversation *c, const char *key)
+{
+	struct held *h = conversation_find(c, key);
+
+	if (h)
+		return h;
+	h = must_calloc(1, sizeof(*h));
+	h->key = copy(key);
+	h->item = ITEM_NONE;
+	HASH_ADD_KEYPTR(hh, c->held, h->key, strlen(h->key), h);
+	return h;
+}
+
+struct pin *conversation_pin(struct conversation *c, const char *key)
+{
+	struct pin *p;
+
+	HASH_FIND_STR(c->pins, key, p);
+	if (p)
+		return p;
+	p = must_calloc(1, sizeof(*p));
+	p->key = copy(key);
+	p->item = ITEM_NONE;
+	HASH_ADD_KEYPTR(hh, c->pins, p->key, strlen(p->key), p);
+	return p;
+}
+
+/* NOLINTEND(readability-function-*) */
+
+const char *conversation_name(const struct conversation *c, uint32_t name)
+{
+	size_t len;
+
+	return intern_text(c->names, name, &len);
+}
+
+uint32_t conversation_marked(const struct transcript *t)
+{
+	/* Only Messages has marks that matter; others cache by themselves. */
+	if (t->dialect != DIALECT_MESSAGES || t->automatic)
+		return t->items_count;
+	for (uint32_t i = t->items_count; i-- > 0;)
+		if (t->items[i].marked)
+			return i + 1;
+	return 0;
+}
+
+static uint64_t model_hash(const struct transcript *t)
+{
+	return XXH3_64bits(t->model.at, t->model.len);
+}
+
+static uint32_t same_items(const struct head *h, const struct transcript *t)
+{
+	uint32_t same = 0;
+
+	while (same < h->hashes.count && same < t->items_count &&
+	       h->hashes.at[same] == t->items[same].hash)
+		same++;
+	return same;
+}
+
+/* The head it has most in common with; else an unused, or the oldest one. */
+static struct head *best_head(struct conversation *c,
+			      const struct transcript *t, uint32_t *ret_same)
+{
+	struct head *best = NULL, *oldest = &c->heads[0];
+
+	*ret_same = 0;
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++) {
+		struct head *h = &c->heads[i];
+		uint32_t same = same_items(h, t);
+
+		if (h->at_ns < oldest->at_ns)
+			oldest = h;
+		/* Less than half of it is another talk's beginning. */
+		if (h->at_ns && same > *ret_same &&
+		    same >= h->hashes.count / 2) {
+			best = h;
+			*ret_same = same;
+		}
+	}
+	return best ? best : oldest;
+}
+
+struct lineage conversation_lineage(struct conversation *c,
+				    const struct transcript *t,
+				    const struct price *p, int64_t at_ns)
+{
+	struct lineage l = { 0 };
+	const struct head *h;
+
+	h = l.head = best_head(c, t, &l.same);
+	if (c->requests == 0 || !h->at_ns ||
+	    at_ns - h->at_ns > (int64_t)p->life_s * 1000000000) {
+		l.free = EPOCH_COLD;
+		return l;
+	}
+	if (l.same == 0 || h->tools_hash != t->tools_hash ||
+	    h->system_hash != t->system_hash ||
+	    h->model_hash != model_hash(t)) {
+		l.free = EPOCH_BROKEN;
+		return l;
+	}
+	l.cached = h->cached;
+	if (l.same < l.cached) {
+		l.free = EPOCH_BROKEN;
+		l.cached = l.same;
+	}
+	return l;
+}
+
+void conversation_advance(struct conversation *c, const struct lineage *l,
+			  const struct transcript *t, int64_t at_ns)
+{
+	struct head *h = l->head;
+
+	c->requests++;
+	/* A compaction, a change of tools, a long silence: another talk. */
+	c->since_begin = l->cached ? c->since_begin + 1 : 0;
+	if (c->since_epoch < UINT32_MAX)
+		c->since_epoch++;
+	if (strlen(c->model) != t->model.len ||
+	    memcmp(c->model, t->model.at, t->model.len) != 0) {
+		free(c->model);
+		c->model = must_alloc(t->model.len + 1);
+		memcpy(c->model, t->model.at, t->model.len);
+		c->model[t->model.len] = '\0';
+	}
+	h->at_ns = at_ns;
+	h->tools_hash = t->tools_hash;
+	h->system_hash = t->system_hash;
+	h->model_hash = model_hash(t);
+	h->hashes.count = 0;
+	for (uint32_t i = 0; i < t->items_count; i++)
+		array_push(&h->hashes, t->items[i].hash);
+	h->cached = conversation_marked(t);
+	h->kept = -1;
+}
+
+/* The call's id, and which of several results with that id it is. */
+static char *key_of(const struct conversation *c, const struct item *i)
+{
+	struct held *h;
+	char *key = NULL;
+	int n = 1, len;
+
+	do {
+		free(key);
+		len = n == 1 ? asprintf(&key, "%.*s", (int)i->id.len, i->id.at)
+			     : asprintf(&key, "%.*s#%d", (int)i->id.len,
+					i->id.at, n);
+		if (len < 0)
+			abort();
+		n++;
+		h = conversation_find(c, key);
+	} while (h && h->item != ITEM_NONE);
+	return key;
+}
+
+/* Forget what was known of the text that stood there. */
+static void begin_anew(struct conversation *c, struct held **h)
+{
+	char *key = copy((*h)->key);
+
+	held_free(c, *h);
+	*h = conversation_hold(c, key);
+	free(key);
+}
+
+static void forget_places(struct conversation *c)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+
+	HASH_ITER (hh, c->held, h, next_held) {
+		h->absent = h->item == ITEM_NONE;
+		h->item = ITEM_NONE;
+		h->fresh = false;
+		h->told = TOLD_NOTHING;
+		h->told_entry = 0;
+	}
+	HASH_ITER (hh, c->pins, p, next_pin)
+		p->item = ITEM_NONE;
+}
+
+uint64_t held_shown(const struct held *h)
+{
+	uint64_t shown = h->birth;
+
+	if (h->placed != PLACED_NOT && h->placed_entry > shown)
+		shown = h->placed_entry;
+	if (h->told == TOLD_CHANGES && h->told_entry > shown)
+		shown = h->told_entry;
+	return shown;
+}
+
+/* A note counts if it is newer than what stands in the record's place, and
+ * tells of changes from where the model's knowledge ends. */
+static void hear(const struct conversation *c, const struct about *a)
+{
+	struct held *h = conversation_find(c, a->key);
+
+	if (!h || h->item == ITEM_NONE || h->told == TOLD_AGAIN ||
+	    (h->placed != PLACED_NOT && a->entry <= h->placed_entry) ||
+	    (a->how == TOLD_CHANGES && a->since > held_shown(h)))
+		return;
+	h->told = a->how;
+	h->told_entry = a->entry;
+}
+
+static int pin_order(const void *a, const void *b)
+{
+	const struct pin *x = *(struct pin *const *)a;
+	const struct pin *y = *(struct pin *const *)b;
+
+	return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/*
+ * What was told is what stands in this very request. A talk that was rewound
+ * has lost the notes behind the place it went back to.
+ */
+static void hear_all(struct conversation *c)
+{
+	ARRAY(struct pin *) pins = { 0 };
+	struct pin *p, *next;
+
+	HASH_ITER (hh, c->pins, p, next)
+		if (p->item != ITEM_NONE && !p->gone)
+			array_push(&pins, p); /* NOLINT(bugprone-sizeof-*) */
+	if (pins.count) /* NOLINTNEXTLINE(bugprone-sizeof-*) */
+		qsort(pins.at, pins.count, sizeof(*pins.at), pin_order);
+	for (uint32_t i = 0; i < pins.count; i++)
+		for (uint32_t k = 0; k < pins.at[i]->about.count; k++)
+			hear(c, &pins.at[i]->about.at[k]);
+	array_release(&pins);
+}
+
+void conversation_begin_anew(struct conversation *c)
+{
+	struct held *h, *next_held;
+	struct pin *p, *next_pin;
+
+	c->nominated = false;
+	c->last_n = 0;
+	HASH_ITER (hh, c->held, h, next_held) {
+		h->seen = h->born = false;
+		h->fresh = h->item != ITEM_NONE;
+		h->birth = h->entry = h->placed_entry = h->told_entry = 0;
+		h->action = ACTION_KEEP;
+		h->changed = true;
+	}
+	HASH_ITER (hh, c->pins, p, next_pin) {
+		for (uint32_t i = 0; i < p->about.count; i++)
+			p->about.at[i].since = p->about.at[i].entry = 0;
+		p->changed = true;
+	}
+}
+
+/* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
+struct held **conversation_match(struct conversation *c,
+				 const struct transcript *t,
+				 const struct records *r)
+{
+	struct held **all = must_calloc(
+		r->count + 1, sizeof(struct held *)); /* NOLINT(bugprone-*) */
+
+	forget_places(c);
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct item *item = &t->items[r->at[i].item];
+		char *key = key_of(c, item);
+		struct held *h = conversation_hold(c, key);
+		struct pin *p;
+
+		free(key);
+		if (h->hash && h->hash != item->hash)
+			begin_anew(c, &h);
+		h->fresh = !h->seen;
+		h->hash = item->hash ? item->hash : 1;
+		h->item = r->at[i].item;
+		h->record = i;
+		all[i] = h;
+		HASH_FIND_STR(c->pins, h->key, p);
+		if (p)
+			p->item = h->item;
+	}
+	hear_all(c);
+	return all;
+}
+/* NOLINTEND(readability-function-*) */

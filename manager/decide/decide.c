@@ -1,0 +1,109 @@
+#include "manager/decide/decide.h"
+
+#include "graph/base/array.h"
+
+const char *const mode_names[MODES] = { "off", "pinned", "eager" };
+const char *const epoch_names[EPOCHS] = { "none", "cold", "broken", "profit",
+					  "full" };
+
+/* Can its place be changed at all? */
+static bool placeable(const struct stale *r)
+{
+	return r->waits &&
+	       (r->action == ACTION_REFRESH || r->action == ACTION_DROP ||
+		r->action == ACTION_RERUN);
+}
+
+/* How much goes if all from record `i` on are placed, per record. */
+static void list_changes(const struct stale *stale, size_t n,
+			 const struct told *told, size_t told_count,
+			 struct change *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = (struct change){ .behind = stale[i].behind };
+		if (placeable(&stale[i]))
+			ret[i].shrink = (int64_t)stale[i].tokens -
+					(int64_t)stale[i].placed;
+	}
+	/* A note goes only together with the first record it speaks of. */
+	for (size_t i = 0; i < told_count; i++)
+		if (told[i].first < n)
+			ret[told[i].first].shrink += (int64_t)told[i].tokens;
+}
+
+static int64_t shrink_from(const struct change *c, size_t from, size_t n)
+{
+	int64_t all = 0;
+
+	for (size_t i = from; i < n; i++)
+		all += c[i].shrink;
+	return all;
+}
+
+/* The first record of an epoch that costs something; `n`: there is none. */
+static size_t find_cut(const struct situation *s, const struct stale *stale,
+		       size_t n, const struct change *c, enum epoch *ret)
+{
+	size_t cut, first = n;
+
+	*ret = EPOCH_NONE;
+	if (s->since_epoch < DECIDE_EPOCH_GAP)
+		return n;
+	for (size_t i = n; i-- > 0;)
+		if (placeable(&stale[i]))
+			first = i;
+	if (first < n && s->tokens * 10 > (uint64_t)s->price->window * 6 &&
+	    shrink_from(c, first, n) >= DECIDE_SHRINK_MIN) {
+		*ret = EPOCH_FULL;
+		return first;
+	}
+	cut = cost_best_cut(s->price, c, n, s->expected, NULL);
+	if (cut == n || shrink_from(c, cut, n) < DECIDE_SHRINK_MIN)
+		return n;
+	*ret = EPOCH_PROFIT;
+	return cut;
+}
+
+static enum doing choose(const struct situation *s, const struct stale *r,
+			 uint32_t from)
+{
+	bool may = !s->notes_only && placeable(r);
+
+	if (may && (r->item >= from ||
+		    (s->mode == MODE_EAGER && (r->untold || r->finished))))
+		return DO_PLACE;
+	return r->untold ? DO_NOTE : DO_NOTHING;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): two lists and an answer to each */
+enum epoch decide(const struct situation *s, const struct stale *stale,
+		  size_t stale_count, const struct told *told,
+		  size_t told_count, enum doing *ret_doing)
+{
+	ARRAY(struct change) changes = { 0 };
+	enum epoch epoch = EPOCH_NONE, paid = EPOCH_NONE;
+	uint32_t from = s->cached;
+	size_t cut;
+
+	if (s->mode == MODE_OFF) {
+		for (size_t i = 0; i < stale_count; i++)
+			ret_doing[i] = DO_NOTHING;
+		return EPOCH_NONE;
+	}
+	if (s->mode == MODE_PINNED && !s->notes_only && stale_count) {
+		array_reserve(&changes, stale_count);
+		list_changes(stale, stale_count, told, told_count, changes.at);
+		cut = find_cut(s, stale, stale_count, changes.at, &paid);
+		if (cut < stale_count && stale[cut].item < from)
+			from = stale[cut].item;
+		array_release(&changes);
+	}
+	for (size_t i = 0; i < stale_count; i++) {
+		ret_doing[i] = choose(s, &stale[i], from);
+		if (ret_doing[i] == DO_PLACE && stale[i].item < s->cached)
+			epoch = paid;
+		else if (ret_doing[i] == DO_PLACE && s->free && !epoch)
+			epoch = s->free;
+	}
+	return epoch;
+}

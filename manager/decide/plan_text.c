@@ -1,0 +1,499 @@
+#include "manager/decide/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "manager/decide/notes.h"
+
+/*
+ * A read this many requests old, and stale, is shown by its changed parts
+ * alone: what it was read for has been done, or was said since.
+ */
+#define AGE_OF_PARTS 8
+
+/* Notes may take this much of a request, in all, before they become brief. */
+#define NOTES_SHARE   50 /* one part in fifty */
+#define NOTES_LEAST   256
+#define NOTE_DIFF_MAX 2000 /* tokens */
+#define NOTE_FRAME    40   /* tokens of the sentence around a diff */
+#define DIFF_CONTEXT  2
+
+bool plan_own(const struct plan *p, const struct held *h)
+{
+	if (h->referents.count != 1)
+		return false;
+	for (uint32_t i = 0; i < p->own.count; i++)
+		if (p->own.at[i].path == h->referents.at[0].path)
+			return evidence_own(p->e, p->own.at[i].path,
+					    p->own.at[i].count);
+	return false;
+}
+
+static bool covers(const struct referent *a, const struct referent *b)
+{
+	uint32_t a_start = a->start ? a->start : 1;
+	uint32_t b_start = b->start ? b->start : 1;
+
+	return a->path == b->path && b_start <= a_start &&
+	       (!b->end || (a->end && b->end >= a->end));
+}
+
+/* To look through all records for each would take as long as all the rest. */
+void plan_find_later(struct plan *p)
+{
+	uint32_t names = intern_count(p->c->names);
+	uint32_t *last = must_alloc((names + 1) * sizeof(*last));
+
+	free(p->later);
+	p->later = must_alloc((p->r->count + 1) * sizeof(*p->later));
+	memset(last, 0xff, (names + 1) * sizeof(*last));
+	for (uint32_t i = p->r->count; i-- > 0;) {
+		const struct held *h = p->held[i];
+
+		p->later[i] = ITEM_NONE;
+		if (h->referents.count != 1)
+			continue;
+		p->later[i] = last[h->referents.at[0].path];
+		last[h->referents.at[0].path] = i;
+	}
+	free(last);
+}
+
+bool plan_superseded(const struct plan *p, const struct held *h)
+{
+	if (h->referents.count != 1)
+		return false;
+	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
+	     i = p->later[i]) {
+		const struct held *o = p->held[i];
+
+		/* As it was read, or as it was put there just now. */
+		bool current = o->action == ACTION_KEEP ||
+			       (o->placed == PLACED_WHOLE &&
+				o->placed_entry == p->e->n);
+
+		if ((o->kind == RECORD_READ || o->file) && o->tracked &&
+		    current && o->placed <= PLACED_WHOLE &&
+		    covers(&h->referents.at[0], &o->referents.at[0]))
+			return true;
+	}
+	return false;
+}
+
+static const struct record *record_of(const struct plan *p,
+				      const struct held *h)
+{
+	return records_read(p->r, h->record);
+}
+
+/* For a place: with the entry, which names what changed it for good. */
+static const char *cause_of(const struct held *h)
+{
+	return h->why && *h->why ? h->why : "it changed";
+}
+
+/* For a note: in words of the model's world. */
+static const char *why_of(const struct held *h)
+{
+	return h->words && *h->words ? h->words : cause_of(h);
+}
+
+/* The words for a record that has no path of its own. */
+static const char *name_of(const struct plan *p, const struct held *h)
+{
+	const struct record *r = record_of(p, h);
+
+	if (h->referents.count)
+		return conversation_name(p->c, h->referents.at[0].path);
+	return r->command ? r->command : r->tool ? r->tool : "a command";
+}
+
+/* The shape of its lines; a shell's output that is a file has one, too. */
+static bool shape_of(const struct plan *p, const struct held *h,
+		     struct shape *ret)
+{
+	const struct record *r = record_of(p, h);
+
+	if (h->file && h->head + h->tail < r->text.len) {
+		*ret = (struct shape){ .first = 1,
+				       .number = "",
+				       .separator = "",
+				       .whole = true,
+				       .exact = true };
+		ret->head = (struct text){ r->text.at, h->head };
+		ret->tail = (struct text){ r->text.at + r->text.len - h->tail,
+					   h->tail };
+		return true;
+	}
+	*ret = r->shape;
+	return r->shape.exact && r->shape.lines && h->referents.count == 1;
+}
+
+/* The file then and now. False: one of the two is not to be had. */
+static bool compare(struct plan *p, const struct referent *ref, uint64_t since,
+		    struct linediff *ret)
+{
+	const struct asks_text *then, *now;
+
+	then = evidence_text(p->e, ref->path, since);
+	now = evidence_text(p->e, ref->path, ASKS_NOW);
+	if (!then || !now)
+		return false;
+	linediff_init(ret, then->at, then->len, now->at, now->len);
+	return true;
+}
+
+static struct range lines_of(const struct referent *ref,
+			     const struct linediff *d)
+{
+	struct range r = { ref->start ? ref->start - 1 : 0,
+			   ref->end ? ref->end : d->before.rows.count };
+
+	/* What is put behind the last line of a whole file is part of it. */
+	if (!ref->end)
+		r.last++;
+	return r;
+}
+
+bool plan_reads_true(struct plan *p, const struct held *h)
+{
+	const struct asks_text *now;
+	struct linediff d;
+	struct range lines;
+	bool same;
+
+	/* What was told, or put there, is not what was received. */
+	if (h->placed != PLACED_NOT || h->told != TOLD_NOTHING)
+		return false;
+	for (uint32_t i = 0; i < h->drifted.count; i++)
+		if (h->drifted.at[i].set != 'X')
+			return false;
+	if (h->referents.count != 1 || !h->born || !h->drifted.count)
+		return false;
+	now = evidence_text(p->e, h->referents.at[0].path, ASKS_NOW);
+	if (!now)
+		return false;
+	if (!h->file)
+		return evidence_shows(record_of(p, h), now->at, now->len);
+	if (!compare(p, &h->referents.at[0], held_shown(h), &d))
+		return false;
+	lines = lines_of(&h->referents.at[0], &d);
+	same = !linediff_touches(&d, lines.first, lines.last);
+	linediff_release(&d);
+	return same;
+}
+
+static int range_order(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+struct ranges {
+	struct range *at;
+	uint32_t count, size; /* as an ARRAY has them */
+};
+
+#define BODY_LINES_MAX 400
+
+static void add_body(struct plan *p, const struct held *h, const char *name,
+		     struct ranges *ret)
+{
+	const struct asks_symbols *s =
+		evidence_symbols(p->e, h->referents.at[0].path);
+
+	for (uint32_t i = 0; i < s->at.count; i++) {
+		const struct asks_symbol *x = &s->at.at[i];
+
+		if (x->start && strcmp(name, x->name) == 0 &&
+		    x->end - x->start < BODY_LINES_MAX)
+			array_push(ret,
+				   ((struct range){ x->start - 1, x->end }));
+	}
+}
+
+/* Bodies of what drifted, and the changed lines themselves, in order. */
+static void changed_parts(struct plan *p, const struct held *h,
+			  const struct linediff *d, struct ranges *ret)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < h->drifted.count; i++) {
+		const struct drifted *x = &h->drifted.at[i];
+		const char *name = conversation_name(p->c, x->name);
+
+		if (x->set == 'X' && !x->removed &&
+		    strncmp(name, "file:", 5) != 0)
+			add_body(p, h, name, ret);
+	}
+	for (uint32_t i = 0; i < d->hunks.count; i++) {
+		const struct hunk *x = &d->hunks.at[i];
+		uint32_t lead =
+			x->after < DIFF_CONTEXT ? x->after : DIFF_CONTEXT;
+
+		array_push(ret, ((struct range){ x->after - lead,
+						 x->after + x->after_count +
+							 DIFF_CONTEXT }));
+	}
+	if (ret->count)
+		qsort(ret->at, ret->count, sizeof(*ret->at), range_order);
+	for (uint32_t i = 0; i < ret->count; i++) {
+		if (kept && ret->at[i].first <= ret->at[kept - 1].last + 1) {
+			if (ret->at[i].last > ret->at[kept - 1].last)
+				ret->at[kept - 1].last = ret->at[i].last;
+		} else {
+			ret->at[kept++] = ret->at[i];
+		}
+	}
+	ret->count = kept;
+}
+
+/* Its lines as they are; only the changed ones if it is old. */
+static enum placed_how refresh_text(struct plan *p, struct held *h,
+				    struct buf *out)
+{
+	enum placed_how how = PLACED_WHOLE;
+	struct ranges parts = { 0 };
+	struct shape shape;
+	struct linediff d;
+	struct refresh in = { .shape = &shape, .why = cause_of(h) };
+	int rc;
+
+	if (!shape_of(p, h, &shape) ||
+	    !compare(p, &h->referents.at[0], h->birth, &d))
+		return PLACED_NOT;
+	in.path = name_of(p, h);
+	in.start = h->referents.at[0].start;
+	in.end = h->referents.at[0].end;
+	in.since = &d;
+	if (p->c->requests - h->born_request >= AGE_OF_PARTS) {
+		changed_parts(p, h, &d, &parts);
+		in.only = parts.at;
+		in.only_count = parts.count;
+	}
+	rc = place_refresh(out, &in);
+	if (rc == 0 && in.only && tokens_of(out->len) * 10 > h->tokens * 7ull) {
+		in.only = NULL;
+		out->len = 0;
+		rc = place_refresh(out, &in);
+	} else if (in.only) {
+		how = PLACED_PART;
+	}
+	array_release(&parts);
+	linediff_release(&d);
+	return rc < 0 ? PLACED_NOT : how;
+}
+
+/* There is nothing left of what it shows, and no file to read again. */
+static bool is_gone(struct plan *p, const struct held *h)
+{
+	if (h->referents.count != 1 ||
+	    evidence_text(p->e, h->referents.at[0].path, ASKS_NOW))
+		return false;
+	for (uint32_t i = 0; i < h->drifted.count; i++)
+		if (h->drifted.at[i].set == 'X' && !h->drifted.at[i].removed)
+			return false;
+	return h->drifted.count > 0;
+}
+
+enum placed_how plan_place_text(struct plan *p, struct held *h, struct buf *out)
+{
+	const struct referent *ref = h->referents.at;
+	enum placed_how how = PLACED_NOT;
+	int rc;
+
+	out->len = 0;
+	if (h->evict)
+		return place_evicted(out, name_of(p, h)) < 0 ? PLACED_NOT
+							     : PLACED_EVICTED;
+	if (h->action == ACTION_RERUN)
+		return place_rerun(out, name_of(p, h), cause_of(h)) < 0
+			       ? PLACED_NOT
+			       : PLACED_STONE;
+	if (h->action == ACTION_REFRESH && (h->fresh || !plan_superseded(p, h)))
+		how = refresh_text(p, h, out);
+	if (how != PLACED_NOT)
+		return how;
+	out->len = 0;
+	if (is_gone(p, h))
+		rc = place_gone(out, name_of(p, h), cause_of(h));
+	else if (plan_superseded(p, h))
+		rc = place_superseded(out, name_of(p, h), cause_of(h));
+	else
+		rc = place_tombstone(out, name_of(p, h), ref ? ref->start : 0,
+				     ref ? ref->end : 0, cause_of(h));
+	return rc < 0 ? PLACED_NOT : PLACED_STONE;
+}
+
+int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
+{
+	struct shape shape;
+	struct linediff d;
+	struct refresh in = { .shape = &shape,
+			      .why = "the earlier result "
+				     "is out of date" };
+	int rc;
+
+	if (!shape_of(p, read, &shape) ||
+	    !compare(p, &read->referents.at[0], read->birth, &d))
+		return -ENOENT;
+	in.path = name_of(p, read);
+	in.start = read->referents.at[0].start;
+	in.end = read->referents.at[0].end;
+	in.since = &d;
+	rc = place_refresh(out, &in);
+	linediff_release(&d);
+	return rc;
+}
+
+/* -- Notes. */
+
+/* `end`: of the section that tells it. */
+static void set_told(struct plan *p, struct held *h, enum told_how how,
+		     struct pin *pin, size_t end)
+{
+	pin_speak(pin,
+		  &(struct about){ h->key, how, held_shown(h), p->e->n, end });
+	h->told = how;
+	h->told_entry = p->e->n;
+	h->changed = true;
+}
+
+uint64_t plan_notes_left(const struct plan *p, const struct buf *out)
+{
+	uint64_t may = tokens_of(p->t->len) / NOTES_SHARE;
+	uint64_t used = p->c->note_tokens + NOTE_FRAME +
+			(out ? tokens_of(out->len) : 0);
+
+	if (may < NOTES_LEAST)
+		may = NOTES_LEAST;
+	return used < may ? may - used : 0;
+}
+
+/* All lines from the first that one of the two shows to the last. */
+static void span_both(struct referent *all, const struct referent *r)
+{
+	if (!r->start || (all->start && r->start < all->start))
+		all->start = r->start;
+	if (!r->end || (all->end && r->end > all->end))
+		all->end = r->end;
+}
+
+/* The difference, if it is worth its place; 0 and nothing appended if not. */
+static int add_diff(struct plan *p, struct held **group, size_t count,
+		    struct buf *out)
+{
+	struct buf diff = BUF((size_t)4 * NOTE_DIFF_MAX);
+	struct referent all = group[0]->referents.at[0];
+	uint64_t since = held_shown(group[0]);
+	struct linediff d;
+	struct range lines;
+	int added = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		if (held_shown(group[i]) < since)
+			since = held_shown(group[i]);
+		span_both(&all, &group[i]->referents.at[0]);
+	}
+	if (!compare(p, &all, since, &d))
+		return 0;
+	lines = lines_of(&all, &d);
+	if (linediff_unified(&d, lines.first, lines.last, DIFF_CONTEXT,
+			     &diff) == 0 &&
+	    diff.len && tokens_of(diff.len) <= plan_notes_left(p, out))
+		added = note_changes(out, name_of(p, group[0]),
+				     plan_own(p, group[0]) ? "your own edits"
+							   : why_of(group[0]),
+				     diff.data, diff.len) == 0;
+	linediff_release(&d);
+	buf_release(&diff);
+	return added;
+}
+
+/* Was something removed, or only what it is connected with changed? */
+static bool only_links(const struct held *h)
+{
+	uint64_t shown = held_shown(h);
+
+	if (!h->drifted.count)
+		return false;
+	for (uint32_t i = 0; i < h->drifted.count; i++)
+		if (h->drifted.at[i].set == 'X' &&
+		    h->drifted.at[i].entry > shown)
+			return false;
+	return true;
+}
+
+static void note_file(struct plan *p, struct held **group, size_t count,
+		      struct pin *pin, struct buf *out)
+{
+	struct held *h = group[0];
+	const char *path = name_of(p, h);
+	enum told_how how = TOLD_AGAIN;
+
+	if (is_gone(p, h)) {
+		/* Until it is there again. */
+		(void)note_gone(out, path, why_of(h));
+		how = TOLD_CHANGES;
+	} else if (!evidence_text(p->e, h->referents.at[0].path, ASKS_NOW)) {
+		(void)note_outdated(out, path, why_of(h));
+	} else if (only_links(h)) {
+		(void)note_elsewhere(out, path, why_of(h));
+		how = TOLD_LINKS;
+	} else if (add_diff(p, group, count, out)) {
+		how = TOLD_CHANGES;
+	} else if (plan_own(p, h)) {
+		/* It wrote the change itself: a line will do. */
+		(void)note_own_edits(out, path);
+		how = TOLD_OWN;
+	} else {
+		(void)note_read_again(out, path, why_of(h));
+	}
+	for (size_t i = 0; i < count; i++)
+		set_told(p, group[i], how, pin, out->len);
+}
+
+static bool is_file(const struct held *h)
+{
+	return h->referents.count == 1 && h->kind != RECORD_RUN &&
+	       (h->kind != RECORD_SHELL || h->file);
+}
+
+void plan_note(struct plan *p, struct held **stale, size_t count,
+	       struct pin *pin, struct buf *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct held *h = stale[i];
+		size_t n = 1;
+
+		if (!h)
+			continue;
+		if (h->kind == RECORD_RUN) {
+			(void)note_run_again(out, name_of(p, h), why_of(h));
+			set_told(p, h, TOLD_AGAIN, pin, out->len);
+			continue;
+		}
+		if (!is_file(h)) {
+			(void)note_outdated(out, name_of(p, h), why_of(h));
+			set_told(p, h, TOLD_AGAIN, pin, out->len);
+			continue;
+		}
+		/* All of one file together, moved up behind the first. */
+		for (size_t k = i + 1; k < count; k++) {
+			struct held *o = stale[k];
+
+			if (!o || !is_file(o) ||
+			    o->referents.at[0].path !=
+				    h->referents.at[0].path ||
+			    only_links(o) != only_links(h))
+				continue;
+			stale[k] = stale[i + n];
+			stale[i + n] = o;
+			n++;
+		}
+		note_file(p, stale + i, n, pin, out);
+		i += n - 1;
+	}
+}

@@ -1,0 +1,318 @@
+/*
+ * One thread per connection: callbacks may block, so each thread pulls its
+ * reply from its own exchange, and order and back-pressure come by themselves.
+ *
+ * The end. No new connections; a second of patience for each reply under way,
+ * up to the grace; then upstream_stop() wakes every thread that waits for
+ * upstream, and shutting the sockets down wakes those that wait for clients.
+ */
+#include "manager/http/shim.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "manager/http/limits.h"
+#include "manager/http/shim_i.h"
+#include "manager/http/upstream.h"
+#include "manager/report/report.h"
+
+#define DRAIN_LOOK_MS 10
+
+static void *on_first_line(void *arg, const char *target,
+			   struct MHD_Connection *connection)
+{
+	return visit_new(arg, target, connection);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): MHD wants it so. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
+				  const char *url, const char *method,
+				  const char *version, const char *bytes,
+				  size_t *len, void **visit)
+{
+	struct visit *v = *visit;
+	enum MHD_Result r;
+
+	(void)arg;
+	(void)connection;
+	(void)url;
+	(void)version;
+	if (!v)
+		return MHD_NO;
+	if (!visit_has_begun(v))
+		return visit_begin(v, method);
+	if (*len == 0)
+		return visit_answer(v);
+	r = visit_take(v, bytes, *len);
+	*len = 0;
+	return r;
+}
+
+static void on_end(void *arg, struct MHD_Connection *connection, void **visit,
+		   enum MHD_RequestTerminationCode why)
+{
+	(void)arg;
+	(void)connection;
+	(void)why;
+	visit_free(*visit);
+	*visit = NULL;
+}
+
+/* Of a URL, the part behind the scheme, where the host begins. */
+static const char *host_of(const char *url)
+{
+	return strstr(url, "://") + 3;
+}
+
+static bool is_url(const char *url)
+{
+	if (strncasecmp(url, "http://", 7) != 0 &&
+	    strncasecmp(url, "https://", 8) != 0)
+		return false;
+	return !strchr("/?#", *host_of(url)) && !strpbrk(url, " #?\r\n\t");
+}
+
+/* Would a request to `url` come back to us? */
+static bool is_ourselves(const char *url, uint16_t port)
+{
+	static const char *const names[] = { "127.0.0.1", "localhost",
+					     "[::1]" };
+	const char *host = host_of(url);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncasecmp(host, names[i], len) == 0 && host[len] == ':' &&
+		    strtoul(host + len + 1, NULL, 10) == port)
+			return true;
+	}
+	return false;
+}
+
+static int copy_bases(struct shim *s, const struct shim_config *c)
+{
+	for (int i = 0; i < APIS; i++) {
+		if (!c->bases[i] || !is_url(c->bases[i]))
+			return -EINVAL;
+		s->bases[i] = strdup(c->bases[i]);
+		if (!s->bases[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int listen_on(uint16_t port, int *ret_fd)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	CLEANUP(close_p)
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	/* The port of one that died is ours at once. */
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(fd, EDGE_BACKLOG) < 0)
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Its port, if it listens on loopback. It must not block: MHD polls. */
+static int look_at(int fd, uint16_t *ret_port)
+{
+	struct sockaddr_in at = { 0 };
+	socklen_t len = sizeof(at);
+	int listens = 0, flags = fcntl(fd, F_GETFL);
+	socklen_t size = sizeof(listens);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+		return -errno;
+	if (!listens || at.sin_family != AF_INET ||
+	    at.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
+		return -ENOTSOCK;
+	*ret_port = ntohs(at.sin_port);
+	return 0;
+}
+
+/*
+ * No log of MHD's: what it cannot parse it may quote, keys and all. The Date
+ * of a reply is upstream's.
+ */
+static int serve(struct shim *s, int listen_fd)
+{
+	unsigned flags = MHD_USE_THREAD_PER_CONNECTION |
+			 MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+			 MHD_USE_ITC | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+
+	errno = 0;
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
+		listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)EDGE_CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)EDGE_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)EDGE_IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE,
+		(size_t)EDGE_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_URI_LOG_CALLBACK, on_first_line, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_end, s, MHD_OPTION_END);
+	return s->daemon ? 0 : errno ? -errno : -ENOMEM;
+}
+
+/*
+ * Bodies come and go by the megabyte, on many threads. Left to itself malloc
+ * learns to keep blocks of that size, an arena per thread.
+ */
+static void tame_malloc(void)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
+	(void)mallopt(M_MMAP_THRESHOLD, EDGE_MALLOC_KEEPS);
+	(void)mallopt(M_ARENA_MAX, EDGE_MALLOC_ARENAS);
+	(void)mallopt(M_TRIM_THRESHOLD, EDGE_MALLOC_TOP);
+	/* NOLINTEND(concurrency-mt-unsafe) */
+}
+
+static void shim_p(struct shim **s)
+{
+	shim_free(*s);
+}
+
+int shim_open(const struct shim_config *c, struct shim **ret)
+{
+	CLEANUP(shim_p) struct shim *s = calloc(1, sizeof(*s));
+	CLEANUP(close_p) int fd = c->listen_fd > 0 ? c->listen_fd : -1;
+	int r = 0;
+
+	if (!s)
+		return -ENOMEM;
+	tame_malloc();
+	s->brain = c->brain;
+	s->deadline_ms = c->deadline_ms ? c->deadline_ms : EDGE_DEADLINE_MS;
+	s->grace_ms = c->grace_ms ? c->grace_ms : EDGE_GRACE_MS;
+	r = copy_bases(s, c);
+	if (r == 0)
+		r = upstream_new(&s->upstream);
+	if (r == 0 && fd < 0)
+		r = listen_on(c->port, &fd);
+	if (r == 0)
+		r = look_at(fd, &s->port);
+	for (int i = 0; r == 0 && i < APIS; i++)
+		if (is_ourselves(s->bases[i], s->port))
+			r = -ELOOP;
+	if (r == 0)
+		r = serve(s, fd);
+	if (r < 0)
+		return r;
+	/* It is MHD's now, and ours again when no more is to come (drain). */
+	(void)take_fd(&fd);
+	*ret = TAKE(s);
+	return 0;
+}
+
+uint16_t shim_port(const struct shim *s)
+{
+	return s->port;
+}
+
+static void drain(struct shim *s)
+{
+	struct timespec nap = { .tv_nsec = DRAIN_LOOK_MS * 1000000L };
+	int listening;
+
+	atomic_store(&s->draining, true);
+	/* Not shut down: others may go on listening at it. */
+	listening = MHD_quiesce_daemon(s->daemon);
+	if (listening >= 0)
+		(void)close(listening);
+	for (int ms = 0; ms < s->grace_ms && s->counters.active > 0;
+	     ms += DRAIN_LOOK_MS)
+		(void)nanosleep(&nap, NULL);
+}
+
+void shim_free(struct shim *s)
+{
+	if (!s)
+		return;
+	if (s->daemon) {
+		drain(s);
+		upstream_stop(s->upstream);
+		MHD_stop_daemon(s->daemon);
+	}
+	upstream_free(s->upstream);
+	for (int i = 0; i < APIS; i++)
+		free(s->bases[i]);
+	free(s);
+}
+
+static bool put(cJSON *to, const char *name, uint64_t n)
+{
+	return cJSON_AddNumberToObject(to, name, (double)n) != NULL;
+}
+
+static bool put_fates(cJSON *edge, const struct counters *c)
+{
+	static const char *const names[FATES] = {
+		[FATE_UNCHANGED] = "unchanged", [FATE_OTHER] = "other",
+		[FATE_TOO_LONG] = "too_long",	[FATE_MEMORY] = "memory",
+		[FATE_CODING] = "coding",	[FATE_LATE] = "late",
+	};
+	cJSON *passed = cJSON_AddObjectToObject(edge, "passed");
+
+	for (int i = 0; i < FATES; i++)
+		if (names[i] && !put(passed, names[i], c->fates[i]))
+			return false;
+	return passed != NULL;
+}
+
+static int report(const struct shim *s, cJSON *answer)
+{
+	const struct counters *c = &s->counters;
+	cJSON *edge = cJSON_AddObjectToObject(answer, "edge");
+	bool ok = put(edge, "port", s->port) &&
+		  put(edge, "requests", c->requests) &&
+		  put(edge, "active", c->active) &&
+		  put(edge, "rewritten", c->fates[FATE_REWRITTEN]) &&
+		  put(edge, "refused", c->fates[FATE_REFUSED]) &&
+		  put(edge, "rejected", c->fates[FATE_REJECTED]) &&
+		  put_fates(edge, c) &&
+		  put(edge, "unreachable", c->unreachable) &&
+		  put(edge, "broken", c->broken) &&
+		  put(edge, "cancelled", c->cancelled) &&
+		  put(edge, "bytes_in", c->bytes_in) &&
+		  put(edge, "bytes_out", c->bytes_out) &&
+		  put(edge, "bytes_held", c->held);
+
+	return ok ? 0 : -ENOMEM;
+}
+
+int shim_answer(void *shim, const char *ask, const cJSON *question,
+		cJSON *answer)
+{
+	struct shim *s = shim;
+	int r = 0;
+
+	if (strcmp(ask, "STATUS") == 0)
+		r = report(s, answer);
+	if (r < 0)
+		return r;
+	if (!s->brain)
+		return strcmp(ask, "STATUS") == 0 ? 0 : -ENOSYS;
+	return report_answer(s->brain, ask, question, answer);
+}

@@ -1,0 +1,51 @@
+/*
+ * The HTTP edge: a server on loopback that an agent takes for its model's
+ * API. A request that carries a transcript goes through the brain (brain.h);
+ * everything else, and everything the brain has nothing to say to, goes on
+ * byte for byte. Replies stream back as they come.
+ *
+ * It says on stderr, in one sentence each, when upstream cannot be reached.
+ * Nothing it says or keeps holds a header's value or a body.
+ */
+#ifndef STATETAPE_MANAGER_HTTP_SHIM_H
+#define STATETAPE_MANAGER_HTTP_SHIM_H
+
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "manager/http/route.h"
+
+struct brain;
+struct shim;
+
+struct shim_config {
+	struct brain *brain; /* outlives the shim; NULL: all just passes */
+	uint16_t port;	     /* on 127.0.0.1; 0: any that is free */
+	int listen_fd;	     /* instead, a socket that listens there; 0: none */
+	const char *bases[APIS]; /* URLs of the APIs; copied */
+	int deadline_ms;	 /* for the brain; 0: EDGE_DEADLINE_MS */
+	int grace_ms;		 /* at the end; 0: EDGE_GRACE_MS */
+};
+
+/*
+ * Serve, from threads of its own. Signals are best blocked before. Call it
+ * while there is one thread. -EADDRINUSE: the port is taken. -ENOTSOCK:
+ * `listen_fd` does not listen on 127.0.0.1; it is the shim's, also if this
+ * fails. -EINVAL: a base is no http(s) URL. -ELOOP: a base is the shim itself.
+ * It tells malloc how to behave for all of the process.
+ */
+int shim_open(const struct shim_config *c, struct shim **ret);
+uint16_t shim_port(const struct shim *s);
+
+/*
+ * Take no more connections (whoever else has the socket that listens may), let
+ * replies under way end within the grace, end the rest, free all.
+ */
+void shim_free(struct shim *s);
+
+/* A wire_handler (tape/wire/wire.h) whose context is the shim. */
+int shim_answer(void *shim, const char *ask, const cJSON *question,
+		cJSON *answer);
+
+#endif

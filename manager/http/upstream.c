@@ -1,0 +1,692 @@
+/*
+ * A line is a curl multi handle with one transfer at a time, and with it the
+ * connections it has kept. A thread takes an idle line, preferring one that
+ * was used for the same place, and gives it back. So no curl handle is ever
+ * seen by two threads at once, and a client that opens a new connection for
+ * each request still finds TLS set up.
+ *
+ * HTTP/1.1 on purpose. Header names keep their case and order, as the client
+ * wrote them; and a reply that nobody takes fills a socket's buffer and no
+ * more, where a stream of HTTP/2 would fill a window of 32 MiB in our memory.
+ */
+#include "manager/http/upstream.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "graph/base/array.h"
+#include "graph/base/buf.h"
+#include "graph/base/cleanup.h"
+#include "manager/http/limits.h"
+
+/* How long we sleep at most before we look at the client ourselves. */
+#define LOOK_MS 1000
+
+#define ORIGIN_MAX 256
+
+struct line {
+	struct line *next;
+	CURLM *multi;
+	CURL *easy;
+	char origin[ORIGIN_MAX]; /* scheme and host it was last used for */
+};
+
+struct upstream {
+	int stop_fd;		      /* an eventfd; readable: stop */
+	const char *ca_file, *ca_dir; /* the environment's; NULL: curl's */
+	const char *http_proxy;	      /* the environment's, in capitals */
+	pthread_mutex_t lock;
+	struct line *idle; /* protected by lock, as the next */
+	size_t idle_count;
+};
+
+struct exchange {
+	struct upstream *upstream;
+	struct line *line;
+	int client_fd;
+	bool client_talks; /* it sends its next request already */
+	struct curl_slist *fields;
+	bool started;  /* curl has it */
+	bool answered; /* status and headers are complete */
+	bool done;     /* curl is through with it; then `result` */
+	bool paused;   /* curl waits for us to take bytes */
+	CURLcode result;
+	char why[CURL_ERROR_SIZE];
+
+	/* The body in pieces. */
+	bool streamed;
+	bool starved; /* curl waits for us to give bytes */
+	bool ended;
+	const char *piece;
+	size_t piece_len;
+	int64_t sent_max; /* length of the whole body, -1: unknown */
+
+	/* The reply. */
+	int status;
+	struct buf text; /* its header lines, each with a NUL behind */
+	ARRAY(struct header) headers;
+	struct buf held; /* bytes that came and were not taken yet */
+	size_t taken;	 /* of these */
+};
+
+/* An origin's name, for keeping lines apart: up to the path. */
+static void origin_of(const char *url, char ret[static ORIGIN_MAX])
+{
+	const char *host = strstr(url, "://");
+	size_t len;
+
+	host = host ? host + 3 : url;
+	len = (size_t)(host - url) + strcspn(host, "/?");
+	(void)snprintf(ret, ORIGIN_MAX, "%.*s", (int)len, url);
+}
+
+static const char *env(const char *name)
+{
+	const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
+
+	return value && *value ? value : NULL;
+}
+
+int upstream_new(struct upstream **ret)
+{
+	CLEANUP(free_p) struct upstream *u = calloc(1, sizeof(*u));
+
+	if (!u || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	u->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (u->stop_fd < 0)
+		return -errno;
+	u->ca_file = env("SSL_CERT_FILE");
+	u->ca_dir = env("SSL_CERT_DIR");
+	/*
+	 * curl reads the variables for proxies, but not this one, since a
+	 * CGI script's caller can set it. We are no CGI script.
+	 */
+	if (!env("http_proxy"))
+		u->http_proxy = env("HTTP_PROXY");
+	(void)pthread_mutex_init(&u->lock, NULL);
+	*ret = TAKE(u);
+	return 0;
+}
+
+static void line_free(struct line *l)
+{
+	if (!l)
+		return;
+	curl_easy_cleanup(l->easy);
+	(void)curl_multi_cleanup(l->multi);
+	free(l);
+}
+
+static void line_p(struct line **l)
+{
+	line_free(*l);
+}
+
+void upstream_free(struct upstream *u)
+{
+	if (!u)
+		return;
+	while (u->idle) {
+		struct line *l = u->idle;
+
+		u->idle = l->next;
+		line_free(l);
+	}
+	(void)close(u->stop_fd);
+	(void)pthread_mutex_destroy(&u->lock);
+	free(u);
+	curl_global_cleanup();
+}
+
+void upstream_stop(struct upstream *u)
+{
+	(void)eventfd_write(u->stop_fd, 1);
+}
+
+static int line_new(struct line **ret)
+{
+	CLEANUP(line_p) struct line *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->multi = curl_multi_init();
+	l->easy = curl_easy_init();
+	if (!l->multi || !l->easy)
+		return -ENOMEM;
+	*ret = TAKE(l);
+	return 0;
+}
+
+static struct line *take_idle_locked(struct upstream *u, const char *origin)
+{
+	struct line **at = &u->idle, *found;
+
+	while (*at && strcmp((*at)->origin, origin) != 0)
+		at = &(*at)->next;
+	if (!*at)
+		return NULL;
+	found = *at;
+	*at = found->next;
+	u->idle_count--;
+	return found;
+}
+
+static int line_take(struct upstream *u, const char *url, struct line **ret)
+{
+	char origin[ORIGIN_MAX];
+	struct line *l;
+	int r;
+
+	origin_of(url, origin);
+	(void)pthread_mutex_lock(&u->lock);
+	l = take_idle_locked(u, origin);
+	(void)pthread_mutex_unlock(&u->lock);
+	if (!l) {
+		r = line_new(&l);
+		if (r < 0)
+			return r;
+		memcpy(l->origin, origin, sizeof(l->origin));
+	}
+	*ret = l;
+	return 0;
+}
+
+/* The newest in front: it is the likeliest to be alive. */
+static void line_give(struct upstream *u, struct line *l)
+{
+	struct line *old = NULL, **at;
+
+	curl_easy_reset(l->easy);
+	(void)pthread_mutex_lock(&u->lock);
+	l->next = u->idle;
+	u->idle = l;
+	if (++u->idle_count > UPSTREAM_IDLE_MAX) {
+		for (at = &u->idle; (*at)->next; at = &(*at)->next)
+			;
+		old = *at;
+		*at = NULL;
+		u->idle_count--;
+	}
+	(void)pthread_mutex_unlock(&u->lock);
+	line_free(old);
+}
+
+/* One line of a reply's head, a NUL in place of its end. */
+static void header_line(struct exchange *x, char *line)
+{
+	char *colon = strchr(line, ':');
+	struct header h = { .name = line };
+
+	/* A folded line goes with the one before; nobody sends them. */
+	if (!colon || line[0] == ' ' || line[0] == '\t')
+		return;
+	*colon = '\0';
+	h.value = colon + 1 + strspn(colon + 1, " \t");
+	array_push(&x->headers, h);
+}
+
+/* Every line is in `text`; now that it no longer moves, point into it. */
+static void headers_read(struct exchange *x)
+{
+	char *end = x->text.data + x->text.len;
+
+	for (char *at = x->text.data; at < end; at += strlen(at) + 1)
+		header_line(x, at);
+}
+
+static int header_keep(struct exchange *x, const char *bytes, size_t len)
+{
+	int r;
+
+	while (len > 0 && strchr("\r\n \t", bytes[len - 1]))
+		len--;
+	if (memchr(bytes, '\0', len))
+		return -EBADMSG;
+	r = buf_add(&x->text, bytes, len);
+	return r < 0 ? r : buf_add(&x->text, "", 1);
+}
+
+/* curl gives us whole lines: status, headers, an empty one; then trailers. */
+static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
+{
+	struct exchange *x = arg;
+	long status = 0;
+
+	(void)one;
+	if (x->answered)
+		return len;
+	if (len > 5 && strncmp(bytes, "HTTP/", 5) == 0) {
+		x->text.len = 0;
+		return len;
+	}
+	if (strspn(bytes, "\r\n") < len && bytes[0] != '\r' && bytes[0] != '\n')
+		return header_keep(x, bytes, len) == 0 ? len : 0;
+	(void)curl_easy_getinfo(x->line->easy, CURLINFO_RESPONSE_CODE, &status);
+	/* 1xx: the real one is still to come. */
+	if (status >= 200) {
+		x->status = (int)status;
+		x->answered = true;
+		headers_read(x);
+	}
+	return len;
+}
+
+static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
+{
+	struct exchange *x = arg;
+
+	(void)one;
+	if (x->taken > 0 && x->taken == x->held.len)
+		x->taken = x->held.len = 0;
+	if (buf_add(&x->held, bytes, len) == 0)
+		return len;
+	/* Full, or no memory for it: in both cases not now. */
+	x->paused = true;
+	return CURL_WRITEFUNC_PAUSE;
+}
+
+static size_t on_read(char *to, size_t one, size_t max, void *arg)
+{
+	struct exchange *x = arg;
+	size_t len = x->piece_len < max * one ? x->piece_len : max * one;
+
+	if (len == 0 && !x->ended) {
+		x->starved = true;
+		return CURL_READFUNC_PAUSE;
+	}
+	if (len > 0)
+		memcpy(to, x->piece, len);
+	x->piece += len;
+	x->piece_len -= len;
+	return len;
+}
+
+/*
+ * curl takes "Name:" for "do not send it", and "Name;" for one without a
+ * value. What it would add of its own accord is taken away.
+ */
+static int field_add(struct exchange *x, const char *name, const char *value)
+{
+	CLEANUP(free_p) char *field = NULL;
+	struct curl_slist *longer;
+
+	if (asprintf(&field, *value ? "%s: %s" : "%s;", name, value) < 0) {
+		field = NULL;
+		return -ENOMEM;
+	}
+	longer = curl_slist_append(x->fields, field);
+	if (!longer)
+		return -ENOMEM;
+	x->fields = longer;
+	return 0;
+}
+
+static bool has(const struct outgoing *o, const char *name)
+{
+	for (size_t i = 0; i < o->headers_count; i++)
+		if (strcasecmp(o->headers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static int fields_fill(struct exchange *x, const struct outgoing *o)
+{
+	static const char *const curls[] = { "Accept", "Content-Type",
+					     "Expect" };
+	struct curl_slist *longer;
+	int r;
+
+	for (size_t i = 0; i < o->headers_count; i++) {
+		r = field_add(x, o->headers[i].name, o->headers[i].value);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < sizeof(curls) / sizeof(curls[0]); i++) {
+		char none[32];
+
+		if (has(o, curls[i]))
+			continue;
+		(void)snprintf(none, sizeof(none), "%s:", curls[i]);
+		longer = curl_slist_append(x->fields, none);
+		if (!longer)
+			return -ENOMEM;
+		x->fields = longer;
+	}
+	return 0;
+}
+
+/* An option's failure shows when the transfer does not begin. */
+#define SET(easy, option, value) ((void)curl_easy_setopt(easy, option, value))
+
+static void set_where(struct exchange *x, const struct upstream *u)
+{
+	CURL *easy = x->line->easy;
+
+	SET(easy, CURLOPT_NOSIGNAL, 1L);
+	SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(easy, CURLOPT_PATH_AS_IS, 1L);
+	SET(easy, CURLOPT_CONNECTTIMEOUT, (long)UPSTREAM_CONNECT_SECONDS);
+	SET(easy, CURLOPT_TCP_NODELAY, 1L);
+	SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPSTREAM_SEND_BLOCK);
+	SET(easy, CURLOPT_HTTP_TRANSFER_DECODING, 1L);
+	SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (u->ca_file)
+		SET(easy, CURLOPT_CAINFO, u->ca_file);
+	if (u->ca_dir)
+		SET(easy, CURLOPT_CAPATH, u->ca_dir);
+	if (u->http_proxy && strncasecmp(x->line->origin, "http:", 5) == 0)
+		SET(easy, CURLOPT_PROXY, u->http_proxy);
+}
+
+static void set_what(struct exchange *x, const struct outgoing *o)
+{
+	CURL *easy = x->line->easy;
+
+	SET(easy, CURLOPT_URL, o->url);
+	SET(easy, CURLOPT_HTTPHEADER, x->fields);
+	SET(easy, CURLOPT_CUSTOMREQUEST, o->method);
+	if (strcmp(o->method, "HEAD") == 0)
+		SET(easy, CURLOPT_NOBODY, 1L);
+	SET(easy, CURLOPT_HEADERFUNCTION, on_header);
+	SET(easy, CURLOPT_HEADERDATA, x);
+	SET(easy, CURLOPT_WRITEFUNCTION, on_body);
+	SET(easy, CURLOPT_WRITEDATA, x);
+	SET(easy, CURLOPT_READFUNCTION, on_read);
+	SET(easy, CURLOPT_READDATA, x);
+	SET(easy, CURLOPT_ERRORBUFFER, x->why);
+}
+
+static void exchange_p(struct exchange **x)
+{
+	exchange_free(*x);
+}
+
+int exchange_open(struct upstream *u, const struct outgoing *o,
+		  struct exchange **ret)
+{
+	CLEANUP(exchange_p) struct exchange *x = calloc(1, sizeof(*x));
+	int r;
+
+	if (!x)
+		return -ENOMEM;
+	x->upstream = u;
+	x->client_fd = o->client_fd;
+	x->text = BUF(EDGE_REPLY_HEADER_MAX);
+	x->held = BUF(EDGE_REPLY_HELD);
+	r = line_take(u, o->url, &x->line);
+	if (r == 0)
+		r = fields_fill(x, o);
+	if (r < 0)
+		return r;
+	set_where(x, u);
+	set_what(x, o);
+	*ret = TAKE(x);
+	return 0;
+}
+
+void exchange_free(struct exchange *x)
+{
+	if (!x)
+		return;
+	if (x->line) {
+		/* If it is not done this closes the connection, as it must. */
+		if (x->started)
+			(void)curl_multi_remove_handle(x->line->multi,
+						       x->line->easy);
+		line_give(x->upstream, x->line);
+	}
+	curl_slist_free_all(x->fields);
+	array_release(&x->headers);
+	buf_release(&x->text);
+	buf_release(&x->held);
+	free(x);
+}
+
+void exchange_body(struct exchange *x, const char *bytes, size_t len)
+{
+	/* NULL would mean that it is to be read by on_read(). */
+	SET(x->line->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	SET(x->line->easy, CURLOPT_POSTFIELDS, len ? bytes : "");
+	x->sent_max = (int64_t)len;
+}
+
+static bool is_out(const struct exchange *x)
+{
+	curl_off_t sent = 0;
+
+	(void)curl_easy_getinfo(x->line->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return sent >= x->sent_max;
+}
+
+bool exchange_is_sent(const struct exchange *x)
+{
+	return x->done || (x->answered && is_out(x));
+}
+
+void exchange_stream(struct exchange *x, int64_t len)
+{
+	struct curl_slist *longer;
+
+	x->streamed = true;
+	/* It cannot be sent twice, so the connection has to be alive. */
+	SET(x->line->easy, CURLOPT_FRESH_CONNECT, 1L);
+	SET(x->line->easy, CURLOPT_POST, 1L);
+	x->sent_max = len;
+	if (len >= 0) {
+		SET(x->line->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+		    (curl_off_t)len);
+		return;
+	}
+	longer = curl_slist_append(x->fields, "Transfer-Encoding: chunked");
+	if (longer)
+		x->fields = longer;
+	SET(x->line->easy, CURLOPT_HTTPHEADER, x->fields);
+}
+
+static void read_messages(struct exchange *x)
+{
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(x->line->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		x->done = true;
+		x->result = m->data.result;
+	}
+}
+
+/* Has the other side closed its half, or all? */
+static bool client_has_gone(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return false;
+	return info.tcpi_state != TCP_ESTABLISHED;
+}
+
+/*
+ * Sleep until curl, the client or upstream_stop() has something for us. A
+ * client that already sends its next request would wake us for ever, so from
+ * then on it is only looked at now and then.
+ */
+static int exchange_sleep(struct exchange *x)
+{
+	struct curl_waitfd fds[2] = {
+		{ .fd = x->upstream->stop_fd, .events = CURL_WAIT_POLLIN },
+		{ .fd = x->client_fd, .events = CURL_WAIT_POLLIN },
+	};
+	unsigned n = x->client_fd >= 0 && !x->client_talks ? 2 : 1;
+
+	if (curl_multi_poll(x->line->multi, fds, n, LOOK_MS, NULL) != CURLM_OK)
+		return -ENOMEM;
+	if (fds[0].revents)
+		return -ECANCELED;
+	if (x->client_fd < 0)
+		return 0;
+	if (client_has_gone(x->client_fd))
+		return -ECANCELED;
+	x->client_talks = x->client_talks || fds[1].revents;
+	return 0;
+}
+
+static int exchange_start(struct exchange *x)
+{
+	if (x->started)
+		return 0;
+	x->started = true;
+	if (curl_multi_add_handle(x->line->multi, x->line->easy) == CURLM_OK)
+		return 0;
+	x->started = false;
+	return -ENOMEM;
+}
+
+/* Let curl go on from where it waits for us. */
+static void exchange_resume(struct exchange *x)
+{
+	bool gives = x->starved && (x->piece_len > 0 || x->ended);
+	bool takes = x->paused && x->taken == x->held.len;
+	int still = CURLPAUSE_CONT;
+
+	if (!gives && !takes)
+		return;
+	x->starved = x->starved && !gives;
+	x->paused = x->paused && !takes;
+	if (x->starved)
+		still |= CURLPAUSE_SEND;
+	if (x->paused)
+		still |= CURLPAUSE_RECV;
+	(void)curl_easy_pause(x->line->easy, still);
+}
+
+/* One round; it sleeps if curl has nothing to do, unless `wanted` is there. */
+static int exchange_turn(struct exchange *x,
+			 bool (*wanted)(const struct exchange *))
+{
+	int running, r = exchange_start(x);
+
+	if (r < 0)
+		return r;
+	exchange_resume(x);
+	if (wanted(x))
+		return 0;
+	if (curl_multi_perform(x->line->multi, &running) != CURLM_OK)
+		return -ENOMEM;
+	read_messages(x);
+	return wanted(x) ? 0 : exchange_sleep(x);
+}
+
+static int exchange_until(struct exchange *x,
+			  bool (*wanted)(const struct exchange *))
+{
+	int r = 0;
+
+	while (r == 0 && !wanted(x))
+		r = exchange_turn(x, wanted);
+	return r;
+}
+
+/*
+ * A reply that fills our memory before its request has ended can be neither
+ * taken (the client still sends) nor refused, if it is one of success.
+ */
+static bool is_pushed(const struct exchange *x)
+{
+	return x->done || x->piece_len == 0 || x->paused;
+}
+
+int exchange_push(struct exchange *x, const char *bytes, size_t len)
+{
+	int r;
+
+	x->piece = bytes;
+	x->piece_len = len;
+	r = exchange_until(x, is_pushed);
+	/* After an error curl sends no more, and we take no more. */
+	if (r == 0 && x->piece_len > 0 && !x->done && x->status < 400)
+		r = -EPIPE;
+	x->piece_len = 0;
+	return r;
+}
+
+void exchange_push_end(struct exchange *x)
+{
+	x->ended = true;
+}
+
+static bool is_answered(const struct exchange *x)
+{
+	return x->done || x->answered;
+}
+
+static bool is_sent(const struct exchange *x)
+{
+	return is_answered(x) || (x->sent_max > 0 && is_out(x));
+}
+
+int exchange_send(struct exchange *x)
+{
+	return exchange_until(x, is_sent);
+}
+
+int exchange_await(struct exchange *x)
+{
+	int r = exchange_until(x, is_answered);
+
+	if (r < 0)
+		return r;
+	return x->answered ? 0 : -EHOSTUNREACH;
+}
+
+int exchange_status(const struct exchange *x)
+{
+	return x->status;
+}
+
+const struct header *exchange_headers(const struct exchange *x,
+				      size_t *ret_count)
+{
+	*ret_count = x->headers.count;
+	return x->headers.at;
+}
+
+static bool has_bytes(const struct exchange *x)
+{
+	return x->done || x->taken < x->held.len;
+}
+
+ssize_t exchange_pull(struct exchange *x, char *bytes, size_t max)
+{
+	int r = exchange_until(x, has_bytes);
+	size_t len = x->held.len - x->taken;
+
+	if (r < 0)
+		return r;
+	if (len == 0)
+		return x->result == CURLE_OK ? 0 : -EPIPE;
+	if (len > max)
+		len = max;
+	memcpy(bytes, x->held.data + x->taken, len);
+	x->taken += len;
+	return (ssize_t)len;
+}
+
+const char *exchange_why(const struct exchange *x)
+{
+	return x->why[0] ? x->why : curl_easy_strerror(x->result);
+}

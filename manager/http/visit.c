@@ -1,0 +1,608 @@
+/*
+ * A request's way through. Its head decides: refused here; held, so that it
+ * can be read, rewritten, and sent once more as it came; or streamed, because
+ * nobody reads it or it is too long. Then upstream is asked, and only when
+ * status and headers have come is the client answered: until then a refused
+ * rewriting can be taken back without anybody having seen it.
+ *
+ * Headers of the request point into MHD's memory, which stays until the end.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/buf.h"
+#include "graph/base/cleanup.h"
+#include "manager/http/coding.h"
+#include "manager/http/limits.h"
+#include "manager/http/shim_i.h"
+#include "manager/http/upstream.h"
+
+#define LENGTH_UNKNOWN (-1)
+#define LENGTH_NONE    (-2) /* no body at all */
+
+struct visit {
+	struct shim *shim;
+	struct MHD_Connection *connection;
+	char *target;
+	struct request request; /* its body is set in think() alone */
+	struct header *headers; /* of the request */
+	enum api api;
+	enum fate fate;
+	bool begun;
+	bool streaming; /* the body goes through `exchange` in pieces */
+	int failed;	/* why it no longer does: the rest is thrown away */
+	int64_t length; /* of the body, or one of the above */
+	const char *refusal; /* what we answer ourselves, with this status */
+	int refusal_status;
+	struct buf body;
+	size_t held; /* what of it is in the shim's count */
+
+	struct exchange *exchange;
+	struct turn *turn;	 /* NULL: the brain was not asked */
+	struct decoder *decoder; /* NULL: the reply is not shown */
+	char *packed;		 /* the rewritten body, coded */
+	int64_t reply_left;	 /* of the reply, or LENGTH_UNKNOWN */
+	bool whole;		 /* all of the reply was given */
+};
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+struct visit *visit_new(struct shim *s, const char *target,
+			struct MHD_Connection *connection)
+{
+	struct visit *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->shim = s;
+	v->connection = connection;
+	v->body = BUF(EDGE_BODY_MAX);
+	v->target = strdup(target);
+	if (!v->target) {
+		free(v);
+		return NULL;
+	}
+	s->counters.active++;
+	return v;
+}
+
+bool visit_has_begun(const struct visit *v)
+{
+	return v->begun;
+}
+
+static void body_release(struct visit *v)
+{
+	v->shim->counters.held -= v->held;
+	v->held = 0;
+	buf_release(&v->body);
+	free(TAKE(v->packed));
+}
+
+/* The connection is not cut for silence while a model thinks. */
+static void set_patience(struct visit *v, unsigned seconds)
+{
+	(void)MHD_set_connection_option(v->connection,
+					MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
+/* What the brain would have liked to see, and was not shown. */
+static void count_pass(const struct visit *v)
+{
+	static const char *const why[FATES] = {
+		[FATE_TOO_LONG] = "a body that was too long",
+		[FATE_MEMORY] = "too many bodies at once",
+		[FATE_CODING] = "a body that could not be decoded",
+	};
+
+	if (v->shim->brain && !v->turn && why[v->fate])
+		brain_passed(v->shim->brain, why[v->fate]);
+}
+
+void visit_free(struct visit *v)
+{
+	if (!v)
+		return;
+	exchange_free(v->exchange);
+	if (v->turn)
+		turn_end(v->turn, v->whole && v->decoder &&
+					  decoder_is_whole(v->decoder));
+	decoder_free(v->decoder);
+	body_release(v);
+	if (v->begun) {
+		count_pass(v);
+		v->shim->counters.requests++;
+		v->shim->counters.fates[v->fate]++;
+	}
+	v->shim->counters.active--;
+	set_patience(v, EDGE_IDLE_SECONDS);
+	free(v->headers);
+	free(v->target);
+	free(v);
+}
+
+static enum MHD_Result collect(void *arg, enum MHD_ValueKind kind,
+			       const char *name, const char *value)
+{
+	struct visit *v = arg;
+
+	(void)kind;
+	v->headers[v->request.headers_count++] = (struct header){
+		.name = name,
+		.value = value ? value : "",
+	};
+	return v->request.headers_count < EDGE_HEADERS_MAX ? MHD_YES : MHD_NO;
+}
+
+static int collect_headers(struct visit *v)
+{
+	int n = MHD_get_connection_values(v->connection, MHD_HEADER_KIND, NULL,
+					  NULL);
+
+	v->headers = calloc((size_t)n + 1, sizeof(*v->headers));
+	if (!v->headers)
+		return -ENOMEM;
+	v->request.headers = v->headers;
+	(void)MHD_get_connection_values(v->connection, MHD_HEADER_KIND, collect,
+					v);
+	return n < EDGE_HEADERS_MAX ? 0 : -E2BIG;
+}
+
+/* An answer of our own. `close`: what follows on the connection is unclear. */
+static enum MHD_Result answer_ourselves(struct visit *v, int status,
+					const char *sentence, bool close)
+{
+	CLEANUP(free_p) char *text = route_error(v->api, status, sentence);
+	struct MHD_Response *response;
+	enum MHD_Result r;
+
+	if (!text)
+		return MHD_NO;
+	response = MHD_create_response_from_buffer(strlen(text), text,
+						   MHD_RESPMEM_MUST_COPY);
+	if (!response)
+		return MHD_NO;
+	(void)MHD_add_response_header(response, "Content-Type",
+				      "application/json");
+	if (close || v->shim->draining)
+		(void)MHD_add_response_header(response, "Connection", "close");
+	r = MHD_queue_response(v->connection, (unsigned)status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+static int64_t body_length(const struct request *r)
+{
+	const char *length =
+		header_find(r->headers, r->headers_count, "Content-Length");
+	uintmax_t n;
+
+	if (header_find(r->headers, r->headers_count, "Transfer-Encoding"))
+		return LENGTH_UNKNOWN;
+	if (!length)
+		return LENGTH_NONE;
+	errno = 0;
+	n = strtoumax(length, NULL, 10);
+	return errno || n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+/* Count `len` bytes more as held. false: that would be too much for all. */
+static bool hold(struct visit *v, size_t len)
+{
+	uint64_t before = atomic_fetch_add(&v->shim->counters.held, len);
+
+	if (before + len <= EDGE_BODIES_MAX) {
+		v->held += len;
+		return true;
+	}
+	v->shim->counters.held -= len;
+	return false;
+}
+
+static int client_fd(const struct visit *v)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		v->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
+static int open_exchange(struct visit *v)
+{
+	const char *base = v->shim->bases[v->api];
+	CLEANUP(free_p) char *url = route_url(v->api, base, v->target);
+	size_t count = v->request.headers_count, kept = 0;
+	CLEANUP(free_p)
+	struct header *headers = calloc(count + 1, sizeof(*headers));
+	struct outgoing o = {
+		.method = v->request.method,
+		.url = url,
+		.headers = headers,
+		.client_fd = client_fd(v),
+	};
+
+	if (!url || !headers)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (!route_is_hop(v->headers, count, v->headers[i].name))
+			headers[kept++] = v->headers[i];
+	o.headers_count = kept;
+	return exchange_open(v->shim->upstream, &o, &v->exchange);
+}
+
+/* From now on the body passes in pieces, what is held of it first. */
+static int begin_streaming(struct visit *v, enum fate why)
+{
+	int r = open_exchange(v);
+
+	v->fate = why;
+	v->streaming = true;
+	if (r < 0)
+		return r;
+	exchange_stream(v->exchange,
+			v->length == LENGTH_UNKNOWN ? -1 : v->length);
+	if (v->body.len > 0)
+		r = exchange_push(v->exchange, v->body.data, v->body.len);
+	body_release(v);
+	return r;
+}
+
+/* Is the body one to be held; if not, why not? */
+static bool is_to_hold(struct visit *v, enum fate *ret_why)
+{
+	bool turn = v->fate != FATE_OTHER;
+	int64_t most = turn ? (int64_t)EDGE_BODY_MAX : (int64_t)EDGE_SMALL_BODY;
+
+	*ret_why = turn ? FATE_TOO_LONG : FATE_OTHER;
+	if (v->length == LENGTH_NONE)
+		return true;
+	if (v->length > most || (v->length == LENGTH_UNKNOWN && !turn))
+		return false;
+	if (v->length == LENGTH_UNKNOWN)
+		return true;
+	*ret_why = turn ? FATE_MEMORY : FATE_OTHER;
+	if (!hold(v, (size_t)v->length))
+		return false;
+	return buf_reserve(&v->body, (size_t)v->length) == 0;
+}
+
+enum MHD_Result visit_begin(struct visit *v, const char *method)
+{
+	enum fate fate;
+	int r;
+
+	v->begun = true;
+	v->request.method = method;
+	v->request.target = v->target;
+	v->fate = FATE_REJECTED;
+	r = collect_headers(v);
+	v->api = route_api(&v->request);
+	if (r == -E2BIG)
+		return answer_ourselves(v, 431, "Too many headers.", true);
+	if (r < 0)
+		return MHD_NO;
+	v->refusal = route_refusal(&v->request, &v->refusal_status);
+	if (v->refusal && v->refusal_status == 400)
+		return answer_ourselves(v, 400, v->refusal, true);
+	/* Answered after its body, the connection can be used again. */
+	if (v->refusal)
+		return MHD_YES;
+
+	v->fate = v->shim->brain && route_is_turn(&v->request) ? FATE_UNCHANGED
+							       : FATE_OTHER;
+	v->length = body_length(&v->request);
+	if (!is_to_hold(v, &fate))
+		v->failed = begin_streaming(v, fate);
+	return MHD_YES;
+}
+
+static int take_held(struct visit *v, const char *bytes, size_t len)
+{
+	enum fate why = FATE_TOO_LONG;
+	int r;
+
+	/* A known length was counted when it was announced. */
+	if (v->length == LENGTH_UNKNOWN && !hold(v, len))
+		why = FATE_MEMORY;
+	else if (buf_add(&v->body, bytes, len) == 0)
+		return 0;
+	r = begin_streaming(v, why);
+	return r < 0 ? r : exchange_push(v->exchange, bytes, len);
+}
+
+enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
+{
+	int r;
+
+	v->shim->counters.bytes_in += len;
+	if (v->failed || v->refusal)
+		return MHD_YES;
+	if (v->streaming)
+		r = exchange_push(v->exchange, bytes, len);
+	else
+		r = take_held(v, bytes, len);
+	if (r == -ECANCELED) {
+		v->shim->counters.cancelled++;
+		return MHD_NO;
+	}
+	/* MHD lets nobody answer in the middle: the rest is thrown away. */
+	v->failed = r;
+	return MHD_YES;
+}
+
+/* Read the body, decoded, by the brain; its answer as it has to be sent. */
+static const char *ask_brain(struct visit *v, enum coding coding,
+			     size_t *ret_len)
+{
+	struct request *r = &v->request;
+	int64_t patience = v->shim->deadline_ms * INT64_C(1000000);
+	const char *made;
+	size_t len = 0;
+
+	r->at_ns = now_ns(CLOCK_REALTIME);
+	r->deadline_ns = now_ns(CLOCK_MONOTONIC) + patience;
+	made = brain_think(v->shim->brain, r, &len, &v->turn);
+	if (!made)
+		return NULL;
+	v->fate = FATE_REWRITTEN;
+	if (now_ns(CLOCK_MONOTONIC) > r->deadline_ns)
+		v->fate = FATE_LATE;
+	else if (coding != CODING_IDENTITY &&
+		 coding_pack(coding, made, len, EDGE_BODY_MAX, &v->packed,
+			     &len) < 0)
+		v->fate = FATE_CODING;
+	if (v->fate != FATE_REWRITTEN) {
+		turn_unsent(v->turn);
+		return NULL;
+	}
+	*ret_len = len;
+	return v->packed ? v->packed : made;
+}
+
+/* The body to send instead of the one that came; NULL: none. */
+static const char *think(struct visit *v, size_t *ret_len)
+{
+	struct request *r = &v->request;
+	const char *name =
+		header_find(r->headers, r->headers_count, "Content-Encoding");
+	enum coding coding = coding_named(name);
+	CLEANUP(free_p) char *decoded = NULL;
+	const char *made;
+	int e = 0;
+
+	r->body = v->body.data;
+	r->len = v->body.len;
+	if (coding != CODING_IDENTITY) {
+		e = coding_unpack(coding, v->body.data, v->body.len,
+				  EDGE_BODY_MAX, &decoded, &r->len);
+		r->body = decoded;
+	}
+	if (e < 0) {
+		v->fate = e == -EMSGSIZE ? FATE_TOO_LONG : FATE_CODING;
+		return NULL;
+	}
+	if (!r->body)
+		r->body = "";
+	made = ask_brain(v, coding, ret_len);
+	r->body = NULL;
+	r->len = 0;
+	return made;
+}
+
+/* Send a body that is held, or none, and wait for the reply's head. */
+static int send_held(struct visit *v, const char *bytes, size_t len)
+{
+	int r;
+
+	exchange_free(TAKE(v->exchange));
+	r = open_exchange(v);
+	if (r < 0)
+		return r;
+	if (v->length != LENGTH_NONE)
+		exchange_body(v->exchange, bytes, len);
+	if (v->turn) {
+		r = exchange_send(v->exchange);
+		turn_sent(v->turn);
+	}
+	return r < 0 ? r : exchange_await(v->exchange);
+}
+
+static bool is_refusal(int status)
+{
+	return status == 400 || status == 413 || status == 422;
+}
+
+static int ask_upstream(struct visit *v)
+{
+	const char *made = NULL;
+	size_t len = 0;
+	int r, status;
+
+	if (v->fate != FATE_OTHER)
+		made = think(v, &len);
+	if (!made)
+		return send_held(v, v->body.data, v->body.len);
+	r = send_held(v, made, len);
+	if (r < 0)
+		return r;
+	status = exchange_status(v->exchange);
+	if (!is_refusal(status))
+		return 0;
+	v->fate = FATE_REFUSED;
+	turn_refused(v->turn, status);
+	return send_held(v, v->body.data, v->body.len);
+}
+
+static void show(void *arg, const char *bytes, size_t len)
+{
+	struct visit *v = arg;
+
+	turn_reply(v->turn, bytes, len);
+}
+
+/* MHD asks for the reply's next bytes. */
+static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
+{
+	struct visit *v = arg;
+	struct counters *c = &v->shim->counters;
+	ssize_t n = exchange_pull(v->exchange, bytes, max);
+
+	(void)at;
+	if (n == 0 && v->reply_left > 0)
+		n = -EPIPE;
+	if (n == -ECANCELED)
+		c->cancelled++;
+	else if (n < 0)
+		c->broken++;
+	if (n < 0)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	v->whole = n == 0 || n == v->reply_left;
+	/* Whoever asks next, having seen the end, finds the connection. */
+	if (v->whole)
+		exchange_free(TAKE(v->exchange));
+	if (n == 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	c->bytes_out += (size_t)n;
+	if (v->decoder)
+		(void)decoder_feed(v->decoder, bytes, (size_t)n, show, v);
+	if (v->reply_left != LENGTH_UNKNOWN)
+		v->reply_left -= n;
+	return n;
+}
+
+/* MHD has no empty values, and no tabs in them. */
+static void pass_header(struct MHD_Response *response, const struct header *h)
+{
+	CLEANUP(free_p) char *value = strdup(h->value);
+
+	if (!value)
+		return;
+	for (char *at = value; (at = strchr(at, '\t'));)
+		*at = ' ';
+	(void)MHD_add_response_header(response, h->name, value);
+}
+
+static struct MHD_Response *make_response(struct visit *v)
+{
+	size_t count;
+	const struct header *headers = exchange_headers(v->exchange, &count);
+	const char *length = header_find(headers, count, "Content-Length");
+	struct MHD_Response *response;
+
+	v->reply_left = LENGTH_UNKNOWN;
+	if (length && !header_find(headers, count, "Transfer-Encoding"))
+		v->reply_left = (int64_t)strtoumax(length, NULL, 10);
+	v->whole = v->reply_left == 0;
+	response = MHD_create_response_from_callback(
+		v->reply_left == LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN
+						: (uint64_t)v->reply_left,
+		EDGE_REPLY_BLOCK, give, v, NULL);
+	if (!response)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!route_is_hop(headers, count, headers[i].name))
+			pass_header(response, &headers[i]);
+	if (v->shim->draining)
+		(void)MHD_add_response_header(response, "Connection", "close");
+	return response;
+}
+
+/* From here on the brain hears what the model says. */
+static void begin_showing(struct visit *v, int status)
+{
+	size_t count;
+	const struct header *headers = exchange_headers(v->exchange, &count);
+	enum coding coding;
+
+	if (!v->turn)
+		return;
+	coding = coding_named(header_find(headers, count, "Content-Encoding"));
+	turn_status(v->turn, status,
+		    header_find(headers, count, "Content-Type"));
+	(void)decoder_new(coding, EDGE_DECODED_MAX, &v->decoder);
+}
+
+static enum MHD_Result pass_reply(struct visit *v)
+{
+	int status = exchange_status(v->exchange);
+	struct MHD_Response *response = make_response(v);
+	enum MHD_Result r;
+
+	if (!response)
+		return MHD_NO;
+	if (exchange_is_sent(v->exchange)) {
+		body_release(v);
+		turn_drop_body(v->turn);
+	}
+	begin_showing(v, status);
+	r = MHD_queue_response(v->connection, (unsigned)status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+/* Where we could not get to, without a user's name or password. */
+static void print_place(const char *base, char *to, size_t size)
+{
+	const char *host = strstr(base, "://") + 3;
+	size_t len = strcspn(host, "/");
+	const char *at = memrchr(host, '@', len);
+
+	if (at) {
+		len -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	(void)snprintf(to, size, "%.*s", (int)len, host);
+}
+
+static enum MHD_Result unreachable(struct visit *v, int e)
+{
+	char place[256];
+	CLEANUP(free_p) char *sentence = NULL;
+	const char *why = v->exchange && e == -EHOSTUNREACH
+				  ? exchange_why(v->exchange)
+				  : strerrordesc_np(-e);
+
+	print_place(v->shim->bases[v->api], place, sizeof(place));
+	v->shim->counters.unreachable++;
+	if (asprintf(&sentence, "The model's API at \"%s\" gave no answer: %s.",
+		     place, why ? why : "unknown error") < 0) {
+		sentence = NULL;
+		return MHD_NO;
+	}
+	(void)fprintf(stderr, "statetape: %s\n", sentence);
+	return answer_ourselves(v, 502, sentence, false);
+}
+
+enum MHD_Result visit_answer(struct visit *v)
+{
+	int r;
+
+	set_patience(v, 0);
+	if (v->refusal)
+		return answer_ourselves(v, v->refusal_status, v->refusal,
+					false);
+	if (v->failed)
+		return unreachable(v, v->failed);
+	if (v->streaming) {
+		exchange_push_end(v->exchange);
+		r = exchange_await(v->exchange);
+	} else {
+		r = ask_upstream(v);
+	}
+	if (r == 0)
+		return pass_reply(v);
+	if (r != -ECANCELED)
+		return unreachable(v, r);
+	v->shim->counters.cancelled++;
+	return MHD_NO;
+}

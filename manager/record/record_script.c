@@ -1,0 +1,174 @@
+/*
+ * Some agents have one tool that runs JavaScript, in which the tools are
+ * functions: text((await tools.exec_command({cmd: "cat a.py"})).output). This
+ * is no parser of the language: it looks for the calls by name and takes what
+ * is written out as a string; anything computed is left to the mount.
+ */
+#include "manager/record/record_parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "graph/base/array.h"
+
+struct script {
+	const char *at, *end;
+	struct arena *arena;
+	ARRAY(char) command;
+	ARRAY(char) patch;
+	uint32_t calls;
+	bool vague; /* something could not be read */
+};
+
+static void skip_space(struct script *s)
+{
+	while (s->at < s->end && isspace((unsigned char)*s->at))
+		s->at++;
+}
+
+static bool skip(struct script *s, const char *what)
+{
+	size_t len = strlen(what);
+
+	if ((size_t)(s->end - s->at) < len || memcmp(s->at, what, len) != 0)
+		return false;
+	s->at += len;
+	return true;
+}
+
+/* A string literal at s->at; false: none, or one with something to compute. */
+static bool read_literal(struct script *s, struct text *ret)
+{
+	const char *start = s->at + 1, *p = start;
+	char quote, *out;
+
+	if (s->at == s->end)
+		return false;
+	quote = *s->at;
+	if (quote != '"' && quote != '\'' && quote != '`')
+		return false;
+	while (p < s->end && *p != quote) {
+		if (quote == '`' && *p == '$')
+			return false;
+		p += 1 + (*p == '\\' && p + 1 < s->end);
+	}
+	if (p >= s->end)
+		return false;
+	/* Its escapes are JSON's, but for a few that stand for themselves. */
+	out = arena_take(s->arena, (size_t)(p - start));
+	ret->len = json_decode(start, (size_t)(p - start), out);
+	ret->at = out;
+	s->at = p + 1;
+	return true;
+}
+
+/* A member of an object: its name is one for a command, and a colon. */
+static bool is_command_key(struct script *s)
+{
+	bool key;
+
+	skip_space(s);
+	key = skip(s, "cmd") || skip(s, "\"cmd\"") || skip(s, "command") ||
+	      skip(s, "\"command\"");
+	skip_space(s);
+	return key && skip(s, ":");
+}
+
+/* Behind "exec_command(": the value of cmd in the object that follows. */
+static bool find_command(struct script *s, struct text *ret)
+{
+	skip_space(s);
+	if (!skip(s, "{"))
+		return false;
+	while (s->at < s->end && *s->at != '}') {
+		if (is_command_key(s)) {
+			skip_space(s);
+			return read_literal(s, ret);
+		}
+		/* Another member: to the next comma. */
+		while (s->at < s->end && *s->at != ',' && *s->at != '}')
+			s->at++;
+		(void)skip(s, ",");
+	}
+	return false;
+}
+
+static void read_command(struct script *s)
+{
+	struct text t;
+
+	s->calls++;
+	if (!find_command(s, &t)) {
+		s->vague = true;
+		return;
+	}
+	if (s->command.count > 0)
+		array_push(&s->command, '\n');
+	array_append(&s->command, t.at, t.len);
+}
+
+static void read_patch(struct script *s)
+{
+	struct text t;
+
+	s->calls++;
+	skip_space(s);
+	if (read_literal(s, &t))
+		array_append(&s->patch, t.at, t.len);
+	else
+		s->vague = true;
+}
+
+static uint32_t count(struct text text, const char *what)
+{
+	const char *p = text.at, *end = text.at + text.len;
+	uint32_t n = 0;
+
+	while ((p = memmem(p, (size_t)(end - p), what, strlen(what))) != NULL) {
+		p++;
+		n++;
+	}
+	return n;
+}
+
+static void find_calls(struct script *s)
+{
+	while (s->at < s->end) {
+		const char *p =
+			memmem(s->at, (size_t)(s->end - s->at), "tools.", 6);
+
+		if (!p)
+			return;
+		s->at = p + 6;
+		if (skip(s, "exec_command("))
+			read_command(s);
+		else if (skip(s, "apply_patch("))
+			read_patch(s);
+		else
+			s->vague = true;
+	}
+}
+
+static struct text keep(struct arena *a, const char *at, size_t len)
+{
+	return (struct text){ arena_copy(a, at ? at : "", len), len };
+}
+
+void script_read(struct text script, struct arena *a, struct tool_call *ret)
+{
+	struct script s = { .at = script.at,
+			    .end = script.at + script.len,
+			    .arena = a };
+
+	find_calls(&s);
+	ret->class = TOOL_SHELL;
+	if (s.calls > 0 && !s.vague && s.command.count == 0)
+		ret->class = TOOL_EDIT;
+	if (!s.vague)
+		ret->command = keep(a, s.command.at, s.command.count);
+	ret->patch = keep(a, s.patch.at, s.patch.count);
+	ret->plain = s.calls == 1 && count(script, "text(") == 1 &&
+		     count(script, ".output)") == 1;
+	array_release(&s.command);
+	array_release(&s.patch);
+}

@@ -1,0 +1,39 @@
+/*
+ * What a command does, by its name. Part of shell.c.
+ */
+#ifndef STATETAPE_MANAGER_RECORD_SHELL_VERB_H
+#define STATETAPE_MANAGER_RECORD_SHELL_VERB_H
+
+#include "manager/record/shell.h"
+#include "manager/record/shell_print.h"
+
+enum verb {
+	VERB_UNKNOWN,
+	VERB_SILENT,
+	VERB_CD,
+	VERB_PRINT, /* and PRINT_... above it */
+	VERB_PRINT_LAST = VERB_PRINT + PRINT_BAT,
+	VERB_SEARCH,
+	VERB_FIND,
+	VERB_RUN,
+	VERB_WRITE,
+	VERB_TEE,
+	VERB_PATCH,
+	VERB_OTHER,
+	VERB_READER, /* shows something made of files */
+	VERB_GIT,
+	VERB_INTERPRETER,
+	VERB_SHELL,
+	VERB_XARGS,
+	VERB_TIMEOUT, /* words in front of another command */
+	VERB_PREFIX,
+	VERB_RUNNER, /* "uv run", "poetry run" */
+	VERB_KEYWORD,
+	VERB_KEYWORD_ALONE,
+};
+
+enum verb shell_verb(const struct shell_word *w);
+/* Is `name` among `names`, each of which stands between spaces? */
+bool shell_is_one_of(const char *names, const char *name, size_t len);
+
+#endif

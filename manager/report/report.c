@@ -1,0 +1,328 @@
+#include "manager/report/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "manager/decide/brain_i.h"
+
+static const char *const kinds[] = { "read",  "edit", "run",  "search",
+				     "shell", "stub", "other" };
+static const char *const told_words[] = { "", "changes", "links", "own edits",
+					  "again" };
+static const char *const placed_words[] = { "", "whole", "parts", "stub",
+					    "evicted" };
+
+static void add(cJSON *j, const char *name, uint64_t n)
+{
+	(void)cJSON_AddNumberToObject(j, name, (double)n);
+}
+
+static void add_counter(void *ctx, const char *name, uint64_t n)
+{
+	add(ctx, name, n);
+}
+
+static void add_sums(const struct memory_sums *s, cJSON *answer)
+{
+	cJSON *tokens, *cost, *latency, *usage;
+
+	add(answer, "conversations", s->conversations);
+	add(answer, "requests", s->requests);
+	add(answer, "rewritten", s->rewrites);
+	tokens = cJSON_AddObjectToObject(answer, "tokens");
+	add(tokens, "received", s->received);
+	add(tokens, "sent", s->sent);
+	add(tokens, "held", s->held);
+	add(tokens, "stale", s->stale);
+	add(tokens, "refreshed", s->refreshed);
+	add(tokens, "dropped", s->dropped);
+	add(tokens, "rerun", s->rerun);
+	add(tokens, "notes", s->notes);
+	add(tokens, "evicted", s->evicted);
+	add(tokens, "retrieved", s->retrieved);
+	add(answer, "told", s->told);
+	add(answer, "placed", s->placed);
+	add(answer, "epochs", s->epochs);
+	add(answer, "cache_rewrites", s->rewritten);
+	cost = cJSON_AddObjectToObject(answer, "cost");
+	(void)cJSON_AddNumberToObject(cost, "with", s->cost_with);
+	(void)cJSON_AddNumberToObject(cost, "without", s->cost_without);
+	(void)cJSON_AddNumberToObject(
+		cost, "ratio",
+		s->cost_without > 0 ? s->cost_with / s->cost_without : 1);
+	latency = cJSON_AddObjectToObject(answer, "latency_us");
+	add(latency, "p50", s->p50_us);
+	add(latency, "p99", s->p99_us);
+	usage = cJSON_AddObjectToObject(answer, "usage");
+	add(usage, "input", s->usage_input);
+	add(usage, "cache_read", s->usage_read);
+	add(usage, "cache_write", s->usage_written);
+	(void)cJSON_AddBoolToObject(answer, "estimated", 1);
+}
+
+static int answer_report(struct memory *m, const cJSON *question, cJSON *answer)
+{
+	const cJSON *since =
+		cJSON_GetObjectItemCaseSensitive(question, "since_ns");
+	struct memory_sums sums;
+	int rc;
+
+	rc = memory_sum(m,
+			cJSON_IsNumber(since) ? (int64_t)since->valuedouble : 0,
+			&sums);
+	if (rc < 0)
+		return rc;
+	add_sums(&sums, answer);
+	return memory_counters(m, add_counter,
+			       cJSON_AddObjectToObject(answer, "passed"));
+}
+
+static void add_record(cJSON *list, const struct conversation *c,
+		       const struct held *h, bool live)
+{
+	cJSON *j = cJSON_CreateObject();
+	bool stale = h->tracked &&
+		     (h->action != ACTION_KEEP || h->placed == PLACED_STONE);
+
+	(void)cJSON_AddStringToObject(j, "call", h->key);
+	(void)cJSON_AddStringToObject(j, "kind", kinds[h->kind]);
+	if (h->referents.count) {
+		const struct referent *r = &h->referents.at[0];
+
+		(void)cJSON_AddStringToObject(j, "path",
+					      conversation_name(c, r->path));
+		add(j, "start", r->start);
+		add(j, "end", r->end);
+	}
+	add(j, "tokens", h->tokens);
+	add(j, "birth", h->birth);
+	add(j, "request", h->born_request);
+	if (live)
+		(void)cJSON_AddBoolToObject(j, "here", h->item != ITEM_NONE);
+	(void)cJSON_AddStringToObject(j, "state",
+				      h->placed == PLACED_EVICTED ? "evicted"
+				      : !h->tracked		  ? "untracked"
+				      : stale			  ? "stale"
+								  : "fresh");
+	if (stale) {
+		(void)cJSON_AddStringToObject(j, "action",
+					      action_names[h->action]);
+		(void)cJSON_AddStringToObject(j, "why", h->why ? h->why : "");
+		(void)cJSON_AddStringToObject(j, "told", told_words[h->told]);
+		(void)cJSON_AddStringToObject(j, "place",
+					      placed_words[h->placed]);
+	}
+	(void)cJSON_AddItemToArray(list, j);
+}
+
+static int by_request(const struct held *a, const struct held *b)
+{
+	if (a->born_request != b->born_request)
+		return a->born_request < b->born_request ? -1 : 1;
+	if (a->item != b->item)
+		return a->item < b->item ? -1 : 1;
+	return strcmp(a->key, b->key);
+}
+
+/* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
+static void add_conversation(cJSON *list, struct conversation *c, bool live)
+{
+	cJSON *j = cJSON_CreateObject();
+	cJSON *records;
+	struct held *h, *next;
+
+	(void)cJSON_AddStringToObject(j, "key", c->key);
+	(void)cJSON_AddStringToObject(j, "client", c->client);
+	(void)cJSON_AddStringToObject(j, "model", c->model);
+	add(j, "requests", c->requests);
+	(void)cJSON_AddBoolToObject(j, "subagent", c->subagent);
+	(void)cJSON_AddBoolToObject(j, "left_alone", c->refused);
+	(void)cJSON_AddBoolToObject(j, "stopped", c->stopped);
+	records = cJSON_AddArrayToObject(j, "records");
+	HASH_SRT(hh, c->held, by_request);
+	HASH_ITER (hh, c->held, h, next)
+		add_record(records, c, h, live);
+	(void)cJSON_AddItemToArray(list, j);
+}
+
+/* NOLINTEND(readability-function-*) */
+
+/* One conversation: the one in the brain if there is one, else from memory. */
+static void answer_one(struct brain *b, struct memory *m, const char *key,
+		       cJSON *list)
+{
+	struct conversation *c;
+
+	if (!b) {
+		c = conversation_new(key);
+		if (memory_load(m, c) == 0)
+			add_conversation(list, c, false);
+		conversation_free(c);
+		return;
+	}
+	c = brain_conversation(b, key, 0);
+	(void)pthread_mutex_lock(&c->lock);
+	if (!c->loaded) {
+		(void)memory_load(m, c);
+		c->loaded = true;
+	}
+	add_conversation(list, c, true);
+	(void)pthread_mutex_unlock(&c->lock);
+	brain_leave(b, c);
+}
+
+static int answer_context(struct brain *b, struct memory *m,
+			  const cJSON *question, cJSON *answer)
+{
+	const char *wanted = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(question, "conversation"));
+	cJSON *list = cJSON_AddArrayToObject(answer, "conversations");
+	char **keys;
+	size_t count;
+	bool found = false;
+	int rc = memory_list(m, &keys, &count);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		if (!found && (!wanted ||
+			       strncmp(keys[i], wanted, strlen(wanted)) == 0)) {
+			answer_one(b, m, keys[i], list);
+			found = !wanted;
+		}
+		free(keys[i]);
+	}
+	free(keys);
+	return rc;
+}
+
+int report_from(struct memory *m, const char *ask, const cJSON *question,
+		cJSON *answer)
+{
+	if (strcmp(ask, "REPORT") == 0)
+		return answer_report(m, question, answer);
+	if (strcmp(ask, "CONTEXT") == 0)
+		return answer_context(NULL, m, question, answer);
+	return -ENOSYS;
+}
+
+int report_answer(struct brain *b, const char *ask, const cJSON *question,
+		  cJSON *answer)
+{
+	if (strcmp(ask, "STATUS") == 0) {
+		(void)cJSON_AddStringToObject(answer, "mode",
+					      mode_names[b->mode]);
+		(void)cJSON_AddStringToObject(answer, "policy",
+					      b->policy->name);
+		return memory_counters(
+			b->memory, add_counter,
+			cJSON_AddObjectToObject(answer, "passed"));
+	}
+	if (strcmp(ask, "CONTEXT") == 0)
+		return answer_context(b, b->memory, question, answer);
+	return report_from(b->memory, ask, question, answer);
+}
+
+/* -- For a person. */
+
+static double get(const cJSON *j, const char *name)
+{
+	const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, name);
+
+	return cJSON_IsNumber(n) ? n->valuedouble : 0;
+}
+
+static const char *get_text(const cJSON *j, const char *name)
+{
+	const char *text =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
+
+	return text ? text : "";
+}
+
+void report_print(FILE *out, const cJSON *answer)
+{
+	const cJSON *t = cJSON_GetObjectItemCaseSensitive(answer, "tokens");
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(answer, "cost");
+	const cJSON *latency =
+		cJSON_GetObjectItemCaseSensitive(answer, "latency_us");
+	const cJSON *passed =
+		cJSON_GetObjectItemCaseSensitive(answer, "passed");
+	double requests = get(answer, "requests");
+	double talks = get(answer, "conversations");
+	const cJSON *at;
+
+	(void)fprintf(out,
+		      "%.0f request%s of %.0f conversation%s, %.0f rewritten; "
+		      "tokens over all of them,\n"
+		      "  estimated as four bytes each:\n",
+		      requests, requests == 1 ? "" : "s", talks,
+		      talks == 1 ? "" : "s", get(answer, "rewritten"));
+	(void)fprintf(out, "  received %.0f tokens, sent %.0f\n",
+		      get(t, "received"), get(t, "sent"));
+	(void)fprintf(out,
+		      "  held %.0f, of which stale %.0f would have been sent "
+		      "as they were\n",
+		      get(t, "held"), get(t, "stale"));
+	(void)fprintf(out,
+		      "  refreshed %.0f, dropped %.0f, rerun %.0f, notes %.0f, "
+		      "evicted %.0f, retrieved %.0f\n",
+		      get(t, "refreshed"), get(t, "dropped"), get(t, "rerun"),
+		      get(t, "notes"), get(t, "evicted"), get(t, "retrieved"));
+	(void)fprintf(out,
+		      "  cost %.0f with, %.0f without, ratio %.2f; cached "
+		      "tokens written anew %.0f\n",
+		      get(cost, "with"), get(cost, "without"),
+		      get(cost, "ratio"), get(answer, "cache_rewrites"));
+	(void)fprintf(out, "  latency added: p50 %.1f ms, p99 %.1f ms\n",
+		      get(latency, "p50") / 1000, get(latency, "p99") / 1000);
+	if (passed && passed->child)
+		(void)fprintf(out, "  passed on without anything new:\n");
+	cJSON_ArrayForEach (at, passed)
+		(void)fprintf(out, "    %s: %.0f\n", at->string,
+			      at->valuedouble);
+}
+
+static void print_record(FILE *out, const cJSON *r)
+{
+	const char *path = get_text(r, "path");
+
+	(void)fprintf(out, "  %4.0f %-9s %-6s %6.0f  %s", get(r, "request"),
+		      get_text(r, "state"), get_text(r, "kind"),
+		      get(r, "tokens"), *path ? path : get_text(r, "call"));
+	if (get(r, "end") > 0)
+		(void)fprintf(out, ":%.0f-%.0f", get(r, "start"),
+			      get(r, "end"));
+	if (*get_text(r, "action"))
+		(void)fprintf(out, "  %s: %s", get_text(r, "action"),
+			      get_text(r, "why"));
+	if (*get_text(r, "told"))
+		(void)fprintf(out, " [told: %s]", get_text(r, "told"));
+	if (*get_text(r, "place"))
+		(void)fprintf(out, " [in place: %s]", get_text(r, "place"));
+	(void)fputc('\n', out);
+}
+
+void report_print_context(FILE *out, const cJSON *answer)
+{
+	const cJSON *c, *r;
+
+	cJSON_ArrayForEach (
+		c, cJSON_GetObjectItemCaseSensitive(answer, "conversations")) {
+		(void)fprintf(out, "%.12s %s %s, %.0f requests%s%s%s\n",
+			      get_text(c, "key"), get_text(c, "client"),
+			      get_text(c, "model"), get(c, "requests"),
+			      cJSON_IsTrue(cJSON_GetObjectItem(c, "subagent"))
+				      ? ", a sub-agent"
+				      : "",
+			      cJSON_IsTrue(cJSON_GetObjectItem(c, "left_alone"))
+				      ? ", left alone"
+				      : "",
+			      cJSON_IsTrue(cJSON_GetObjectItem(c, "stopped"))
+				      ? ", stopped"
+				      : "");
+		(void)fprintf(out, "  seen state     kind   tokens  what\n");
+		cJSON_ArrayForEach (
+			r, cJSON_GetObjectItemCaseSensitive(c, "records"))
+			print_record(out, r);
+	}
+}

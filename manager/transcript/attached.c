@@ -1,0 +1,90 @@
+/*
+ * Files that a client hands to the model by itself, as Claude Code does with
+ * those a user names with an @, and with the last ones read when it has
+ * summed up a talk. No call asks for them; two texts of the user's, one behind
+ * the other, look as if one had:
+ *
+ *	<system-reminder>
+ *	Called the Read tool with the following input: {"file_path":"/r/a.py"}
+ *	</system-reminder>
+ *
+ *	<system-reminder>
+ *	Result of calling the Read tool:
+ *	1	import os
+ *	</system-reminder>
+ */
+#include "manager/transcript/dialect.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char end[] = "\n</system-reminder>";
+
+/* What stands between `before` and the end, if the item is such a text. */
+static bool inside(struct transcript *all, const struct item *i,
+		   const char *before, struct text *ret)
+{
+	size_t len = strlen(before);
+	const struct piece *p = i->pieces;
+	struct text t;
+	const char *at;
+
+	if (i->kind != ITEM_USER || i->pieces_count != 1)
+		return false;
+	if (!transcript_begins(all, p, before, len))
+		return false;
+	t = transcript_piece(all, p, &all->arena);
+	at = t.at + t.len;
+	while (at > t.at + len && at[-1] == '\n')
+		at--;
+	at -= strlen(end);
+	if (at < t.at + len || memcmp(at, end, strlen(end)) != 0)
+		return false;
+	*ret = (struct text){ t.at + len, (size_t)(at - t.at) - len };
+	return true;
+}
+
+/* Of several that are the same each has a name of its own. */
+static struct text name(struct transcript *t, uint32_t item)
+{
+	uint64_t hash =
+		t->items[item].hash ^ XXH3_64bits(t->items[item].arguments.at,
+						  t->items[item].arguments.len);
+	char id[48];
+	int len;
+
+	for (uint32_t i = 0; i < item; i++)
+		if (t->items[i].attached.at &&
+		    t->items[i].hash == t->items[item].hash)
+			hash++;
+	len = snprintf(id, sizeof(id), "attached-%016" PRIx64, hash);
+	return (struct text){ arena_copy(&t->arena, id, (size_t)len),
+			      (size_t)len };
+}
+
+void attached_find(struct transcript *t)
+{
+	for (uint32_t i = 1; i < t->items_count; i++) {
+		struct item *item = &t->items[i];
+		struct text body;
+
+		if (!inside(t, item,
+			    "<system-reminder>\nResult of calling the Read "
+			    "tool:\n",
+			    &body) ||
+		    !inside(t, item - 1,
+			    "<system-reminder>\nCalled the Read tool with the "
+			    "following input: ",
+			    &item->arguments))
+			continue;
+		item->name = (struct text){ "Read", 4 };
+		item->attached = body;
+		item->id = name(t, i);
+		/* A block of its own: another can stand behind it. */
+		if (t->dialect == DIALECT_MESSAGES &&
+		    t->body[item->span.start] == '{')
+			item->place = i;
+	}
+}

@@ -1,0 +1,280 @@
+/*
+ * A rewritten body is looked at before it is sent. An element of the list that
+ * no edit touched must stand there byte for byte, and so must everything
+ * around the list. Elements that were touched are read anew, by themselves:
+ * each must be one JSON value, with the items it had and what was asked for.
+ * A value may stand wherever another does, so the whole is JSON again; to read
+ * a megabyte once more for the sake of a note takes longer than all the rest.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "manager/transcript/rewrite_i.h"
+
+static bool is_same(struct text a, struct text b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* Does what the item says begin with what is asked for? */
+static bool begins_with(const struct transcript *t, const struct item *i,
+			const struct replacement *r, struct arena *a)
+{
+	struct text text;
+
+	if (i->pieces_count == 1)
+		return transcript_begins(t, i->pieces, r->text, r->len);
+	text = transcript_text(t, i, a);
+	return text.len >= r->len && memcmp(text.at, r->text, r->len) == 0;
+}
+
+static bool is_empty(const struct piece *p)
+{
+	return p->span.end - p->span.start == 2;
+}
+
+/* Is `now`, of `t`, which was `was`, what the lists ask for? */
+static bool is_as_planned(const struct item *was, const struct transcript *t,
+			  const struct item *now, const struct replacement *r,
+			  struct arena *a)
+{
+	uint32_t i;
+
+	if (was->kind != now->kind || was->error != now->error)
+		return false;
+	/* The names of attached files are our own. */
+	if (was->kind != ITEM_USER && !is_same(was->id, now->id))
+		return false;
+	if (now->pieces_count < was->pieces_count)
+		return false;
+	for (i = 0; i < was->pieces_count; i++) {
+		if (!is_empty(&was->pieces[i]) && is_empty(&now->pieces[i]))
+			return false;
+	}
+	return !r || begins_with(t, now, r, a);
+}
+
+static bool is_note(const struct transcript *t, const struct item *i,
+		    const struct note *n, struct arena *a)
+{
+	const struct piece *p;
+	struct text last;
+
+	if (!n || i->pieces_count == 0)
+		return false;
+	p = &i->pieces[i->pieces_count - 1];
+	if (transcript_says(t, p, n->text, n->len))
+		return true;
+	last = transcript_piece(t, p, a);
+	return last.len >= n->len &&
+	       memcmp(last.at + last.len - n->len, n->text, n->len) == 0;
+}
+
+/* Reading on in all: the old transcript, what was touched, the two lists. */
+struct check {
+	const struct writer *w;
+	const struct transcript *was;
+	const struct rewriting *r;
+	const char *body; /* the new one */
+	size_t len;
+	/* Behind the last element that was touched, or at the beginning: */
+	size_t old_at, new_at;
+	uint32_t edit;		 /* the next */
+	ARRAY(uint32_t) touched; /* elements */
+	uint32_t marks;		 /* that they had */
+	struct buf copy;	 /* of them, as they are now, as a body */
+	/* Reading the copy: */
+	struct transcript now;
+	size_t replacement, note;
+	uint32_t inserted;
+	uint32_t at; /* item of `now` */
+};
+
+static bool check_item(struct check *c, uint32_t i)
+{
+	const struct item *was = &c->was->items[i], *now;
+	const struct replacement *replace = NULL;
+	const struct note *note = NULL;
+	bool messages = c->was->dialect == DIALECT_MESSAGES;
+
+	if (c->at >= c->now.items_count)
+		return false;
+	now = &c->now.items[c->at++];
+	if (c->replacement < c->r->replacements_count &&
+	    c->r->replacements[c->replacement].item == i)
+		replace = &c->r->replacements[c->replacement++];
+	if (c->note < c->r->notes_count &&
+	    c->was->items[c->r->notes[c->note].item].place == i)
+		note = &c->r->notes[c->note++];
+	if (!is_as_planned(was, &c->now, now, replace, &c->now.arena))
+		return false;
+	if (!replace && (messages || !note) && was->hash != now->hash)
+		return false;
+	if (!note)
+		return true;
+	if (!messages)
+		return is_note(&c->now, now, note, &c->now.arena);
+	if (c->at == c->now.items_count || now[1].kind != ITEM_USER ||
+	    now[1].message != now->message ||
+	    !is_note(&c->now, now + 1, note, &c->now.arena))
+		return false;
+	/* One that was there already is an item of both. */
+	if (c->inserted < c->w->inserted.count &&
+	    c->w->inserted.at[c->inserted] == i) {
+		c->inserted++;
+		c->at++;
+	}
+	return true;
+}
+
+/* Is the same before this element as it was, from the last touched one on? */
+static bool is_same_until(struct check *c, size_t end)
+{
+	size_t len = end - c->old_at;
+
+	return end >= c->old_at && len <= c->len - c->new_at &&
+	       memcmp(c->was->body + c->old_at, c->body + c->new_at, len) == 0;
+}
+
+/* The edits of one element: how much longer it is now. False: odd edits. */
+static bool take_edits(struct check *c, struct span of, size_t *len)
+{
+	const struct writer *w = c->w;
+
+	*len = of.end - of.start;
+	for (; c->edit < w->edits.count; c->edit++) {
+		const struct edit *e = &w->edits.at[c->edit];
+
+		if (e->cut.start >= of.end)
+			break;
+		if (e->cut.start < of.start || e->cut.end > of.end)
+			return false;
+		*len = *len + (e->put.end - e->put.start) -
+		       (e->cut.end - e->cut.start);
+	}
+	return true;
+}
+
+/* Element `i` was touched: what is before it, and a copy of it. */
+static bool touch(struct check *c, uint32_t i)
+{
+	const struct element *e = &c->was->elements[i];
+	uint32_t behind = i + 1 < c->was->messages ? e[1].marks : c->was->marks;
+	size_t len;
+
+	if (!is_same_until(c, e->span.start) || !take_edits(c, e->span, &len))
+		return false;
+	c->new_at += e->span.start - c->old_at;
+	c->old_at = e->span.end;
+	if (len > c->len - c->new_at ||
+	    (c->touched.count && buf_add(&c->copy, ",", 1) < 0) ||
+	    buf_add(&c->copy, c->body + c->new_at, len) < 0)
+		return false;
+	c->new_at += len;
+	c->marks += behind - e->marks;
+	array_push(&c->touched, i);
+	return true;
+}
+
+/* All that no edit touched is as it was; the rest is copied. */
+static bool check_bytes(struct check *c)
+{
+	const struct transcript *t = c->was;
+	const char *head = t->dialect == DIALECT_RESPONSES ? "{\"input\":["
+							   : "{\"messages\":[";
+
+	if (buf_add(&c->copy, head, strlen(head)) < 0)
+		return false;
+	for (uint32_t i = 0; i < t->messages && t->elements; i++) {
+		if (c->edit == c->w->edits.count)
+			break;
+		if (c->w->edits.at[c->edit].cut.start <
+			    t->elements[i].span.end &&
+		    !touch(c, i))
+			return false;
+	}
+	return c->edit == c->w->edits.count && is_same_until(c, t->len) &&
+	       c->len - c->new_at == t->len - c->old_at &&
+	       buf_add(&c->copy, "]}", 2) == 0;
+}
+
+static bool has_note(struct check *c, uint32_t i, const struct note *n)
+{
+	const struct item *was = &c->was->items[i];
+	struct arena *a = &c->now.arena;
+
+	if (c->was->dialect != DIALECT_MESSAGES)
+		return is_note(c->was, was, n, a);
+	return i + 1 < c->was->items_count && is_note(c->was, was + 1, n, a);
+}
+
+/* What the lists ask for before `element` and no edit made is there already. */
+static bool pass_untouched(struct check *c, uint32_t element)
+{
+	const struct item *items = c->was->items;
+
+	for (; c->replacement < c->r->replacements_count; c->replacement++) {
+		const struct replacement *r =
+			&c->r->replacements[c->replacement];
+
+		if (items[r->item].message >= element)
+			break;
+		if (!begins_with(c->was, &items[r->item], r, &c->now.arena))
+			return false;
+	}
+	for (; c->note < c->r->notes_count; c->note++) {
+		const struct note *n = &c->r->notes[c->note];
+		uint32_t place = items[n->item].place;
+
+		if (items[place].message >= element)
+			break;
+		if (!has_note(c, place, n))
+			return false;
+	}
+	return true;
+}
+
+static bool check_items(struct check *c)
+{
+	const struct transcript *was = c->was;
+	uint32_t i = 0;
+
+	if (c->now.messages != c->touched.count || c->now.marks != c->marks)
+		return false;
+	for (uint32_t k = 0; k < c->touched.count; k++) {
+		uint32_t element = c->touched.at[k];
+
+		if (!pass_untouched(c, element))
+			return false;
+		while (i < was->items_count && was->items[i].message < element)
+			i++;
+		for (; i < was->items_count && was->items[i].message == element;
+		     i++)
+			if (!check_item(c, i) ||
+			    c->now.items[c->at - 1].message != k)
+				return false;
+	}
+	return c->at == c->now.items_count &&
+	       c->inserted == c->w->inserted.count &&
+	       pass_untouched(c, UINT32_MAX);
+}
+
+int rewrite_check(const struct writer *w, const struct rewriting *r,
+		  const char *body, size_t len)
+{
+	struct check c = { .w = w, .was = w->t, .r = r, .body = body };
+	int e = -EBADMSG;
+
+	c.len = len;
+	c.copy = BUF(TRANSCRIPT_MAX + 64);
+	if (check_bytes(&c))
+		e = transcript_init(&c.now, w->t->dialect, c.copy.data,
+				    c.copy.len);
+	if (e == 0 && !check_items(&c))
+		e = -EBADMSG;
+	transcript_release(&c.now);
+	array_release(&c.touched);
+	buf_release(&c.copy);
+	return e;
+}

@@ -1,0 +1,567 @@
+#include "manager/transcript/transcript.h"
+
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "graph/base/alloc.h"
+#include "manager/transcript/dialect.h"
+
+static struct item *last_item(struct reading *r)
+{
+	return &array_last(&r->drafts)->item;
+}
+
+/* Each thing said is folded into the hash with its kind, in a fixed order. */
+enum fold { FOLD_PIECE = 1, FOLD_PART, FOLD_ID, FOLD_NAME, FOLD_ARGUMENTS };
+
+static uint64_t fold(uint64_t hash, enum fold what, struct text text)
+{
+	return XXH3_64bits_withSeed(text.at, text.len,
+				    hash + (uint64_t)what * 0x9e3779b97f4a7c15);
+}
+
+static void note_element(struct reading *r, uint32_t node)
+{
+	const struct json_node *n = &r->j.nodes[node];
+	struct element *e = array_add(&r->elements);
+
+	e->span = (struct span){ n->start, n->end };
+	e->marks = r->t->marks;
+}
+
+int reading_list(struct reading *r, uint32_t list,
+		 int (*element)(struct reading *r, uint32_t node))
+{
+	for (uint32_t i = json_first(&r->j, list); i != JSON_NONE;
+	     i = json_after(&r->j, list, i)) {
+		int e;
+
+		note_element(r, i);
+		e = element(r, i);
+		if (e < 0)
+			return e;
+		r->message++;
+	}
+	r->t->messages = r->message;
+	return 0;
+}
+
+struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node)
+{
+	const struct json_node *n = &r->j.nodes[node];
+	struct draft *d = array_add(&r->drafts);
+
+	d->pieces = r->pieces.count;
+	d->item.kind = kind;
+	d->item.message = r->message;
+	d->item.span = (struct span){ n->start, n->end };
+	d->item.id = d->item.name = d->item.arguments = (struct text){ "", 0 };
+	d->item.attached = (struct text){ NULL, 0 };
+	d->item.other = ITEM_NONE;
+	d->item.hash = (uint64_t)kind;
+	return &d->item;
+}
+
+struct text dialect_raw(const struct json *j, uint32_t node)
+{
+	const struct json_node *n = &j->nodes[node];
+
+	return (struct text){ j->text + n->start, n->end - n->start };
+}
+
+static struct text inside(const struct transcript *t, const struct piece *p)
+{
+	return (struct text){ t->body + p->span.start + 1,
+			      p->span.end - p->span.start - 2 };
+}
+
+/* Hashed is a text as we would write it: most are written so anyway. */
+static void fold_unusual(const struct reading *r, struct item *i,
+			 const struct piece *p)
+{
+	struct text raw = inside(r->t, p), usual;
+	char *decoded = must_alloc(raw.len + 1), *encoded;
+	size_t len = json_decode(raw.at, raw.len, decoded);
+
+	encoded = must_alloc(json_encoded_most(decoded, len) + 1);
+	usual = (struct text){ encoded, json_encode(decoded, len, encoded) };
+	i->hash = fold(i->hash, FOLD_PIECE, usual);
+	free(encoded);
+	free(decoded);
+}
+
+void reading_piece(struct reading *r, uint32_t node)
+{
+	const struct json_node *n = &r->j.nodes[node];
+	struct piece *p = array_add(&r->pieces);
+	struct item *i = last_item(r);
+
+	p->span = (struct span){ n->start, n->end };
+	p->writing = (enum json_writing)n->writing;
+	i->pieces_count++;
+	if (p->writing == JSON_UNUSUAL)
+		fold_unusual(r, i, p);
+	else
+		i->hash = fold(i->hash, FOLD_PIECE, inside(r->t, p));
+}
+
+static bool is_mark(const struct json *j, uint32_t key)
+{
+	return (json_is(j, key, "cache_control") ||
+		json_is(j, key, "prompt_cache_breakpoint")) &&
+	       j->nodes[key + 1].type != JSON_NULL;
+}
+
+void reading_part(struct reading *r, uint32_t node)
+{
+	struct item *i = last_item(r);
+	const struct json *j = &r->j;
+	uint32_t key;
+
+	if (j->nodes[node].type != JSON_OBJECT) {
+		i->hash = fold(i->hash, FOLD_PART, dialect_raw(j, node));
+		return;
+	}
+	for (key = json_first(j, node); key != JSON_NONE;
+	     key = json_after(j, node, key)) {
+		if (is_mark(j, key))
+			continue;
+		i->hash = fold(i->hash, FOLD_PART, dialect_raw(j, key));
+		i->hash = fold(i->hash, FOLD_PART, dialect_raw(j, key + 1));
+	}
+}
+
+void reading_id(struct reading *r, struct text id)
+{
+	struct item *i = last_item(r);
+
+	i->id = id;
+	i->hash = fold(i->hash, FOLD_ID, i->id);
+}
+
+void reading_call(struct reading *r, struct text name, struct text arguments)
+{
+	struct item *i = last_item(r);
+
+	i->name = name;
+	i->arguments = arguments;
+	i->hash = fold(i->hash, FOLD_NAME, name);
+	i->hash = fold(i->hash, FOLD_ARGUMENTS, arguments);
+}
+
+void reading_error(struct reading *r)
+{
+	struct item *i = last_item(r);
+
+	i->error = true;
+	i->hash++;
+}
+
+/*
+ * What to cut so that member `key` is gone: with the comma before it, or, if
+ * it is the first, the one behind it.
+ */
+static struct span member_span(const struct json *j, uint32_t object,
+			       uint32_t key, uint32_t before)
+{
+	uint32_t next = json_after(j, object, key);
+
+	if (before != JSON_NONE)
+		return (struct span){ j->nodes[before + 1].end,
+				      j->nodes[key + 1].end };
+	return (struct span){ j->nodes[key].start,
+			      next == JSON_NONE ? j->nodes[key + 1].end
+						: j->nodes[next].start };
+}
+
+void reading_mark(struct reading *r, uint32_t node, bool own)
+{
+	const struct json *j = &r->j;
+	uint32_t key, before = JSON_NONE;
+	struct item *i;
+
+	if (node == JSON_NONE || j->nodes[node].type != JSON_OBJECT)
+		return;
+	for (key = json_first(j, node); key != JSON_NONE;
+	     before = key, key = json_after(j, node, key)) {
+		if (!is_mark(j, key))
+			continue;
+		r->t->marks++;
+		r->t->hour |= json_is(j, json_get(j, key + 1, "ttl"), "1h");
+		if (!own)
+			continue;
+		i = last_item(r);
+		i->marked = true;
+		i->mark = (struct span){ j->nodes[key + 1].start,
+					 j->nodes[key + 1].end };
+		i->mark_member = member_span(j, node, key, before);
+	}
+}
+
+void reading_marks(struct reading *r, uint32_t node)
+{
+	uint32_t i;
+
+	for (i = json_first(&r->j, node); i != JSON_NONE;
+	     i = json_after(&r->j, node, i))
+		reading_mark(r, i, false);
+}
+
+bool dialect_is_text(const struct json *j, uint32_t type)
+{
+	return json_is(j, type, "text") || json_is(j, type, "input_text") ||
+	       json_is(j, type, "output_text");
+}
+
+void reading_content(struct reading *r, uint32_t node)
+{
+	const struct json *j = &r->j;
+	const struct json_node *n;
+	uint32_t i, next, text;
+	/* In Messages the block as a whole carries it, and parts have their
+	   own; elsewhere a part is the smallest thing that can. */
+	bool of_parts = r->t->dialect != DIALECT_MESSAGES;
+
+	if (node == JSON_NONE)
+		return;
+	n = &j->nodes[node];
+	if (n->type != JSON_STRING && n->type != JSON_ARRAY)
+		return;
+	last_item(r)->content = (struct span){ n->start, n->end };
+	if (n->type == JSON_STRING)
+		reading_piece(r, node);
+	if (n->type == JSON_STRING)
+		return;
+	for (i = json_first(j, node); i != JSON_NONE; i = next) {
+		next = json_after(j, node, i);
+		text = json_get_type(j, i, "text", JSON_STRING);
+		if (text != JSON_NONE &&
+		    dialect_is_text(j, json_get(j, i, "type")))
+			reading_piece(r, text);
+		else
+			reading_part(r, i);
+		reading_mark(r, i, of_parts && next == JSON_NONE);
+	}
+}
+
+void reading_done(struct reading *r)
+{
+	const struct item *i = last_item(r);
+
+	switch (i->kind) {
+	case ITEM_USER:
+		r->asked = true;
+		if (!r->answered)
+			r->t->first_hash =
+				fold(r->t->first_hash, FOLD_PIECE,
+				     (struct text){ (const char *)&i->hash,
+						    sizeof(i->hash) });
+		break;
+	case ITEM_ASSISTANT:
+	case ITEM_CALL:
+	case ITEM_RESULT:
+		r->answered = true;
+		break;
+	case ITEM_SYSTEM:
+	case ITEM_OPAQUE:
+		break;
+	}
+}
+
+void reading_system(struct reading *r, struct text text)
+{
+	static const char billing[] = "x-anthropic-billing-header:";
+
+	/* Its version and checksum change from request to request. */
+	if (text.len >= strlen(billing) &&
+	    memcmp(text.at, billing, strlen(billing)) == 0) {
+		if (memmem(text.at, text.len, "cc_is_subagent=true", 19))
+			r->t->subagent = true;
+		return;
+	}
+	r->t->system_hash = fold(r->t->system_hash, FOLD_PIECE, text);
+}
+
+void reading_tools(struct reading *r, uint32_t node)
+{
+	if (json_first(&r->j, node) == JSON_NONE)
+		return;
+	r->t->tools = true;
+	r->t->tools_hash =
+		fold(r->t->tools_hash, FOLD_PART, dialect_raw(&r->j, node));
+	reading_marks(r, node);
+}
+
+enum item_kind dialect_role(const struct json *j, uint32_t role)
+{
+	if (json_is(j, role, "user"))
+		return ITEM_USER;
+	if (json_is(j, role, "assistant"))
+		return ITEM_ASSISTANT;
+	if (json_is(j, role, "system") || json_is(j, role, "developer"))
+		return ITEM_SYSTEM;
+	return ITEM_OPAQUE;
+}
+
+/* Put what a piece says at `out`, which has room for it as it is written. */
+static size_t decode(const struct transcript *t, const struct piece *p,
+		     char *out)
+{
+	struct text raw = inside(t, p);
+
+	if (p->writing != JSON_AS_IS)
+		return json_decode(raw.at, raw.len, out);
+	memcpy(out, raw.at, raw.len);
+	return raw.len;
+}
+
+struct text transcript_piece(const struct transcript *t, const struct piece *p,
+			     struct arena *a)
+{
+	struct text raw = inside(t, p);
+	char *out;
+
+	if (p->writing == JSON_AS_IS)
+		return raw;
+	out = arena_take(a, raw.len);
+	return (struct text){ out, decode(t, p, out) };
+}
+
+struct text transcript_text(const struct transcript *t, const struct item *i,
+			    struct arena *a)
+{
+	size_t len = 0;
+	uint32_t p;
+	char *out;
+
+	if (i->pieces_count == 0)
+		return (struct text){ "", 0 };
+	if (i->pieces_count == 1)
+		return transcript_piece(t, &i->pieces[0], a);
+	for (p = 0; p < i->pieces_count; p++)
+		len += inside(t, &i->pieces[p]).len;
+	out = arena_take(a, len);
+	len = 0;
+	for (p = 0; p < i->pieces_count; p++)
+		len += decode(t, &i->pieces[p], out + len);
+	return (struct text){ out, len };
+}
+
+bool transcript_says(const struct transcript *t, const struct piece *p,
+		     const char *text, size_t len)
+{
+	struct text raw = inside(t, p);
+
+	if (p->writing != JSON_AS_IS)
+		return json_reads(raw.at, raw.len, text, len);
+	return raw.len == len && memcmp(raw.at, text, len) == 0;
+}
+
+bool transcript_begins(const struct transcript *t, const struct piece *p,
+		       const char *text, size_t len)
+{
+	struct text raw = inside(t, p);
+
+	return json_begins(raw.at, raw.len, text, len);
+}
+
+/* Items and pieces find their last place in the arena. */
+static void settle(struct reading *r)
+{
+	struct transcript *t = r->t;
+	struct piece *pieces;
+	uint32_t i;
+
+	pieces = arena_take(&t->arena, r->pieces.count * sizeof(*pieces));
+	if (r->pieces.count > 0)
+		memcpy(pieces, r->pieces.at, r->pieces.count * sizeof(*pieces));
+	if (r->elements.count > 0) {
+		size_t size = r->elements.count * sizeof(*t->elements);
+
+		t->elements = arena_take(&t->arena, size);
+		memcpy(t->elements, r->elements.at, size);
+	}
+	t->items = arena_take(&t->arena, r->drafts.count * sizeof(*t->items));
+	t->items_count = r->drafts.count;
+	for (i = 0; i < r->drafts.count; i++) {
+		t->items[i] = r->drafts.at[i].item;
+		t->items[i].pieces = pieces + r->drafts.at[i].pieces;
+	}
+}
+
+/* The slot of `id` in a table of calls: taken by it, or free. */
+static uint32_t *slot_of(const struct transcript *t, uint32_t *slots,
+			 uint32_t mask, struct text id)
+{
+	uint32_t at = (uint32_t)XXH3_64bits(id.at, id.len) & mask;
+
+	for (;; at = (at + 1) & mask) {
+		const struct item *i;
+
+		if (slots[at] == ITEM_NONE)
+			return &slots[at];
+		i = &t->items[slots[at]];
+		if (i->id.len == id.len && memcmp(i->id.at, id.at, id.len) == 0)
+			return &slots[at];
+	}
+}
+
+/*
+ * A result answers the nearest call before it that has its id and no answer
+ * yet: some servers count their ids from zero in every turn.
+ */
+static void pair(struct transcript *t)
+{
+	uint32_t mask = 15, i, *slots, *slot;
+
+	while (mask < 2 * (uint64_t)t->items_count)
+		mask = 2 * mask + 1;
+	slots = arena_take(&t->arena, ((size_t)mask + 1) * sizeof(*slots));
+	memset(slots, 0xff, ((size_t)mask + 1) * sizeof(*slots));
+	for (i = 0; i < t->items_count; i++) {
+		struct item *item = &t->items[i];
+
+		if (item->kind != ITEM_CALL && item->kind != ITEM_RESULT)
+			continue;
+		slot = slot_of(t, slots, mask, item->id);
+		if (item->kind == ITEM_CALL) {
+			t->repeated = t->repeated || *slot != ITEM_NONE;
+			*slot = i;
+		} else if (*slot != ITEM_NONE &&
+			   t->items[*slot].other == ITEM_NONE) {
+			item->other = *slot;
+			t->items[*slot].other = i;
+		}
+	}
+}
+
+/* From the end: a result belongs with the one behind it, if that does. */
+static void find_places(struct transcript *t)
+{
+	uint32_t i, last = ITEM_NONE;
+
+	for (i = t->items_count; i-- > 0;) {
+		struct item *item = &t->items[i];
+		bool with = last != ITEM_NONE;
+
+		if (t->dialect == DIALECT_MESSAGES)
+			with = with && t->items[last].message == item->message;
+		item->place = ITEM_NONE;
+		if (item->kind == ITEM_RESULT)
+			item->place = last = with ? last : i;
+		else if (t->dialect != DIALECT_MESSAGES)
+			last = ITEM_NONE;
+	}
+}
+
+/* Does the last thing said ask for a summary? By the words of the clients. */
+static bool asks_for_summary(struct transcript *t)
+{
+	static const char *const words[] = {
+		"CRITICAL: Respond with TEXT ONLY",
+		"CONTEXT CHECKPOINT COMPACTION",
+	};
+	const struct item *last;
+	uint32_t p, w;
+
+	if (t->items_count == 0)
+		return false;
+	last = &t->items[t->items_count - 1];
+	if (last->kind != ITEM_USER)
+		return false;
+	for (p = 0; p < last->pieces_count; p++) {
+		struct text text =
+			transcript_piece(t, &last->pieces[p], &t->arena);
+		size_t len = text.len < 4096 ? text.len : 4096;
+
+		for (w = 0; w < 2; w++) {
+			if (memmem(text.at, len, words[w], strlen(words[w])))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int read_body(struct reading *r)
+{
+	static int (*const dialects[DIALECTS])(struct reading *) = {
+		[DIALECT_MESSAGES] = dialect_messages,
+		[DIALECT_RESPONSES] = dialect_responses,
+		[DIALECT_CHAT] = dialect_chat,
+	};
+	struct transcript *t = r->t;
+	uint32_t model, stream, before;
+	int e = json_scan(&r->j, t->body, t->len);
+
+	if (e < 0)
+		return e;
+	if (r->j.nodes[0].type != JSON_OBJECT)
+		return -EBADMSG;
+	model = json_get(&r->j, 0, "model");
+	t->model = json_text(&r->j, model, &t->arena);
+	stream = json_get(&r->j, 0, "stream");
+	t->stream = stream != JSON_NONE && r->j.nodes[stream].type == JSON_TRUE;
+	reading_tools(r, json_get_type(&r->j, 0, "tools", JSON_ARRAY));
+	before = t->marks;
+	reading_mark(r, 0, false);
+	t->automatic = t->marks > before;
+	e = dialects[t->dialect](r);
+	if (e < 0)
+		return e;
+	settle(r);
+	pair(t);
+	find_places(t);
+	attached_find(t);
+	t->compaction = t->compaction || asks_for_summary(t);
+	return 0;
+}
+
+int transcript_init(struct transcript *ret, enum dialect d, const char *body,
+		    size_t len)
+{
+	struct reading r = { .t = ret };
+	int e;
+
+	*ret = (struct transcript){ .dialect = d, .body = body, .len = len };
+	ret->model = ret->session = (struct text){ "", 0 };
+	if (d >= DIALECTS)
+		return -EBADMSG;
+	e = read_body(&r);
+	json_release(&r.j);
+	array_release(&r.drafts);
+	array_release(&r.pieces);
+	array_release(&r.elements);
+	if (e < 0)
+		transcript_release(ret);
+	return e;
+}
+
+void transcript_release(struct transcript *t)
+{
+	arena_release(&t->arena);
+	*t = (struct transcript){ 0 };
+}
+
+static bool ends_with(const char *text, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && memcmp(text + len - n, end, n) == 0;
+}
+
+enum dialect transcript_dialect(const char *method, const char *target)
+{
+	size_t len = strcspn(target, "?#");
+
+	if (strcmp(method, "POST") != 0)
+		return DIALECTS;
+	/* A base URL may have a path of its own in front. */
+	if (ends_with(target, len, "/messages"))
+		return DIALECT_MESSAGES;
+	if (ends_with(target, len, "/responses"))
+		return DIALECT_RESPONSES;
+	if (ends_with(target, len, "/chat/completions"))
+		return DIALECT_CHAT;
+	return DIALECTS;
+}

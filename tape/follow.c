@@ -1,0 +1,367 @@
+/*
+ * Following the journal. A line is in it before the operation it tells of is
+ * answered, so whoever reads to the end knows of everything that returned
+ * before; that, and applying all that is dirty, is the barrier.
+ *
+ * The position kept in the store lies before the oldest line of anything that
+ * is dirty or being applied: after a crash these lines are read again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/ahead.h"
+#include "tape/daemon_i.h"
+#include "tape/journal/journal.h"
+#include "tape/journal/segment.h"
+#include "tape/settle.h"
+#include "tape/store/store.h"
+#include "tape/wire/bell.h"
+#include "tape/wire/state.h"
+
+/* A reader keeps the authors it met; now and then a new one is opened. */
+#define READER_LINES UINT64_C(500000)
+/* So many files at once are read ahead. */
+#define MANY 8
+/* So many lines without an entry, and the position is kept all the same. */
+#define POSITION_LINES UINT64_C(20000)
+
+uint64_t follow_position(const struct tape *t)
+{
+	uint64_t oldest = settle_oldest(t->settle);
+
+	if (t->floor && (!oldest || t->floor < oldest))
+		oldest = t->floor;
+	return oldest ? oldest - 1 : t->line;
+}
+
+static int open_reader(struct tape *t)
+{
+	int r = journal_reader_open(t->c->state->dir_fd, STATE_JOURNAL, t->line,
+				    &t->reader);
+
+	t->read_here = 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The number before the newest segment's first: where a tape begins. */
+static uint64_t newest_segment(const struct tape *t)
+{
+	CLEANUP(close_p)
+	int fd = openat(t->c->state->dir_fd, STATE_JOURNAL,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct journal_segments list;
+	uint64_t n = 0;
+	size_t count;
+
+	if (fd < 0 || journal_segments_list(fd, &list) < 0)
+		return 0;
+	count = journal_segments_count(&list);
+	if (count > 0)
+		n = journal_segments_at(&list, count - 1) - 1;
+	journal_segments_release(&list);
+	return n;
+}
+
+/* What happened before there was a tape is not on it. */
+static void skip_all(struct tape *t)
+{
+	struct journal_line l = { 0 };
+	int r;
+
+	while (t->reader &&
+	       ((r = journal_reader_next(t->reader, &l)) == 1 || r == -ESTALE))
+		t->line = l.n;
+	t->gone = t->line;
+}
+
+static bool is_known(void *ctx, const char *path)
+{
+	return known_find(ctx, path) != NULL;
+}
+
+int follow_start(struct tape *t, bool first)
+{
+	int r = 0;
+
+	t->settle = settle_new(is_known, t);
+	t->line = first ? newest_segment(t) : store_position(t->store);
+	if (!t->c->journal)
+		return 0;
+	r = open_reader(t);
+	if (r < 0) {
+		say("the journal cannot be read: %s", strerrordesc_np(-r));
+		return r;
+	}
+	if (first)
+		skip_all(t);
+	/* Without an ear the journal is read when something happens below. */
+	if (bell_ear_open(t->c->state->bell_socket, &t->ear) < 0)
+		t->ear = NULL;
+	return 0;
+}
+
+void follow_stop(struct tape *t)
+{
+	bell_ear_free(t->ear);
+	settle_free(t->settle);
+	journal_reader_free(t->reader);
+}
+
+static void on_gone(struct tape *t, uint64_t first, uint64_t last)
+{
+	if (last <= t->gone)
+		return;
+	say("the journal lost the lines %llu to %llu: every file is looked at",
+	    (unsigned long long)first, (unsigned long long)last);
+	t->gone = last;
+	/* Before the gap is applied, what was known before it. */
+	follow_apply(t, true);
+	apply_gap(t, first, last);
+	apply_commit(t);
+	watch_sweep(t, ENTRY_RECOVERED, true);
+}
+
+/* A path that cannot be told: look everywhere. */
+static bool is_nameless(const char *path)
+{
+	return path && path[0] == '#' && path[1] == '/';
+}
+
+/* A line from before the host's start was written by another clock. */
+static void date_line(struct journal_line *l)
+{
+	if (l->mono_ns > mono_ns())
+		l->mono_ns = 0;
+}
+
+/* Of one file alone the parse is as well done when its turn comes. */
+static void read_ahead(struct tape *t, const struct journal_event *e)
+{
+	if (settle_pending(t->settle) < MANY)
+		return;
+	if (e->op == JOURNAL_CLOSE)
+		ahead_written(t->ahead, e->path);
+	else if (e->op == JOURNAL_RENAME)
+		ahead_written(t->ahead, e->path2);
+}
+
+static void on_line(struct tape *t, const struct journal_line *l)
+{
+	const struct journal_event *e = &l->event;
+
+	if (e->op == JOURNAL_GAP)
+		on_gone(t, (uint64_t)e->off, (uint64_t)(e->off + e->len - 1));
+	else if (is_nameless(e->path) || is_nameless(e->path2))
+		watch_sweep(t, ENTRY_MOUNT, true);
+	else
+		settle_line(t->settle, l);
+	read_ahead(t, e);
+}
+
+static void renew_reader(struct tape *t)
+{
+	if (t->read_here < READER_LINES || settle_pending(t->settle) || t->open)
+		return;
+	journal_reader_free(TAKE(t->reader));
+	(void)open_reader(t);
+}
+
+bool follow_read(struct tape *t, uint64_t until_ns)
+{
+	struct journal_line l = { 0 };
+	int r = 0;
+
+	if (!t->c->journal)
+		return false;
+	if (!t->reader && open_reader(t) < 0)
+		return false;
+	for (int i = 0; i < SLICE_LINES && t->reader; i++) {
+		r = journal_reader_next(t->reader, &l);
+		if (r == -ESTALE) {
+			on_gone(t, t->line + 1, l.n);
+			t->line = l.n;
+			continue;
+		}
+		if (r <= 0)
+			break;
+		t->line = l.n;
+		t->read_here++;
+		if (!atomic_load(&t->ready))
+			date_line(&l);
+		on_line(t, &l);
+		if (until_ns && l.mono_ns > until_ns) {
+			r = 0;
+			break;
+		}
+	}
+	if (r < 0 && r != -ESTALE)
+		say("the journal cannot be read: %s", strerrordesc_np(-r));
+	return r == 1 || r == -ESTALE;
+}
+
+static bool is_move(const struct settled *s)
+{
+	return s->from && strcmp(s->from, s->path) != 0;
+}
+
+static struct change change_of(const struct settled *s)
+{
+	return (struct change){
+		.path = s->path,
+		.from = s->from,
+		.origin = ENTRY_MOUNT,
+		.author = s->author,
+		.first = s->first,
+		.last = s->last,
+		.at_ns = s->at_ns,
+	};
+}
+
+struct below {
+	const char *dir;
+	ARRAY(char *) paths;
+};
+
+static void collect(struct paths_node *n, void *arg)
+{
+	struct below *b = arg;
+
+	if (paths_below(n->path, b->dir))
+		array_push(&b->paths, paths_copy(n->path));
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Where another file stands at the new name, which was told, the one that was
+   known by the former is gone. */
+static void apply_moved_file(struct tape *t, struct change *c)
+{
+	(void)apply_change(t, c);
+	if (!paths_find(&t->known, c->from))
+		return;
+	c->path = c->from;
+	(void)apply_change(t, c);
+}
+
+/* Everything known below the former name is below the new one now. */
+static void apply_moved(struct tape *t, const struct settled *s)
+{
+	struct below b = { .dir = s->from };
+
+	paths_each(&t->known, collect, &b);
+	if (b.paths.count)
+		qsort(b.paths.at, b.paths.count, sizeof(*b.paths.at), by_path);
+	for (uint32_t i = 0; i < b.paths.count; i++) {
+		const char *from = b.paths.at[i];
+		CLEANUP(free_p)
+		char *path = paths_join(s->path, paths_below(from, s->from));
+		struct change c = change_of(s);
+
+		c.path = path;
+		c.from = from;
+		/* What has lines of its own is told by these. */
+		if (!settle_has(t->settle, path) &&
+		    !settle_has(t->settle, from))
+			apply_moved_file(t, &c);
+		free(b.paths.at[i]);
+	}
+	array_release(&b.paths);
+}
+
+static void apply_directory(struct tape *t, const struct settled *s)
+{
+	struct look now;
+
+	look_only(t->c->root_fd, s->path, &now);
+	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT)
+		return;
+	if (is_move(s))
+		apply_moved(t, s);
+	if (now.kind == LOOK_DIRECTORY)
+		watch_below(t, s->path, ENTRY_MOUNT);
+}
+
+/*
+ * Moves first: a name that went away is not deleted when it is known where to.
+ * Of several names that the same file had on its way the one that is there
+ * comes first. Directories last: what was changed in them besides has been
+ * told then.
+ */
+enum turn { TURN_MOVED, TURN_PLAIN, TURN_MOVED_AND_GONE, TURNS };
+
+static enum turn turn_of(const struct settled *s)
+{
+	if (!is_move(s))
+		return TURN_PLAIN;
+	return s->gone ? TURN_MOVED_AND_GONE : TURN_MOVED;
+}
+
+static void apply_settled(struct tape *t, const struct settled *s, size_t n)
+{
+	for (size_t i = 0; n >= MANY && i < n; i++)
+		if (!s[i].gone)
+			ahead_expect(t->ahead, s[i].path);
+	for (int turn = 0; turn < TURNS; turn++) {
+		for (size_t i = 0; i < n; i++) {
+			struct change c = change_of(&s[i]);
+
+			if ((int)turn_of(&s[i]) == turn)
+				(void)apply_change(t, &c);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		if (s[i].directory)
+			apply_directory(t, &s[i]);
+}
+
+void follow_apply(struct tape *t, bool all)
+{
+	const struct settled *s;
+	size_t n = settle_take(t->settle, mono_ns(), all, &s);
+
+	for (size_t i = 0; i < n; i++)
+		if (!t->floor || s[i].first < t->floor)
+			t->floor = s[i].first;
+	apply_settled(t, s, n);
+	t->floor = 0;
+	if (!settle_pending(t->settle))
+		ahead_clear(t->ahead);
+	if (follow_position(t) > store_position(t->store) + POSITION_LINES)
+		apply_begin(t);
+	apply_commit(t);
+	if (t->reader)
+		renew_reader(t);
+}
+
+/*
+ * What came after the question is not its concern, however long it waited for
+ * its turn: in a storm that is as much again as was there when it came.
+ */
+int follow_sync(void *ctx, struct answers_head *ret)
+{
+	struct tape *t = ctx;
+
+	while (follow_read(t, t->asked_ns))
+		if (settle_pending(t->settle) > DIRTY_MAX)
+			follow_apply(t, true);
+	follow_apply(t, true);
+	/* Without a journal inotify's queue is as good a barrier. */
+	if (!t->c->journal)
+		watch_hear(t);
+	while ((t->sweep_urgent || !t->c->journal) && watch_step(t))
+		continue;
+	if (t->suspects.count)
+		watch_check(t, !t->c->journal);
+	*ret = (struct answers_head){
+		.n = store_head(t->store),
+		.journal = t->line,
+		.ready = true,
+	};
+	return t->error;
+}

@@ -1,0 +1,237 @@
+/*
+ * The table of questions, and those about the tape as a whole.
+ */
+#include "tape/query/answers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/facts/facts.h"
+#include "graph/graph.h"
+#include "graph/outline.h"
+#include "tape/query/answers_i.h"
+#include "tape/query/drift.h"
+#include "tape/store/store.h"
+
+struct answers *answers_new(const struct answers_config *c)
+{
+	struct answers *a = must_calloc(1, sizeof(*a));
+
+	a->config = *c;
+	if (c->fs_socket) {
+		size_t size = strlen(c->fs_socket) + 1;
+
+		a->fs_socket = memcpy(must_alloc(size), c->fs_socket, size);
+	}
+	a->reader = facts_reader_new();
+	return a;
+}
+
+void answers_free(struct answers *a)
+{
+	if (!a)
+		return;
+	for (uint32_t k = 0; k < a->outlines.count; k++) {
+		free(a->outlines.at[k].path);
+		outline_free(a->outlines.at[k].outline);
+	}
+	array_release(&a->outlines);
+	for (uint32_t k = 0; k < a->holds.count; k++)
+		free(a->holds.at[k].holder);
+	array_release(&a->holds);
+	for (size_t k = 0; k < CREDITS; k++) {
+		free(a->credits[k].comm);
+		free(a->credits[k].cmdline);
+		free(a->credits[k].path);
+	}
+	forget_spans(a);
+	facts_reader_free(a->reader);
+	drift_free(a->drift);
+	arena_release(&a->scratch);
+	free(a->fs_socket);
+	free(a);
+}
+
+void answers_graph(struct answers *a, const struct graph *g)
+{
+	a->graph = g;
+}
+
+static int fill_one(const char *symbol, enum entry_set set, uint64_t n,
+		    bool removed, void *arg)
+{
+	drift_set(arg, symbol, set, n, removed);
+	return 0;
+}
+
+int answers_fill(struct answers *a)
+{
+	struct drift *d = drift_new(store_head(a->config.store));
+	int r = store_last(a->config.store, fill_one, d);
+
+	if (r < 0) {
+		drift_free(d);
+		return r;
+	}
+	drift_free(a->drift);
+	a->drift = d;
+	return 0;
+}
+
+void answers_entry(struct answers *a, const struct entry *e)
+{
+	if (a->drift)
+		drift_entry(a->drift, e);
+}
+
+int drift_ready(struct answers *a)
+{
+	return a->drift ? 0 : answers_fill(a);
+}
+
+/* -- For all. */
+
+int refuse(cJSON *ret, int r, const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&text, format, args);
+	va_end(args);
+	cJSON_DeleteItemFromObjectCaseSensitive(ret, "error");
+	if (len >= 0)
+		json_put(ret, "error", json_bytes(text));
+	else
+		text = NULL;
+	return r;
+}
+
+int refuse_asleep(cJSON *ret)
+{
+	return refuse(ret, -ENOTCONN, "The tape is not running.");
+}
+
+uint32_t small_number(const cJSON *q, const char *name, uint32_t otherwise)
+{
+	uint64_t n = json_number(q, name, otherwise);
+
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* -- The tape as a whole. */
+
+static int ask_sync(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	struct answers_head head = { .n = 0 };
+	int r;
+
+	(void)q;
+	if (!a->config.sync)
+		return refuse_asleep(ret);
+	r = a->config.sync(a->config.ctx, &head);
+	if (r < 0)
+		return r;
+	json_put_number(ret, "n", head.n);
+	json_put_number(ret, "journal", head.journal);
+	json_put_bool(ret, "ready", head.ready);
+	return 0;
+}
+
+static void put_graph(const struct graph *g, cJSON *ret)
+{
+	struct graph_stats st;
+	size_t symbols = 0, edges = 0;
+
+	graph_stat(g, &st);
+	for (int k = 0; k < SYMBOL_KINDS; k++)
+		symbols += st.symbols[k];
+	for (int k = 0; k < EDGE_KINDS; k++)
+		edges += st.edges[k];
+	json_put_number(ret, "files", st.files);
+	json_put_number(ret, "symbols", symbols);
+	json_put_number(ret, "edges", edges);
+}
+
+static int ask_status(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	struct store_stats st;
+	int r = store_stat(a->config.store, &st);
+
+	(void)q;
+	if (r < 0)
+		return r;
+	json_put_number(ret, "n", store_head(a->config.store));
+	json_put_number(ret, "entries", st.entries);
+	json_put_number(ret, "contents", st.contents);
+	json_put_number(ret, "store_bytes", st.bytes);
+	json_put_number(ret, "content_bytes", st.content_bytes);
+	json_put_number(ret, "gaps", st.gaps);
+	if (a->graph)
+		put_graph(a->graph, ret);
+	return a->config.status ? a->config.status(a->config.ctx, ret) : 0;
+}
+
+static void add_finding(const char *sentence, void *arg)
+{
+	(void)json_push(arg, json_bytes(sentence));
+}
+
+static int ask_verify(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	cJSON *list = json_array(ret, "findings");
+	struct store_stats st;
+	int r = store_verify(a->config.store, add_finding, list);
+
+	(void)q;
+	if (r >= 0)
+		r = store_stat(a->config.store, &st);
+	if (r < 0)
+		return r;
+	json_put_number(ret, "entries", st.entries);
+	json_put_number(ret, "contents", st.contents);
+	return 0;
+}
+
+static question *const handlers[ASKS] = {
+	[ASK_SYNC] = ask_sync,	     [ASK_STATUS] = ask_status,
+	[ASK_SINCE] = ask_since,     [ASK_LOG] = ask_log,
+	[ASK_SHOW] = ask_show,	     [ASK_NOMINATE] = ask_nominate,
+	[ASK_DRIFT] = ask_drift,     [ASK_SYMBOLS] = ask_symbols,
+	[ASK_SYMBOL] = ask_symbol,   [ASK_NEIGHBOURS] = ask_neighbours,
+	[ASK_SOURCE] = ask_source,   [ASK_VERSIONS] = ask_versions,
+	[ASK_CONTENT] = ask_content, [ASK_BLAME] = ask_blame,
+	[ASK_READSET] = ask_readset, [ASK_HOLD] = ask_hold,
+	[ASK_RETIRE] = ask_retire,   [ASK_VERIFY] = ask_verify,
+};
+
+int check_members(const struct protocol_member *table, const char *what,
+		  const cJSON *object, cJSON *ret)
+{
+	CLEANUP(free_p) char *why = NULL;
+	int r = protocol_check(table, what, object, &why);
+
+	return r < 0 ? refuse(ret, r, "%s", why ? why : "Out of memory.") : 0;
+}
+
+int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
+{
+	struct answers *a = answers;
+	enum protocol_id id = protocol_find(ask);
+	int r;
+
+	if (id == ASKS)
+		return -ENOSYS;
+	a->asked++;
+	r = check_members(protocol_questions[id].asked, ask, q, answer);
+	if (r == 0)
+		r = handlers[id](a, q, answer);
+	arena_release(&a->scratch);
+	return r;
+}

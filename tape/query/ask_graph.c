@@ -1,0 +1,228 @@
+/*
+ * Questions to the graph: SYMBOL, NEIGHBOURS.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/outline.h"
+#include "graph/walk.h"
+#include "tape/query/answers_i.h"
+
+static int find_symbol(struct answers *a, const char *name, cJSON *ret,
+		       symbol_t *ret_symbol)
+{
+	struct symbol is;
+
+	if (!a->graph)
+		return refuse_asleep(ret);
+	if (!name)
+		return refuse(ret, -EINVAL, "The question names no symbol.");
+	*ret_symbol = graph_find(a->graph, name);
+	if (*ret_symbol == SYMBOL_NONE ||
+	    !graph_symbol(a->graph, *ret_symbol, &is))
+		return refuse(ret, -ENOENT, "There is no symbol '%s'.", name);
+	return 0;
+}
+
+static bool begins(const char *at, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	return len > n && memcmp(at, word, n) == 0 &&
+	       (at[n] == ' ' || at[n] == '\t');
+}
+
+/*
+ * The header without its decorators, in one line: from the first line that
+ * begins as a definition does to the colon.
+ */
+static void put_signature(cJSON *ret, const char *at, size_t len)
+{
+	CLEANUP(free_p) char *text = must_alloc(len + 1);
+	const char *end = at + len;
+	size_t n = 0;
+
+	while (at < end) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t left;
+
+		at += strspn(at, " \t");
+		left = (size_t)(end - at);
+		if (begins(at, left, "def") || begins(at, left, "class") ||
+		    begins(at, left, "async") || begins(at, left, "type"))
+			break;
+		if (!nl)
+			break;
+		at = nl + 1;
+	}
+	for (; at < end; at++) {
+		bool blank = strchr(" \t\r\n\\", *at) && *at;
+
+		if (!blank)
+			text[n++] = *at;
+		else if (n && text[n - 1] != ' ' && text[n - 1] != '(')
+			text[n++] = ' ';
+	}
+	while (n && (text[n - 1] == ' ' || text[n - 1] == ':'))
+		n--;
+	text[n] = '\0';
+	json_put(ret, "signature", json_bytes(text));
+}
+
+/* The first definition's header; of a variable its first line. */
+static void put_header(const struct outline_symbol *s, const struct cut *c,
+		       cJSON *ret)
+{
+	size_t line = strcspn(c->at, "\n");
+	size_t head = s->head ? s->head + strspn(c->at, " \t") : line;
+
+	put_signature(ret, c->at, head < c->len ? head : c->len);
+}
+
+static void put_body(const struct version *v, const struct outline *o, size_t k,
+		     cJSON *ret)
+{
+	const struct outline_symbol *s = outline_symbol(o, k);
+	cJSON *list = json_array(ret, "definitions");
+	CLEANUP(free_p) char *body = must_alloc(v->len + 1);
+	size_t len = 0;
+
+	for (uint32_t d = 0; d < s->definitions; d++) {
+		cJSON *one = json_push(list, json_array(NULL, NULL));
+		uint32_t start, end;
+		struct cut c;
+
+		outline_definition(o, k, d, &start, &end);
+		json_push_number(one, start);
+		json_push_number(one, end);
+		c = cut_lines(v->text, v->len, start, end);
+		/* Definitions do not overlap, but on one line they may. */
+		if (c.len > v->len - len)
+			continue;
+		memcpy(body + len, c.at, c.len);
+		len += c.len;
+		if (d == 0 && s->kind != SYMBOL_MODULE)
+			put_header(s, &c, ret);
+	}
+	json_put_content(ret, "body", body, len);
+}
+
+int ask_symbol(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	CLEANUP(version_release) struct version v = { .text = NULL };
+	const char *name = bytes_in(a, q, "name");
+	const struct outline *o = NULL;
+	symbol_t s = SYMBOL_NONE;
+	struct symbol is;
+	size_t k;
+	int r = find_symbol(a, name, ret, &s);
+
+	if (r < 0)
+		return r;
+	(void)graph_symbol(a->graph, s, &is);
+	r = version_find(a, is.file, NOW, &v, ret);
+	if (r == 0)
+		r = version_text(a, is.file, &v, ret);
+	if (r == 0)
+		r = version_outline(a, is.file, &v, ret, &o);
+	if (r < 0)
+		return r;
+	k = outline_find(o, name);
+	if (k == SIZE_MAX)
+		return refuse(ret, -ESTALE,
+			      "'%s' has changed, and '%s' is no longer in it.",
+			      is.file, name);
+	json_put_bytes(ret, "name", name);
+	json_put_text(ret, "kind", symbol_kind_name(is.kind));
+	json_put_bytes(ret, "path", is.file);
+	json_put_number(ret, "start", outline_symbol(o, k)->start);
+	json_put_number(ret, "end", outline_symbol(o, k)->end);
+	json_put_hash(ret, "hash", is.hash);
+	put_body(&v, o, k, ret);
+	return 0;
+}
+
+/* -- Neighbours. */
+
+static const char *const step_names[WALK_STEPS] = {
+	[WALK_CALLERS] = "callers",	  [WALK_CALLEES] = "callees",
+	[WALK_SUBCLASSES] = "subclasses", [WALK_BASES] = "bases",
+	[WALK_OVERRIDERS] = "overriders", [WALK_OVERRIDDEN] = "overridden",
+	[WALK_READERS] = "readers",	  [WALK_READ] = "read",
+	[WALK_IMPORTERS] = "importers",	  [WALK_IMPORTED] = "imported",
+};
+
+/* A bit per step; 0: there is an unknown one, which was refused. */
+static unsigned steps_in(const cJSON *q, cJSON *ret)
+{
+	const cJSON *list = json_member(q, "steps"), *item;
+	unsigned steps = 0;
+
+	if (!list)
+		return 1u << WALK_CALLERS | 1u << WALK_CALLEES;
+	cJSON_ArrayForEach (item, list) {
+		const char *name = cJSON_GetStringValue(item);
+		unsigned k = 0;
+
+		while (k < WALK_STEPS &&
+		       !(name && strcmp(name, step_names[k]) == 0))
+			k++;
+		if (k == WALK_STEPS) {
+			(void)refuse(ret, 0, "There is no step '%s'.",
+				     name ? name : "");
+			return 0;
+		}
+		steps |= 1u << k;
+	}
+	if (!steps)
+		(void)refuse(ret, 0, "NEIGHBOURS wants \"steps\".");
+	return steps;
+}
+
+static void put_place(const struct graph *g, const struct walk_place *p,
+		      cJSON *list)
+{
+	cJSON *o = json_push_object(list);
+	struct symbol is;
+
+	(void)graph_symbol(g, p->symbol, &is);
+	json_put_bytes(o, "name", is.name);
+	json_put_text(o, "kind", symbol_kind_name(is.kind));
+	json_put_bytes(o, "path", is.file ? is.file : "");
+	json_put_number(o, "start", is.start_line);
+	json_put_number(o, "end", is.end_line);
+	json_put_number(o, "depth", p->depth);
+	json_put_number(o, "from", p->from);
+	if (p->depth)
+		json_put_text(o, "step", step_names[p->step]);
+}
+
+int ask_neighbours(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	const char *name = bytes_in(a, q, "symbol");
+	uint32_t depth = small_number(q, "depth", 1);
+	uint64_t max = json_number(q, "max", PLACES_DEFAULT);
+	unsigned steps;
+	struct walk w;
+	symbol_t s = SYMBOL_NONE;
+	cJSON *list;
+	int r = find_symbol(a, name, ret, &s);
+
+	if (r < 0)
+		return r;
+	if (depth > DEPTH_MAX)
+		return refuse(ret, -EINVAL, "The depth is at most %d.",
+			      DEPTH_MAX);
+	steps = steps_in(q, ret);
+	if (!steps)
+		return -EINVAL;
+	walk_init(&w, a->graph, s, steps, depth,
+		  max > PLACES_MAX ? PLACES_MAX : (size_t)max);
+	list = json_array(ret, "places");
+	for (size_t k = 0; k < w.count; k++)
+		put_place(a->graph, &w.places[k], list);
+	json_put_bool(ret, "cut", w.cut);
+	walk_release(&w);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/*
+ * What is kept and what is given up: HOLD, RETIRE.
+ *
+ * Holds are in the store as well as here, so that a tape that is started anew
+ * gives up nothing that somebody still needs. A holder comes back with every
+ * request of his; the store is written only when that changes something.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/alloc.h"
+#include "tape/query/answers_i.h"
+#include "tape/store/store.h"
+
+#define MS_PER_DAY INT64_C(86400000)
+#define NS_PER_MS  INT64_C(1000000)
+/* A hold that lasts longer by no more than this part of it is not written. */
+#define HOLD_SLACK 16
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
+uint64_t answers_held(const struct answers *a)
+{
+	uint64_t oldest = UINT64_MAX;
+	int64_t now = now_ms();
+
+	for (uint32_t k = 0; k < a->holds.count; k++)
+		if (a->holds.at[k].until_ms > now && a->holds.at[k].n < oldest)
+			oldest = a->holds.at[k].n;
+	return oldest;
+}
+
+static void forget_holds(struct answers *a)
+{
+	int64_t now = now_ms();
+	uint32_t kept = 0;
+
+	for (uint32_t k = 0; k < a->holds.count; k++) {
+		if (a->holds.at[k].until_ms > now)
+			a->holds.at[kept++] = a->holds.at[k];
+		else
+			free(a->holds.at[k].holder);
+	}
+	a->holds.count = kept;
+}
+
+/* NULL: there are too many. A new one has no end yet. */
+static struct hold *hold_of(struct answers *a, const char *holder)
+{
+	struct hold *h;
+
+	for (uint32_t k = 0; k < a->holds.count; k++)
+		if (strcmp(a->holds.at[k].holder, holder) == 0)
+			return &a->holds.at[k];
+	if (a->holds.count >= HOLDERS_MAX)
+		return NULL;
+	h = array_add(&a->holds);
+	h->holder = memcpy(must_alloc(strlen(holder) + 1), holder,
+			   strlen(holder) + 1);
+	return h;
+}
+
+static int load_hold(const char *holder, uint64_t n, int64_t until_ms,
+		     void *arg)
+{
+	struct hold *h = hold_of(arg, holder);
+
+	if (h) {
+		h->n = n;
+		h->until_ms = until_ms;
+	}
+	return 0;
+}
+
+int answers_load_holds(struct answers *a)
+{
+	return store_holds(a->config.store, load_hold, a);
+}
+
+int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	const char *holder = json_string(q, "holder");
+	uint64_t ttl = json_number(q, "ttl_ms", 0);
+	uint64_t n = json_number(q, "n", NOW);
+	struct hold *h;
+	int64_t until;
+
+	if (!a->config.sync)
+		return refuse_asleep(ret);
+	if (!*holder || strlen(holder) > HOLDER_MAX)
+		return refuse(ret, -EINVAL,
+			      "\"holder\" of HOLD must have 1 to %d bytes.",
+			      HOLDER_MAX);
+	forget_holds(a);
+	h = hold_of(a, holder);
+	if (!h)
+		return refuse(ret, -ENOSPC, "Too many hold the tape already.");
+	if (ttl > HOLD_MAX_MS)
+		ttl = HOLD_MAX_MS;
+	until = now_ms() + (int64_t)ttl;
+	if (h->until_ms && h->n == n && until >= h->until_ms &&
+	    until - h->until_ms < (int64_t)ttl / HOLD_SLACK)
+		return 0;
+	h->n = n;
+	h->until_ms = until;
+	return store_put_hold(a->config.store, holder, n, until);
+}
+
+/* 0: no bound. */
+static int64_t days_ago(uint64_t days)
+{
+	int64_t now = now_ms();
+
+	if (!days || days > (uint64_t)(now / MS_PER_DAY))
+		return 0;
+	return (now - (int64_t)days * MS_PER_DAY) * NS_PER_MS;
+}
+
+int answers_retire(struct answers *a, uint64_t days, uint64_t bytes,
+		   struct store_retired *ret)
+{
+	return store_retire(a->config.store, days_ago(days), bytes,
+			    answers_held(a), ret);
+}
+
+int ask_retire(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	uint64_t days = json_number(q, "days", 0);
+	uint64_t bytes = json_number(q, "bytes", 0);
+	struct store_retired gone;
+	int r;
+
+	if (!a->config.sync)
+		return refuse_asleep(ret);
+	if (!days && !bytes)
+		return refuse(ret, -EINVAL,
+			      "RETIRE wants \"days\" or \"bytes\".");
+	r = answers_retire(a, days, bytes, &gone);
+	if (r < 0)
+		return r;
+	json_put_number(ret, "contents", gone.contents);
+	json_put_number(ret, "entries", gone.entries);
+	json_put_number(ret, "bytes", gone.bytes);
+	return 0;
+}

@@ -1,0 +1,173 @@
+/*
+ * Paths in questions. The tape knows a file by the one path that leads to it
+ * without a link, and whoever read it may have come by another: so links are
+ * followed first, as they are now, and never out of the repository.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/escape.h"
+#include "graph/build/look.h"
+#include "tape/query/answers_i.h"
+
+/* As many as the kernel follows. */
+#define LINKS_MAX 40
+
+const char *bytes_of(struct answers *a, const cJSON *item)
+{
+	const char *text = cJSON_GetStringValue(item);
+	char *copy;
+
+	if (!text || !strchr(text, '\\'))
+		return text;
+	copy = arena_copy(&a->scratch, text, strlen(text));
+	return escape_undo(copy) < 0 ? NULL : copy;
+}
+
+const char *bytes_in(struct answers *a, const cJSON *q, const char *name)
+{
+	return bytes_of(a, json_member(q, name));
+}
+
+/* No part of it is empty, "." or "..". */
+static bool is_below(const char *path)
+{
+	for (const char *at = path;; at++) {
+		size_t len = strcspn(at, "/");
+
+		if (len == 0 || (len == 1 && at[0] == '.') ||
+		    (len == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		at += len;
+		if (!*at)
+			return true;
+	}
+}
+
+/* A path that is being followed: what is behind us, and what is to come. */
+struct way {
+	char done[PATH_MAX]; /* without a link in it */
+	size_t done_len;
+	char rest[PATH_MAX];
+	int links;
+};
+
+/* The next part of the rest; false: there is none. */
+static bool next_part(struct way *w, char *part)
+{
+	char *at = w->rest + strspn(w->rest, "/");
+	size_t len = strcspn(at, "/");
+
+	memcpy(part, at, len);
+	part[len] = '\0';
+	memmove(w->rest, at + len, strlen(at + len) + 1);
+	return len > 0;
+}
+
+/* False: that would lead out of the repository. */
+static bool go_up(struct way *w)
+{
+	if (!w->done_len)
+		return false;
+	while (w->done_len && w->done[--w->done_len] != '/')
+		continue;
+	w->done[w->done_len] = '\0';
+	return true;
+}
+
+static bool go_into(struct way *w, const char *part)
+{
+	int n = snprintf(w->done + w->done_len, sizeof(w->done) - w->done_len,
+			 "%s%s", w->done_len ? "/" : "", part);
+
+	if (n < 0 || (size_t)n >= sizeof(w->done) - w->done_len)
+		return false;
+	w->done_len += (size_t)n;
+	return true;
+}
+
+/* If what is behind us ends in a link: go back, and on where it leads. */
+static bool follow_link(struct way *w, int root_fd)
+{
+	char target[PATH_MAX], rest[PATH_MAX];
+	CLEANUP(close_p) int fd = look_open(root_fd, w->done, O_PATH);
+	ssize_t len = fd < 0 ? -1 : readlinkat(fd, "", target, sizeof(target));
+	int n;
+
+	/* No link, or nothing at all. */
+	if (len < 0)
+		return true;
+	if (len == sizeof(target) || target[0] == '/' ||
+	    ++w->links > LINKS_MAX || !go_up(w))
+		return false;
+	n = snprintf(rest, sizeof(rest), "%.*s/%s", (int)len, target, w->rest);
+	if (n < 0 || (size_t)n >= sizeof(rest))
+		return false;
+	memcpy(w->rest, rest, (size_t)n + 1);
+	return true;
+}
+
+static bool follow(struct way *w, int root_fd)
+{
+	char part[PATH_MAX];
+
+	while (next_part(w, part)) {
+		bool well = true;
+
+		if (strcmp(part, "..") == 0)
+			well = go_up(w);
+		else if (strcmp(part, ".") != 0)
+			well = go_into(w, part) && follow_link(w, root_fd);
+		if (!well)
+			return false;
+	}
+	return w->done_len > 0;
+}
+
+/* Mostly there is no link in it, which one call tells. */
+static bool is_plain(int root_fd, const char *path)
+{
+	CLEANUP(close_p) int fd = look_open(root_fd, path, O_PATH);
+	struct stat st;
+
+	if (fd < 0)
+		return fd != -ELOOP;
+	return fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode);
+}
+
+const char *path_followed(struct answers *a, const char *path)
+{
+	struct way w = { .done = "" };
+
+	if (!path || a->config.root_fd < 0 || !is_below(path) ||
+	    is_plain(a->config.root_fd, path) || strlen(path) >= sizeof(w.rest))
+		return path;
+	memcpy(w.rest, path, strlen(path) + 1);
+	if (!follow(&w, a->config.root_fd))
+		return path;
+	return arena_copy(&a->scratch, w.done, w.done_len);
+}
+
+const char *path_in(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	const char *path = bytes_in(a, q, "path");
+
+	if (!path) {
+		(void)refuse(ret, 0, "The question wants a \"path\".");
+		return NULL;
+	}
+	if (!is_below(path)) {
+		(void)refuse(ret, 0,
+			     "'%s' is no path of a file in the repository.",
+			     path);
+		return NULL;
+	}
+	if (cJSON_IsFalse(json_member(q, "follow")))
+		return path;
+	return path_followed(a, path);
+}

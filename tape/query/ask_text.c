@@ -1,0 +1,406 @@
+/*
+ * Questions about what files hold and held: SYMBOLS, SOURCE, VERSIONS,
+ * CONTENT.
+ *
+ * A file that nobody changed since the tape began has no content in the store,
+ * but the file itself is still what it was: what is read there counts if it
+ * has the hash the store wants.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/build/look.h"
+#include "graph/facts/lang.h"
+#include "graph/outline.h"
+#include "tape/query/answers_i.h"
+#include "tape/query/nominate.h"
+#include "tape/store/store.h"
+
+void version_release(struct version *v)
+{
+	free(v->text);
+	v->text = NULL;
+}
+
+static bool same(XXH128_hash_t a, XXH128_hash_t b)
+{
+	return a.low64 == b.low64 && a.high64 == b.high64;
+}
+
+/* -- Files as they are. */
+
+/* Of a link, where it leads to: that is its content on the tape. */
+static int read_file(int root_fd, const char *path, char **ret, size_t *ret_len)
+{
+	CLEANUP(buf_release) struct buf text = BUF(SOURCE_MAX);
+	struct look now;
+
+	look_at(root_fd, path, &text, &now);
+	if (now.kind == LOOK_UNREADABLE)
+		return -now.error;
+	if (now.kind != LOOK_FILE && now.kind != LOOK_LINK)
+		return -ENOENT;
+	if (!now.text)
+		return -EFBIG;
+	*ret = must_alloc(now.len + 1);
+	memcpy(*ret, now.text, now.len);
+	(*ret)[now.len] = '\0';
+	*ret_len = now.len;
+	return 0;
+}
+
+/* -- Versions. */
+
+static int version_now(struct answers *a, const char *path, struct version *v)
+{
+	int r = read_file(a->config.root_fd, path, &v->text, &v->len);
+
+	if (r < 0)
+		return r;
+	v->hash = XXH3_128bits(v->text, v->len);
+	v->n = store_head(a->config.store);
+	return 0;
+}
+
+int version_find(struct answers *a, const char *path, uint64_t n,
+		 struct version *v, cJSON *ret)
+{
+	uint64_t since, head = store_head(a->config.store);
+	int r;
+
+	if (n != NOW && n > head)
+		return refuse(ret, -ENOENT,
+			      "There is no entry %" PRIu64
+			      "; the newest is %" PRIu64 ".",
+			      n, head);
+	if (n != NOW && n + 1 < store_first(a->config.store))
+		return refuse(ret, -ENOENT,
+			      "Entries before %" PRIu64
+			      " are not kept any more.",
+			      store_first(a->config.store));
+	if (n == NOW && a->config.root_fd >= 0) {
+		r = version_now(a, path, v);
+		if (r == -EFBIG)
+			return refuse(ret, r, "'%s' is too large.", path);
+	} else {
+		r = store_version(a->config.store, path, n, &v->hash, &since);
+		v->n = n == NOW ? head : n;
+	}
+	if (r == -ENOENT && n != NOW)
+		return refuse(ret, r,
+			      "There was no file '%s' as of entry %" PRIu64
+			      ", or it is not known.",
+			      path, n);
+	if (r == -ENOENT)
+		return refuse(ret, r, "There is no file '%s'.", path);
+	return r;
+}
+
+int version_text(struct answers *a, const char *path, struct version *v,
+		 cJSON *ret)
+{
+	CLEANUP(free_p) char *text = NULL;
+	size_t len = 0;
+	int r;
+
+	if (v->text)
+		return 0;
+	r = store_content(a->config.store, v->hash, &v->text, &v->len);
+	if (r != -ENOENT)
+		return r;
+	if (a->config.root_fd >= 0)
+		r = read_file(a->config.root_fd, path, &text, &len);
+	if (r == 0 && same(XXH3_128bits(text, len), v->hash)) {
+		v->text = TAKE(text);
+		v->len = len;
+		return 0;
+	}
+	return refuse(ret, -ENODATA,
+		      "What '%s' held as of entry %" PRIu64 " is not kept.",
+		      path, v->n);
+}
+
+/* -- Outlines, of which the last few are kept. */
+
+static struct kept_outline *outline_kept(struct answers *a, const char *path,
+					 XXH128_hash_t hash)
+{
+	for (uint32_t k = 0; k < a->outlines.count; k++) {
+		struct kept_outline *o = &a->outlines.at[k];
+
+		if (same(o->hash, hash) && strcmp(o->path, path) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+static void forget_oldest(struct answers *a)
+{
+	struct kept_outline *oldest = &a->outlines.at[0];
+
+	for (uint32_t k = 1; k < a->outlines.count; k++)
+		if (a->outlines.at[k].used < oldest->used)
+			oldest = &a->outlines.at[k];
+	a->outlines_bytes -= outline_bytes(oldest->outline);
+	free(oldest->path);
+	outline_free(oldest->outline);
+	*oldest = a->outlines.at[--a->outlines.count];
+}
+
+static struct kept_outline *keep_outline(struct answers *a, const char *path,
+					 XXH128_hash_t hash,
+					 struct outline *outline)
+{
+	size_t size = strlen(path) + 1;
+	struct kept_outline *o;
+
+	while (a->outlines.count && (a->outlines.count >= OUTLINES_MAX ||
+				     a->outlines_bytes > OUTLINES_BYTES))
+		forget_oldest(a);
+	o = array_add(&a->outlines);
+	o->path = memcpy(must_alloc(size), path, size);
+	o->hash = hash;
+	o->outline = outline;
+	a->outlines_bytes += outline_bytes(outline);
+	return o;
+}
+
+int version_outline(struct answers *a, const char *path, struct version *v,
+		    cJSON *ret, const struct outline **ret_outline)
+{
+	struct kept_outline *o = outline_kept(a, path, v->hash);
+	struct outline *made;
+	int r;
+
+	if (!o) {
+		r = version_text(a, path, v, ret);
+		if (r < 0)
+			return r;
+		made = outline_new(a->reader, path, v->text, v->len);
+		if (!made)
+			return refuse(ret, -EFBIG, "'%s' is too large.", path);
+		o = keep_outline(a, path, v->hash, made);
+	}
+	o->used = a->asked;
+	*ret_outline = o->outline;
+	return 0;
+}
+
+/* -- Lines. */
+
+struct cut cut_lines(const char *text, size_t len, uint32_t start, uint32_t end)
+{
+	const char *at = text, *stop = text + len;
+	struct cut c = { .at = stop, .start = start ? start : 1 };
+	const char *last = stop;
+
+	for (uint32_t line = 1; at < stop; line++) {
+		const char *nl = memchr(at, '\n', (size_t)(stop - at));
+
+		if (line == c.start)
+			c.at = at;
+		at = nl ? nl + 1 : stop;
+		if (line == end)
+			last = at;
+		c.lines = line;
+	}
+	c.end = end && end < c.lines ? end : c.lines;
+	if (c.start > c.end) {
+		c.end = c.start - 1;
+		return c;
+	}
+	c.len = (size_t)(last - c.at);
+	return c;
+}
+
+static void put_symbol(cJSON *list, const struct outline_symbol *s)
+{
+	cJSON *o = json_push_object(list);
+
+	json_put_bytes(o, "name", s->name);
+	json_put_text(o, "kind", symbol_kind_name(s->kind));
+	json_put_number(o, "start", s->start);
+	json_put_number(o, "end", s->end);
+}
+
+/* Those that the lines belong to; if to none, the module. */
+static void put_covered(const struct outline *o, const cJSON *q, cJSON *list)
+{
+	uint32_t start = small_number(q, "start", 0);
+	uint32_t end = small_number(q, "end", 0);
+	bool whole = !start && !end, any = false;
+
+	for (size_t k = 0; k < outline_count(o); k++) {
+		if (!whole &&
+		    !outline_covers(o, k, start, end ? end : UINT32_MAX))
+			continue;
+		put_symbol(list, outline_symbol(o, k));
+		any = true;
+	}
+	if (!any)
+		put_symbol(list, outline_symbol(o, 0));
+}
+
+static int put_file(struct answers *a, const char *path, struct version *v,
+		    cJSON *ret)
+{
+	CLEANUP(free_p) char *name = NULL;
+	uint32_t lines = 0;
+	cJSON *o;
+
+	/* Without its content it is a file all the same. */
+	if (version_text(a, path, v, ret) == 0)
+		lines = cut_lines(v->text, v->len, 0, 0).lines;
+	cJSON_DeleteItemFromObjectCaseSensitive(ret, "error");
+	if (asprintf(&name, NOMINATE_FILE "%s", path) < 0)
+		return -ENOMEM;
+	json_put_number(ret, "lines", lines);
+	o = json_push_object(json_array(ret, "symbols"));
+	json_put_bytes(o, "name", name);
+	json_put_text(o, "kind", "file");
+	json_put_number(o, "start", 1);
+	json_put_number(o, "end", lines);
+	return 0;
+}
+
+int ask_symbols(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	CLEANUP(version_release) struct version v = { .text = NULL };
+	const char *path = path_in(a, q, ret);
+	const struct outline *o = NULL;
+	int r;
+
+	if (!path)
+		return -EINVAL;
+	r = version_find(a, path, json_number(q, "n", NOW), &v, ret);
+	if (r < 0)
+		return r;
+	json_put_number(ret, "n", v.n);
+	json_put_hash(ret, "hash", v.hash);
+	json_put_bool(ret, "language", lang_of(path) != NULL);
+	if (!lang_of(path))
+		return put_file(a, path, &v, ret);
+	r = version_outline(a, path, &v, ret, &o);
+	/* What nobody can read any more is still a file's. */
+	if (r == -ENODATA)
+		return put_file(a, path, &v, ret);
+	if (r < 0)
+		return r;
+	json_put_number(ret, "lines", outline_lines(o));
+	put_covered(o, q, json_array(ret, "symbols"));
+	return 0;
+}
+
+int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	CLEANUP(version_release) struct version v = { .text = NULL };
+	const char *path = path_in(a, q, ret);
+	struct cut c;
+	int r;
+
+	if (!path)
+		return -EINVAL;
+	r = version_find(a, path, json_number(q, "n", NOW), &v, ret);
+	if (r == 0)
+		r = version_text(a, path, &v, ret);
+	if (r < 0)
+		return r;
+	c = cut_lines(v.text, v.len, small_number(q, "start", 0),
+		      small_number(q, "end", 0));
+	json_put_bytes(ret, "path", path);
+	json_put_number(ret, "n", v.n);
+	json_put_hash(ret, "hash", v.hash);
+	json_put_content(ret, "text", c.at, c.len);
+	json_put_number(ret, "start", c.start);
+	json_put_number(ret, "end", c.end);
+	json_put_number(ret, "lines", c.lines);
+	return 0;
+}
+
+/* -- Versions in their order. */
+
+struct history {
+	const char *path;
+	cJSON *list;
+	size_t left;
+};
+
+/* A rename is the end of one path and the beginning of another. */
+static int put_version(const struct entry *e, void *arg)
+{
+	struct history *h = arg;
+	bool from = e->path2 && e->path && strcmp(e->path, h->path) == 0;
+	const char *is = e->path2 && !from ? e->path2 : e->path;
+	cJSON *o;
+
+	/* The log's filter is a glob, which fits other paths as well. */
+	if (!is || strcmp(is, h->path) != 0)
+		return 0;
+	if (!h->left)
+		return 1;
+	h->left--;
+	o = json_push_object(h->list);
+	json_put_number(o, "n", e->n);
+	json_put_time(o, "at_ns", e->at_ns);
+	if (e->has && !from)
+		json_put_hash(o, "hash", e->after);
+	else
+		json_put(o, "hash", cJSON_CreateNull());
+	json_put_text(o, "kind", entry_kind_name(e->kind));
+	return 0;
+}
+
+int ask_versions(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	const char *path = path_in(a, q, ret);
+	uint64_t limit = json_number(q, "limit", LIST_DEFAULT);
+	struct store_filter f = { .before = 0 };
+	struct history h;
+	XXH128_hash_t hash;
+	uint64_t since;
+	cJSON *o;
+	int r;
+
+	if (!path)
+		return -EINVAL;
+	f.path = path;
+	h = (struct history){ .path = path,
+			      .list = json_array(ret, "versions"),
+			      .left = limit > LIST_MAX ? LIST_MAX
+						       : (size_t)limit };
+	r = store_select(a->config.store, &f, SIZE_MAX, put_version, &h);
+	if (r < 0 || !h.left)
+		return r < 0 ? r : 0;
+	r = store_version(a->config.store, path, 0, &hash, &since);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	o = json_push_object(h.list);
+	json_put_number(o, "n", 0);
+	json_put_number(o, "at_ns", 0);
+	json_put_hash(o, "hash", hash);
+	json_put_text(o, "kind", "before");
+	return 0;
+}
+
+int ask_content(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	CLEANUP(free_p) char *text = NULL;
+	const char *hex = json_string(q, "hash");
+	XXH128_hash_t hash;
+	size_t len = 0;
+	int r = json_hash(hex, &hash);
+
+	if (r < 0)
+		return refuse(ret, r, "CONTENT wants a \"hash\" of 32 digits.");
+	r = store_content(a->config.store, hash, &text, &len);
+	if (r == -ENOENT)
+		return refuse(ret, r, "No content %s is kept.", hex);
+	if (r < 0)
+		return r;
+	json_put_content(ret, "text", text, len);
+	json_put_number(ret, "size", len);
+	return 0;
+}

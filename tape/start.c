@@ -1,0 +1,226 @@
+/*
+ * From nothing to ready. The first tape of a repository takes its files as
+ * they are, without an entry. A later one finds out what happened meanwhile:
+ *
+ *	1. what the tape knew of each file is read from the store;
+ *	2. the graph is built from the files as they are;
+ *	3. a sweep finds files that are not as known: the suspects;
+ *	4. the graph is taken back to what was known of these, by the contents
+ *	   kept, so that each entry to come has its own exact delta;
+ *	5. the journal's lines since then make entries with their authors;
+ *	6. what is left of the suspects are entries marked as recovered.
+ *
+ * Whatever is written while this goes on is noticed as at any other time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/build/build.h"
+#include "graph/build/tree.h"
+#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
+#include "graph/graph.h"
+#include "tape/daemon_i.h"
+#include "tape/settle.h"
+#include "tape/store/store.h"
+#include "tape/wire/state.h"
+
+/* Says that a tape was begun: an empty one of an empty repository, too. */
+#define BEGUN_NAME "tape.begun"
+
+static bool is_begun(const struct tape *t)
+{
+	return t->known.count > 0 || store_head(t->store) > 0 ||
+	       store_position(t->store) > 0 ||
+	       faccessat(t->c->state->dir_fd, BEGUN_NAME, F_OK, 0) == 0;
+}
+
+static void begin(const struct tape *t)
+{
+	CLEANUP(close_p)
+	int fd = openat(t->c->state->dir_fd, BEGUN_NAME,
+			O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)fd;
+}
+
+static int load_file(const struct store_file *f, void *arg)
+{
+	struct known *k = known_add(arg, f->path);
+
+	k->hash = f->hash;
+	k->hashed = f->hash.low64 || f->hash.high64;
+	k->stamp = (struct tree_stamp){ .size = f->size,
+					.inode = f->inode,
+					.mtime_ns = f->mtime_ns,
+					.ctime_ns = f->ctime_ns };
+	if (!k->hashed)
+		array_push(&((struct tape *)arg)->bases, paths_copy(f->path));
+	return 0;
+}
+
+static int build_graph(struct tape *t)
+{
+	const struct build b = { .root_fd = t->c->root_fd,
+				 .state_fd = t->c->state->dir_fd,
+				 .trust = BUILD_BY_STAMP };
+	struct build_report report;
+	int r;
+
+	t->graph = graph_new();
+	t->facts = facts_reader_new();
+	r = build_all(&b, t->graph, &report);
+	if (r < 0)
+		say("the graph of '%s' cannot be built: %s", t->c->state->repo,
+		    strerrordesc_np(-r));
+	else
+		t->unreadable += report.unreadable;
+	return r;
+}
+
+static void put_one(struct paths_node *n, void *arg)
+{
+	put_known(arg, (const struct known *)n);
+}
+
+/* All names in one transaction: a tape that is killed on its first day knows
+   all the same which files were there. */
+static void learn(struct tape *t)
+{
+	t->learning = true;
+	watch_sweep(t, ENTRY_RECOVERED, false);
+	while (watch_step(t))
+		continue;
+	t->learning = false;
+	apply_begin(t);
+	paths_each(&t->known, put_one, t);
+	apply_commit(t);
+	begin(t);
+}
+
+/* The graph knows of it what the tape knows. */
+static int take_back(struct tape *t, const char *path)
+{
+	const struct known *k = known_find(t, path);
+	CLEANUP(free_p) char *old = NULL;
+	size_t len = 0;
+
+	if (!lang_of(path))
+		return 0;
+	if (!k || !tree_covers(t->c->root_fd, path))
+		return graph_remove(t->graph, path);
+	if (!k->hashed || store_content(t->store, k->hash, &old, &len) < 0)
+		return 0;
+	return graph_edit(t->graph, t->facts, path, old, len, NULL);
+}
+
+struct taking {
+	struct tape *t;
+	int error;
+};
+
+static void take_back_one(struct paths_node *n, void *arg)
+{
+	struct taking *x = arg;
+
+	if (x->error == 0)
+		x->error = take_back(x->t, n->path);
+}
+
+static int take_back_all(struct tape *t)
+{
+	struct taking x = { .t = t };
+
+	paths_each(&t->suspects, take_back_one, &x);
+	return x.error < 0 ? x.error : graph_settle(t->graph, NULL);
+}
+
+/*
+ * What was under way when the tape before ended may still be: it settles as at
+ * any other time.
+ */
+static void catch_up(struct tape *t)
+{
+	while (follow_read(t, 0))
+		follow_apply(t, settle_pending(t->settle) > DIRTY_MAX);
+	follow_apply(t, false);
+	if (t->suspects.count)
+		watch_check(t, true);
+}
+
+static int recover(struct tape *t)
+{
+	int r;
+
+	watch_sweep(t, ENTRY_RECOVERED, false);
+	while (watch_step(t))
+		continue;
+	r = take_back_all(t);
+	if (r < 0) {
+		say("the graph cannot be kept: %s", strerrordesc_np(-r));
+		return r;
+	}
+	catch_up(t);
+	return t->error;
+}
+
+int start_all(struct tape *t)
+{
+	bool first;
+	int r = store_files(t->store, load_file, t);
+
+	if (r < 0) {
+		say("the store cannot be read: %s", strerrordesc_np(-r));
+		return r;
+	}
+	first = !is_begun(t);
+	r = watch_start(t);
+	if (r == 0)
+		r = follow_start(t, first);
+	if (r == 0)
+		r = build_graph(t);
+	if (r < 0)
+		return r;
+	r = answers_fill(t->answers);
+	if (r < 0) {
+		say("the store cannot be read: %s", strerrordesc_np(-r));
+		return r;
+	}
+	answers_graph(t->answers, t->graph);
+	if (first)
+		learn(t);
+	else
+		r = recover(t);
+	return r < 0 ? r : t->error;
+}
+
+static void keep_base(struct tape *t, const char *path)
+{
+	struct known *k = known_find(t, path);
+	struct look now;
+
+	if (!k || k->hashed)
+		return;
+	look_at(t->c->root_fd, path, &t->text, &now);
+	/* It changed before it was ever read: an entry will tell. */
+	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
+	    !look_same_stamp(&now.stamp, &k->stamp))
+		watch_suspect(t, path, ENTRY_OUTSIDE, mono_ns() + GRACE_NS);
+	else
+		apply_base(t, k, &now);
+}
+
+bool start_bases(struct tape *t)
+{
+	for (int i = 0; i < SLICE_BASES && t->bases.count; i++) {
+		CLEANUP(free_p) char *path = t->bases.at[--t->bases.count];
+
+		keep_base(t, path);
+	}
+	apply_commit(t);
+	return t->bases.count > 0;
+}

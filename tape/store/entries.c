@@ -1,0 +1,339 @@
+#include "tape/store/store_i.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+
+enum store_how store_how(enum entry_set set, bool removed)
+{
+	if (set == ENTRY_X)
+		return removed ? HOW_X_REMOVED : HOW_X;
+	return (enum store_how)set;
+}
+
+enum entry_set store_how_set(int64_t how)
+{
+	return how == HOW_X_REMOVED ? ENTRY_X : (enum entry_set)(how & 3);
+}
+
+/* -- Writing. */
+
+/* The numbers that stand for an entry's texts. */
+struct numbers {
+	int64_t path, path2, author; /* 0: none */
+	ARRAY(struct packed_symbol) symbols;
+	bool kept;
+};
+
+static void numbers_release(struct numbers *ids)
+{
+	array_release(&ids->symbols);
+}
+
+static int number_symbols(struct store *s, const struct entry *e,
+			  struct numbers *ids)
+{
+	int64_t id = 0;
+	int rc = 0;
+
+	array_reserve(&ids->symbols, e->symbols_count);
+	for (size_t i = 0; rc == 0 && i < e->symbols_count; i++) {
+		const struct entry_symbol *from = &e->symbols[i];
+		struct packed_symbol *to = array_add(&ids->symbols);
+
+		rc = store_symbol_put(s, from->name, from->set == ENTRY_ADDED,
+				      &id);
+		to->id = (uint64_t)id;
+		to->kind = from->kind;
+		to->set = from->set;
+		to->removed = from->removed;
+	}
+	return rc;
+}
+
+static int number_all(struct store *s, const struct entry *e,
+		      struct numbers *ids)
+{
+	int rc = 0;
+
+	if (e->path)
+		rc = store_path_put(s, e->path, &ids->path);
+	if (rc == 0 && e->path2)
+		rc = store_path_put(s, e->path2, &ids->path2);
+	if (rc == 0)
+		rc = store_author_put(s, e->author, &ids->author);
+	if (rc == 0)
+		rc = number_symbols(s, e, ids);
+	ids->kept = e->has && store_has_content(s, e->after);
+	return rc;
+}
+
+/* Before its first entry, a path held what that entry says it did. */
+static int keep_base(struct store *s, const struct entry *e, int64_t path)
+{
+	bool used = false;
+	int rc = path ? store_path_used(s, path, &used) : 0;
+
+	if (rc < 0 || used || !path || e->kind == ENTRY_GAP)
+		return rc;
+	return store_path_set_base(s, path, e->had ? &e->before : NULL);
+}
+
+static int pack_detail(struct store *s, const struct entry *e,
+		       const struct numbers *ids)
+{
+	struct packed p = {
+		.origin = e->origin,
+		.syntax = e->syntax,
+		.had = e->had,
+		.has = e->has,
+		.marker = e->marker,
+		.kept = ids->kept,
+		.bytes = e->bytes,
+		.plus = e->plus,
+		.minus = e->minus,
+		.journal_first = e->journal_first,
+		.journal_last = e->journal_last,
+		.ranges = e->ranges,
+		.ranges_count = e->ranges_count,
+		.symbols = ids->symbols.at,
+		.symbols_count = ids->symbols.count,
+	};
+
+	s->bytes.len = 0;
+	return store_pack(&p, &s->bytes);
+}
+
+static void bind_number(sqlite3_stmt *q, int at, int64_t id)
+{
+	if (id)
+		(void)sqlite3_bind_int64(q, at, id);
+	else
+		(void)sqlite3_bind_null(q, at);
+}
+
+static int add_row(struct store *s, const struct entry *e,
+		   const struct numbers *ids)
+{
+	int rc = pack_detail(s, e, ids);
+	sqlite3_stmt *q;
+
+	if (rc < 0)
+		return rc;
+	q = store_sql(s, SQL_ENTRY_ADD, &rc);
+	if (!q)
+		return rc;
+	(void)sqlite3_clear_bindings(q);
+	(void)sqlite3_bind_int64(q, 1, (int64_t)e->n);
+	(void)sqlite3_bind_int64(q, 2, e->at_ns);
+	(void)sqlite3_bind_int(q, 3, (int)e->kind);
+	bind_number(q, 4, ids->path);
+	bind_number(q, 5, ids->path2);
+	bind_number(q, 6, ids->author);
+	if (e->had)
+		store_bind_hash(q, 7, e->before);
+	if (e->has)
+		store_bind_hash(q, 8, e->after);
+	(void)sqlite3_bind_blob(q, 9, e->chain, ENTRY_CHAIN_SIZE,
+				SQLITE_STATIC);
+	(void)sqlite3_bind_blob64(q, 10, s->bytes.data, s->bytes.len,
+				  SQLITE_STATIC);
+	return store_run(s, q);
+}
+
+static int add_touches(struct store *s, uint64_t n, const struct numbers *ids)
+{
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ids->symbols.count; i++) {
+		const struct packed_symbol *p = &ids->symbols.at[i];
+
+		q = store_sql(s, SQL_TOUCH_ADD, &rc);
+		if (!q)
+			return rc;
+		(void)sqlite3_bind_int64(q, 1, (int64_t)p->id);
+		(void)sqlite3_bind_int(q, 2, store_how(p->set, p->removed));
+		(void)sqlite3_bind_int64(q, 3, (int64_t)n);
+		rc = store_run(s, q);
+	}
+	return rc;
+}
+
+static int append(struct store *s, struct entry *e)
+{
+	CLEANUP(numbers_release) struct numbers ids = { 0 };
+	struct entry whole = *e;
+	int rc = number_all(s, e, &ids);
+
+	if (rc == 0)
+		rc = keep_base(s, e, ids.path);
+	if (rc < 0)
+		return rc;
+	whole.n = s->self.n + 1;
+	store_chain(s->self.chain, &whole, ids.kept, whole.chain);
+	rc = add_row(s, &whole, &ids);
+	if (rc == 0)
+		rc = add_touches(s, whole.n, &ids);
+	if (rc < 0)
+		return rc;
+	s->self.n = whole.n;
+	memcpy(s->self.chain, whole.chain, ENTRY_CHAIN_SIZE);
+	*e = whole;
+	return 0;
+}
+
+/* What could not be read back as it was given. */
+static bool is_sound(const struct entry *e)
+{
+	if (e->kind >= ENTRY_KINDS || e->origin > ENTRY_RECOVERED ||
+	    e->syntax > ENTRY_VAST || (!e->path && e->kind != ENTRY_GAP))
+		return false;
+	for (size_t i = 0; i < e->symbols_count; i++)
+		if (e->symbols[i].set >= ENTRY_SETS)
+			return false;
+	return true;
+}
+
+int store_append(struct store *s, struct entry *e)
+{
+	int rc = store_may_write(s);
+
+	if (rc < 0)
+		return rc;
+	return store_note(s, is_sound(e) ? append(s, e) : -EINVAL);
+}
+
+/* -- Reading. */
+
+/* Of the row `q` is at, what needs no other table. */
+static int read_columns(sqlite3_stmt *q, struct arena *a, struct entry *e,
+			struct packed *p)
+{
+	int64_t kind = sqlite3_column_int64(q, 1);
+	int rc = store_unpack(sqlite3_column_blob(q, 8),
+			      (size_t)sqlite3_column_bytes(q, 8), a, p);
+
+	if (rc < 0)
+		return rc;
+	if (kind < 0 || kind >= ENTRY_KINDS)
+		return -EBADMSG;
+	e->at_ns = sqlite3_column_int64(q, 0);
+	e->kind = (enum entry_kind)kind;
+	/* A number whose path is not there any more. */
+	if ((sqlite3_column_type(q, 2) == SQLITE_NULL) !=
+		    (sqlite3_column_type(q, 9) == SQLITE_NULL) ||
+	    (sqlite3_column_type(q, 3) == SQLITE_NULL) !=
+		    (sqlite3_column_type(q, 10) == SQLITE_NULL))
+		return -EBADMSG;
+	if (sqlite3_column_type(q, 9) != SQLITE_NULL)
+		e->path = store_column_text(q, 2, a);
+	else if (e->kind != ENTRY_GAP)
+		return -EBADMSG;
+	if (sqlite3_column_type(q, 10) != SQLITE_NULL)
+		e->path2 = store_column_text(q, 3, a);
+	e->had = store_column_hash(q, 5, &e->before);
+	e->has = store_column_hash(q, 6, &e->after);
+	if (e->had != p->had || e->has != p->has)
+		return -EBADMSG;
+	return store_column_chain(q, 7, e->chain) ? 0 : -EBADMSG;
+}
+
+static int read_symbols(struct store *s, const struct packed *p,
+			struct arena *a, struct entry *e)
+{
+	struct entry_symbol *symbols =
+		arena_take(a, p->symbols_count * sizeof(*symbols));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < p->symbols_count; i++) {
+		const struct packed_symbol *from = &p->symbols[i];
+
+		symbols[i] = (struct entry_symbol){
+			.kind = from->kind,
+			.set = from->set,
+			.removed = from->removed,
+		};
+		rc = store_symbol_get(s, (int64_t)from->id, a,
+				      &symbols[i].name);
+	}
+	e->symbols = symbols;
+	e->symbols_count = p->symbols_count;
+	return rc;
+}
+
+static void take_packed(const struct packed *p, struct entry *e)
+{
+	e->origin = p->origin;
+	e->syntax = p->syntax;
+	e->marker = p->marker;
+	e->bytes = p->bytes;
+	e->plus = p->plus;
+	e->minus = p->minus;
+	e->journal_first = p->journal_first;
+	e->journal_last = p->journal_last;
+	e->ranges = p->ranges;
+	e->ranges_count = p->ranges_count;
+}
+
+int store_load(struct store *s, uint64_t n, struct arena *a, struct entry *ret,
+	       struct packed *ret_packed)
+{
+	struct entry e = { .n = n };
+	struct packed p = { 0 };
+	int64_t author = 0;
+	int rc = 0;
+	sqlite3_stmt *q = store_sql(s, SQL_ENTRY_GET, &rc);
+
+	if (!q)
+		return rc;
+	(void)sqlite3_bind_int64(q, 1, (int64_t)n);
+	rc = store_step(s, q);
+	if (rc == 0)
+		rc = -ENOENT;
+	if (rc > 0) {
+		author = sqlite3_column_int64(q, 4);
+		rc = read_columns(q, a, &e, &p);
+	}
+	(void)sqlite3_reset(q);
+	if (rc < 0)
+		return rc;
+	take_packed(&p, &e);
+	rc = store_author_get(s, author, a, &e.author);
+	if (rc == 0)
+		rc = read_symbols(s, &p, a, &e);
+	if (rc < 0)
+		return rc;
+	*ret = e;
+	if (ret_packed)
+		*ret_packed = p;
+	return 0;
+}
+
+int store_entry(struct store *s, uint64_t n, store_entry_visit *visit,
+		void *arg)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct entry e;
+	int rc;
+
+	if (n == 0 || n > INT64_MAX)
+		return -ENOENT;
+	rc = store_load(s, n, &a, &e, NULL);
+	return rc < 0 ? rc : visit(&e, arg);
+}
+
+int store_since(struct store *s, uint64_t n, size_t limit,
+		store_entry_visit *visit, void *arg)
+{
+	uint64_t head = store_head(s);
+	uint64_t first = store_first(s);
+	int rc = 0;
+
+	if (n < head && n + 1 < first)
+		n = first - 1;
+	for (; rc == 0 && n < head && limit > 0; limit--)
+		rc = store_entry(s, ++n, visit, arg);
+	return rc;
+}

@@ -1,0 +1,223 @@
+/*
+ * The bytes of `entry.detail`:
+ *
+ *	flags       one byte, by its bits from the lowest: origin (2), syntax
+ *	            (2), had, has, marker, kept
+ *	bytes       and from here on every number is a varint: seven bits a
+ *	            byte, the lowest first, the highest bit set on all but
+ *	            the last byte, no more bytes than needed
+ *	plus, minus
+ *	first       journal line, and how many lines further the last is
+ *	ranges      their count; each as: distance of `before` from the end of
+ *	            the range in front, before_count, and the same of `after`
+ *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
+ *
+ * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has one form,
+ * so that equal entries have equal bytes and nothing hides in them.
+ */
+#include "tape/store/pack.h"
+
+#include <errno.h>
+
+#include "graph/base/arena.h"
+#include "graph/base/buf.h"
+
+#define VARINT_MAX 10 /* bytes */
+
+static int put(struct buf *out, uint64_t value)
+{
+	unsigned char bytes[VARINT_MAX];
+	size_t len = 0;
+
+	for (; value > 0x7f; value >>= 7)
+		bytes[len++] = (unsigned char)(value | 0x80);
+	bytes[len++] = (unsigned char)value;
+	return buf_add(out, bytes, len);
+}
+
+/* Distances of 32-bit numbers fit into 33 bits and a sign. */
+static int put_signed(struct buf *out, int64_t value)
+{
+	return put(out,
+		   value < 0 ? ~((uint64_t)value << 1) : (uint64_t)value << 1);
+}
+
+static int put_ranges(const struct packed *p, struct buf *out)
+{
+	int64_t before = 0, after = 0;
+	int rc = put(out, p->ranges_count);
+
+	for (size_t i = 0; rc == 0 && i < p->ranges_count; i++) {
+		const struct entry_range *r = &p->ranges[i];
+
+		rc = put_signed(out, r->before - before);
+		if (rc == 0)
+			rc = put(out, r->before_count);
+		if (rc == 0)
+			rc = put_signed(out, r->after - after);
+		if (rc == 0)
+			rc = put(out, r->after_count);
+		before = (int64_t)r->before + r->before_count;
+		after = (int64_t)r->after + r->after_count;
+	}
+	return rc;
+}
+
+static int put_symbols(const struct packed *p, struct buf *out)
+{
+	int rc = put(out, p->symbols_count);
+
+	for (size_t i = 0; rc == 0 && i < p->symbols_count; i++) {
+		const struct packed_symbol *s = &p->symbols[i];
+
+		rc = put(out, s->id);
+		if (rc == 0)
+			rc = put(out, (uint64_t)s->kind << 3 |
+					      (uint64_t)s->removed << 2 |
+					      (s->set & 3));
+	}
+	return rc;
+}
+
+int store_pack(const struct packed *p, struct buf *out)
+{
+	unsigned char flags =
+		(unsigned char)((p->origin & 3) | (p->syntax & 3) << 2 |
+				p->had << 4 | p->has << 5 | p->marker << 6 |
+				p->kept << 7);
+	int rc = buf_add(out, &flags, 1);
+
+	if (rc == 0)
+		rc = put(out, p->bytes);
+	if (rc == 0)
+		rc = put(out, p->plus);
+	if (rc == 0)
+		rc = put(out, p->minus);
+	if (rc == 0)
+		rc = put(out, p->journal_first);
+	if (rc == 0)
+		rc = put(out, p->journal_last - p->journal_first);
+	if (rc == 0)
+		rc = put_ranges(p, out);
+	if (rc == 0)
+		rc = put_symbols(p, out);
+	return rc;
+}
+
+/* What is left to read; `bad` once it was not ours. */
+struct cursor {
+	const unsigned char *at, *end;
+	bool bad;
+};
+
+static uint64_t get(struct cursor *c)
+{
+	uint64_t value = 0;
+	unsigned char byte;
+
+	for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
+		byte = *c->at++;
+		/* Bits that would fall off, or a last byte of no bits. */
+		if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0))
+			break;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	c->bad = true;
+	return 0;
+}
+
+static uint64_t get_max(struct cursor *c, uint64_t max)
+{
+	uint64_t value = get(c);
+
+	if (value > max)
+		c->bad = true;
+	return c->bad ? 0 : value;
+}
+
+/* `from` and the signed distance from it. */
+static uint32_t get_further(struct cursor *c, int64_t from)
+{
+	uint64_t coded = get_max(c, UINT64_C(1) << 34);
+	int64_t value = from + (coded & 1 ? ~(int64_t)(coded >> 1)
+					  : (int64_t)(coded >> 1));
+
+	if (value < 0 || value > UINT32_MAX)
+		c->bad = true;
+	return c->bad ? 0 : (uint32_t)value;
+}
+
+/* A count of things that have at least `each` bytes. */
+static size_t get_count(struct cursor *c, size_t each)
+{
+	return get_max(c, (uint64_t)(c->end - c->at) / each);
+}
+
+static void get_ranges(struct cursor *c, struct arena *a, struct packed *ret)
+{
+	size_t count = get_count(c, 4);
+	struct entry_range *ranges = arena_take(a, count * sizeof(*ranges));
+	int64_t before = 0, after = 0;
+
+	for (size_t i = 0; !c->bad && i < count; i++) {
+		struct entry_range *r = &ranges[i];
+
+		r->before = get_further(c, before);
+		r->before_count = (uint32_t)get_max(c, UINT32_MAX);
+		r->after = get_further(c, after);
+		r->after_count = (uint32_t)get_max(c, UINT32_MAX);
+		before = (int64_t)r->before + r->before_count;
+		after = (int64_t)r->after + r->after_count;
+	}
+	ret->ranges = ranges;
+	ret->ranges_count = count;
+}
+
+static void get_symbols(struct cursor *c, struct arena *a, struct packed *ret)
+{
+	size_t count = get_count(c, 2);
+	struct packed_symbol *symbols = arena_take(a, count * sizeof(*symbols));
+	uint64_t how;
+
+	for (size_t i = 0; !c->bad && i < count; i++) {
+		symbols[i].id = get_max(c, INT64_MAX);
+		how = get_max(c, UINT64_C(0xff) << 3 | 7);
+		symbols[i].kind = (uint8_t)(how >> 3);
+		symbols[i].removed = how & 4;
+		symbols[i].set = how & 3;
+	}
+	ret->symbols = symbols;
+	ret->symbols_count = count;
+}
+
+int store_unpack(const void *bytes, size_t len, struct arena *a,
+		 struct packed *ret)
+{
+	struct cursor c = { .at = bytes,
+			    .end = (const unsigned char *)bytes + len };
+	struct packed p = { 0 };
+	unsigned char flags;
+
+	if (len == 0)
+		return -EBADMSG;
+	flags = *c.at++;
+	p.origin = flags & 3;
+	p.syntax = flags >> 2 & 3;
+	p.had = flags & 0x10;
+	p.has = flags & 0x20;
+	p.marker = flags & 0x40;
+	p.kept = flags & 0x80;
+	p.bytes = get(&c);
+	p.plus = (uint32_t)get_max(&c, UINT32_MAX);
+	p.minus = (uint32_t)get_max(&c, UINT32_MAX);
+	p.journal_first = get(&c);
+	p.journal_last = p.journal_first + get(&c);
+	get_ranges(&c, a, &p);
+	get_symbols(&c, a, &p);
+	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
+		return -EBADMSG;
+	*ret = p;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/*
+ * What an entry has beside its columns, as bytes. Pure: no I/O, no clock;
+ * store/pack.c's head comment gives the bytes. Symbols are numbers here, which
+ * the database gives names to.
+ */
+#ifndef STATETAPE_TAPE_STORE_PACK_H
+#define STATETAPE_TAPE_STORE_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tape/store/entry.h"
+
+struct arena;
+struct buf;
+
+struct packed_symbol {
+	uint64_t id;
+	uint8_t kind, set;
+	bool removed;
+};
+
+struct packed {
+	enum entry_origin origin;
+	enum entry_syntax syntax;
+	bool had, has, marker;
+	bool kept; /* the content was in the store when it was written */
+	uint64_t bytes;
+	uint32_t plus, minus;
+	uint64_t journal_first, journal_last;
+	const struct entry_range *ranges;
+	size_t ranges_count;
+	const struct packed_symbol *symbols;
+	size_t symbols_count;
+};
+
+/* Appends to `out`. Fails as buf_add() does. */
+int store_pack(const struct packed *p, struct buf *out);
+/*
+ * The arrays are in the arena. -EBADMSG: these are no bytes of ours. What is
+ * understood packs into the same bytes again.
+ */
+int store_unpack(const void *bytes, size_t len, struct arena *a,
+		 struct packed *ret);
+
+#endif

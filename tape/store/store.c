@@ -1,0 +1,468 @@
+/*
+ * The database. `self` has one row about the store: the newest entry and its
+ * chain hash (so that an entry removed at the end is missed), the oldest one
+ * kept and the hash before it (so that the chain can be checked from there),
+ * how far the journal was applied, how many contents there are, from which
+ * entry on none was given up, and a checksum of all that (XXH3-64 of the
+ * numbers as eight bytes each, the lowest first, and the hashes, in the order
+ * of the columns). All tables are in store/schema.c.
+ *
+ * Durability. The log of writes (WAL) is written at a commit and not synced: a
+ * process killed loses nothing committed, for the kernel has it. The log is
+ * synced before its pages go into the database, and the database before the
+ * log is begun anew (synchronous = NORMAL): a host that crashes leaves a log
+ * whose frames' checksums say how far it is good, on a database that is whole.
+ *
+ * One writer: a lock on a file beside, not on the database. SQLite's own locks
+ * on that are lost when anybody in the process closes a descriptor of it, and
+ * for that reason nothing here ever opens it but SQLite.
+ */
+#include "tape/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/store/schema.h"
+#include "tape/store/store_i.h"
+
+#define STORE_BUSY_MS 2000
+/* Pages in the log of writes at which a commit itself makes it shorter. */
+#define STORE_LOG_PAGES "8192"
+
+/* A sentence for the caller, who may not want one. */
+__attribute__((format(printf, 3, 4))) static int refuse(char **ret_why, int rc,
+							const char *format, ...)
+{
+	va_list args;
+
+	if (!ret_why)
+		return rc;
+	va_start(args, format);
+	if (vasprintf(ret_why, format, args) < 0)
+		*ret_why = NULL;
+	va_end(args);
+	return rc;
+}
+
+static int refuse_errno(char **ret_why, int rc, const char *path)
+{
+	const char *why = strerrordesc_np(-rc);
+
+	return refuse(ret_why, rc, "The tape \"%s\" cannot be opened: %s.",
+		      path, why ? why : "unknown error");
+}
+
+static int refuse_damaged(const struct store *s, char **ret_why, int rc,
+			  const char *path)
+{
+	if (rc != -EBADMSG)
+		return refuse_errno(ret_why, rc, path);
+	return refuse(ret_why, rc, "The tape \"%s\" is damaged, or none: %s.",
+		      path, sqlite3_errmsg(s->db));
+}
+
+/* Held until the store is freed. */
+static int lock(struct store *s, const char *path, char **ret_why)
+{
+	CLEANUP(free_p) char *name = NULL;
+
+	if (asprintf(&name, "%s-lock", path) < 0)
+		return -ENOMEM;
+	s->lock_fd =
+		open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->lock_fd < 0)
+		return refuse_errno(ret_why, -errno, path);
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return refuse(ret_why, -EBUSY,
+			      "Another process writes the tape \"%s\".", path);
+	return refuse_errno(ret_why, -errno, path);
+}
+
+/* For its owner alone, whatever the umask; SQLite's other files follow it. */
+static int make_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return close(fd) < 0 ? -errno : 0;
+	if (errno != EEXIST)
+		return -errno;
+	return chmod(path, 0600) < 0 ? -errno : 0;
+}
+
+/* Nobody asks SQLite what memory it has; counting takes a lock each time. */
+static void configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static int connect_to(struct store *s, const char *path)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int flags = s->writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	int code;
+
+	(void)pthread_once(&once, configure);
+	code = sqlite3_open_v2(path, &s->db,
+			       flags | SQLITE_OPEN_NOMUTEX |
+				       SQLITE_OPEN_PRIVATECACHE |
+				       SQLITE_OPEN_EXRESCODE,
+			       NULL);
+	if (!s->db)
+		return -ENOMEM;
+	if (code != SQLITE_OK)
+		return store_errno(s, code);
+	(void)sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+	/* What a database says of itself is not run as code of ours. */
+	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	return store_exec(s, "PRAGMA temp_store = MEMORY;"
+			     "PRAGMA cache_size = -16384");
+}
+
+/* 1: it is ours. 0: there is nothing in it yet. */
+static int recognise(struct store *s, const char *path, char **ret_why)
+{
+	int64_t application = 0, version = 0, tables = 0;
+	int rc;
+
+	rc = store_number(s, "SELECT count(*) FROM sqlite_schema", 0, &tables);
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA application_id", 0, &application);
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA user_version", 0, &version);
+	if (rc < 0)
+		return refuse_damaged(s, ret_why, rc, path);
+	if (!application && !version && !tables)
+		return 0;
+	if (application != STORE_APPLICATION)
+		return refuse(ret_why, -EBADMSG,
+			      "\"%s\" is a database of another program.", path);
+	if (version != STORE_VERSION)
+		return refuse(ret_why, -EBADMSG,
+			      "The tape \"%s\" has format %lld, and this "
+			      "program knows %d: it was written by %s.",
+			      path, (long long)version, STORE_VERSION,
+			      version > STORE_VERSION ? "a newer one"
+						      : "an older one");
+	return 1;
+}
+
+static uint64_t self_sum(const struct store_self *self)
+{
+	const uint64_t numbers[] = { self->n, self->first, self->journal,
+				     self->contents, self->whole };
+	uint8_t bytes[sizeof(numbers) + sizeof(self->chain) +
+		      sizeof(self->root)];
+	uint8_t *at = bytes;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		for (int k = 0; k < 8; k++)
+			*at++ = (uint8_t)(numbers[i] >> 8 * k);
+		if (i == 0)
+			at = mempcpy(at, self->chain, sizeof(self->chain));
+		if (i == 1)
+			at = mempcpy(at, self->root, sizeof(self->root));
+	}
+	return XXH3_64bits(bytes, sizeof(bytes));
+}
+
+int store_self_read(struct store *s, struct store_self *ret)
+{
+	struct store_self self = { 0 };
+	int rc = 0;
+	sqlite3_stmt *q = store_sql(s, SQL_SELF_GET, &rc);
+
+	if (!q)
+		return rc;
+	rc = store_step(s, q);
+	if (rc == 0)
+		rc = -EBADMSG;
+	if (rc > 0) {
+		self = (struct store_self){
+			.n = (uint64_t)sqlite3_column_int64(q, 0),
+			.first = (uint64_t)sqlite3_column_int64(q, 2),
+			.journal = (uint64_t)sqlite3_column_int64(q, 4),
+			.contents = (uint64_t)sqlite3_column_int64(q, 5),
+			.whole = (uint64_t)sqlite3_column_int64(q, 6),
+		};
+		rc = store_column_chain(q, 1, self.chain) &&
+				     store_column_chain(q, 3, self.root) &&
+				     self_sum(&self) ==
+					     (uint64_t)sqlite3_column_int64(q,
+									    7)
+			     ? 0
+			     : -EBADMSG;
+	}
+	(void)sqlite3_reset(q);
+	if (rc == 0)
+		*ret = self;
+	return rc;
+}
+
+static int self_write(struct store *s)
+{
+	int rc = 0;
+	sqlite3_stmt *q = store_sql(s, SQL_SELF_SET, &rc);
+
+	if (!q)
+		return rc;
+	(void)sqlite3_bind_int64(q, 1, (int64_t)s->self.n);
+	(void)sqlite3_bind_blob(q, 2, s->self.chain, ENTRY_CHAIN_SIZE,
+				SQLITE_STATIC);
+	(void)sqlite3_bind_int64(q, 3, (int64_t)s->self.first);
+	(void)sqlite3_bind_blob(q, 4, s->self.root, ENTRY_CHAIN_SIZE,
+				SQLITE_STATIC);
+	(void)sqlite3_bind_int64(q, 5, (int64_t)s->self.journal);
+	(void)sqlite3_bind_int64(q, 6, (int64_t)s->self.contents);
+	(void)sqlite3_bind_int64(q, 7, (int64_t)s->self.whole);
+	(void)sqlite3_bind_int64(q, 8, (int64_t)self_sum(&s->self));
+	return store_run(s, q);
+}
+
+static int create(struct store *s)
+{
+	/* Before there is anything: pages given up can be given back. */
+	int rc = store_exec(s, "PRAGMA auto_vacuum = INCREMENTAL;"
+			       "PRAGMA journal_mode = WAL;"
+			       "BEGIN IMMEDIATE");
+
+	if (rc == 0)
+		rc = store_exec(s, store_schema);
+	s->self = (struct store_self){ .first = 1, .whole = 1 };
+	if (rc == 0)
+		rc = self_write(s);
+	if (rc == 0)
+		rc = store_exec(s, "COMMIT");
+	return rc;
+}
+
+static int settle_in(struct store *s, const char *path, char **ret_why)
+{
+	int rc = recognise(s, path, ret_why);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0 && !s->writes)
+		return refuse(ret_why, -ENOENT,
+			      "There is nothing on the tape \"%s\" yet.", path);
+	rc = rc == 0 ? create(s) : 0;
+	if (rc == 0 && s->writes)
+		rc = store_exec(s, "PRAGMA synchronous = NORMAL;"
+				   "PRAGMA journal_size_limit = 4194304;"
+				   "PRAGMA wal_autocheckpoint = " //
+				STORE_LOG_PAGES);
+	if (rc < 0)
+		return refuse_damaged(s, ret_why, rc, path);
+	rc = store_self_read(s, &s->self);
+	if (rc == -EBADMSG && sqlite3_errcode(s->db) != SQLITE_ERROR)
+		return refuse(ret_why, rc,
+			      "The tape \"%s\" is damaged: its record about "
+			      "itself was altered.",
+			      path);
+	if (rc < 0)
+		return refuse_damaged(s, ret_why, rc, path);
+	s->committed = s->self;
+	return 0;
+}
+
+static void store_free_p(struct store **s)
+{
+	store_free(*s);
+}
+
+int store_open(const char *path, enum store_mode mode, struct store **ret,
+	       char **ret_why)
+{
+	CLEANUP(store_free_p) struct store *s = must_calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (ret_why)
+		*ret_why = NULL;
+	s->lock_fd = -1;
+	s->writes = mode == STORE_WRITE;
+	s->bytes = BUF(STORE_DETAIL_MAX);
+	if (s->writes) {
+		rc = lock(s, path, ret_why);
+		if (rc < 0)
+			return rc;
+		rc = make_file(path);
+	} else if (access(path, F_OK) < 0) {
+		rc = -errno;
+	}
+	if (rc == -ENOENT && !s->writes)
+		return refuse(ret_why, rc, "There is no tape \"%s\".", path);
+	if (rc < 0)
+		return refuse_errno(ret_why, rc, path);
+	rc = connect_to(s, path);
+	if (rc < 0)
+		return refuse_damaged(s, ret_why, rc, path);
+	rc = settle_in(s, path, ret_why);
+	if (rc == 0)
+		*ret = TAKE(s);
+	return rc;
+}
+
+void store_free(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->is_open)
+		store_abort(s);
+	for (int i = 0; i < SQLS; i++)
+		(void)sqlite3_finalize(s->statements[i]);
+	(void)sqlite3_close(s->db);
+	close_p(&s->lock_fd);
+	(void)ZSTD_freeCCtx(s->compress);
+	(void)ZSTD_freeDCtx(s->decompress);
+	buf_release(&s->bytes);
+	free(s);
+}
+
+/* -- Transactions. */
+
+static int run_kept(struct store *s, enum store_sql which)
+{
+	int rc = 0;
+	sqlite3_stmt *q = store_sql(s, which, &rc);
+
+	return q ? store_run(s, q) : rc;
+}
+
+int store_begin(struct store *s)
+{
+	int rc;
+
+	if (!s->writes)
+		return -EROFS;
+	if (s->is_open)
+		return -EINVAL;
+	rc = run_kept(s, SQL_BEGIN);
+	if (rc < 0)
+		return rc;
+	s->is_open = true;
+	s->failed = 0;
+	return 0;
+}
+
+void store_abort(struct store *s)
+{
+	if (!s->is_open)
+		return;
+	/* A full disk may have ended it already. */
+	if (!sqlite3_get_autocommit(s->db))
+		(void)run_kept(s, SQL_ROLLBACK);
+	s->self = s->committed;
+	s->is_open = false;
+}
+
+int store_commit(struct store *s)
+{
+	int rc = store_may_write(s);
+
+	if (rc == 0 && sqlite3_get_autocommit(s->db))
+		rc = -EIO;
+	if (rc == 0 && memcmp(&s->self, &s->committed, sizeof(s->self)) != 0)
+		rc = self_write(s);
+	if (rc == 0)
+		rc = run_kept(s, SQL_COMMIT);
+	if (rc < 0) {
+		store_abort(s);
+		return rc;
+	}
+	s->committed = s->self;
+	s->is_open = false;
+	return 0;
+}
+
+int store_rest(struct store *s)
+{
+	int code;
+
+	if (!s->writes)
+		return -EROFS;
+	if (s->is_open)
+		return -EINVAL;
+	code = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+					 NULL, NULL);
+	/* A reader in the way: what is left goes the next time. */
+	return (code & 0xff) == SQLITE_BUSY ? 0 : store_errno(s, code);
+}
+
+int store_set_position(struct store *s, uint64_t journal_n)
+{
+	int rc = store_may_write(s);
+
+	if (rc == 0)
+		s->self.journal = journal_n;
+	return rc;
+}
+
+/* What a reader knows is from when it last looked; a writer knows. */
+static const struct store_self *self_now(struct store *s)
+{
+	struct store_self self;
+
+	if (!s->writes && store_self_read(s, &self) == 0)
+		s->self = self;
+	return &s->self;
+}
+
+uint64_t store_position(struct store *s)
+{
+	return self_now(s)->journal;
+}
+
+uint64_t store_head(struct store *s)
+{
+	return self_now(s)->n;
+}
+
+uint64_t store_first(struct store *s)
+{
+	return self_now(s)->first;
+}
+
+int store_stat(struct store *s, struct store_stats *ret)
+{
+	int64_t pages = 0, size = 0, bytes = 0, files = 0, gaps = 0;
+	struct store_self self = s->self;
+	int rc = s->writes ? 0 : store_self_read(s, &self);
+
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA page_count", 0, &pages);
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA page_size", 0, &size);
+	if (rc == 0)
+		rc = store_number(s, "SELECT count(*) FROM file", 0, &files);
+	if (rc == 0)
+		rc = store_number(s,
+				  "SELECT count(*) FROM entry WHERE kind = 4",
+				  0, &gaps);
+	/* The length of a blob is in its row: its text is not read. */
+	if (rc == 0)
+		rc = store_number(s, "SELECT sum(length(text)) FROM content", 0,
+				  &bytes);
+	if (rc < 0)
+		return rc;
+	*ret = (struct store_stats){
+		.entries = self.n + 1 - self.first,
+		.first = self.n < self.first ? 0 : self.first,
+		.contents = self.contents,
+		.files = (uint64_t)files,
+		.gaps = (uint64_t)gaps,
+		.bytes = (uint64_t)(pages * size),
+		.content_bytes = (uint64_t)bytes,
+	};
+	return 0;
+}

@@ -1,0 +1,413 @@
+/*
+ * Everything is read and compared with what it must be. An entry is checked
+ * against the hash that stands in the row before it, so that one altered entry
+ * is one finding and not all that follow; who rewrote an entry together with
+ * its hash is found at the next, and at the last by the store's own record.
+ *
+ * Whoever can write the database can make all of it anew, hashes included.
+ * Against that helps only a number and a hash noted elsewhere, as every
+ * subscriber of the tape has them.
+ */
+#include "tape/store/store_i.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+
+struct check {
+	struct store *s;
+	store_finding *found;
+	void *arg;
+	int findings;
+	struct store_self self;
+	uint64_t next;	 /* entry that comes */
+	bool is_chained; /* the hash before it is known: */
+	uint8_t chain[ENTRY_CHAIN_SIZE];
+	uint64_t touches; /* what the entries' symbols come to */
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct check *c,
+						      const char *format, ...)
+{
+	CLEANUP(free_p) char *sentence = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&sentence, format, args);
+	va_end(args);
+	if (len < 0)
+		sentence = NULL;
+	c->findings++;
+	c->found(sentence ? sentence : "Out of memory.", c->arg);
+}
+
+/* -- The database as such. */
+
+static int check_database(struct check *c)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	const char *text;
+	int rc = store_prepare(c->s, "PRAGMA integrity_check(8)", &q);
+
+	while (rc == 0) {
+		rc = store_step(c->s, q);
+		if (rc == 0)
+			return 0;
+		if (rc < 0)
+			break;
+		text = (const char *)sqlite3_column_text(q, 0);
+		if (text && strcmp(text, "ok") != 0)
+			say(c, "The database is damaged: %s.", text);
+		rc = 0;
+	}
+	if (rc == -EBADMSG)
+		say(c, "The database is damaged: %s.",
+		    sqlite3_errmsg(c->s->db));
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+/* -- Entries. */
+
+static void check_hole(struct check *c, uint64_t upto)
+{
+	if (c->next >= upto)
+		return;
+	if (upto - c->next == 1)
+		say(c, "Entry %" PRIu64 " is missing.", c->next);
+	else
+		say(c, "Entries %" PRIu64 " to %" PRIu64 " are missing.",
+		    c->next, upto - 1);
+	c->is_chained = false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The index has each symbol of the entry. Counted once, as it is there. */
+static int check_touches(struct check *c, const struct entry *e,
+			 const struct packed *p, struct arena *a)
+{
+	uint64_t *keys = arena_take(a, p->symbols_count * sizeof(*keys));
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->symbols_count; i++) {
+		const struct packed_symbol *y = &p->symbols[i];
+		int how = (int)store_how(y->set, y->removed);
+
+		keys[i] = y->id << 3 | (uint64_t)how;
+		q = store_sql(c->s, SQL_TOUCH_HAS, &rc);
+		if (!q)
+			return rc;
+		(void)sqlite3_bind_int64(q, 1, (int64_t)y->id);
+		(void)sqlite3_bind_int(q, 2, how);
+		(void)sqlite3_bind_int64(q, 3, (int64_t)e->n);
+		rc = store_step(c->s, q);
+		(void)sqlite3_reset(q);
+		if (rc < 0)
+			return rc;
+		if (rc == 0)
+			say(c,
+			    "Entry %" PRIu64 " is not found by its symbol "
+			    "\"%s\": the index was altered.",
+			    e->n, e->symbols[i].name);
+	}
+	if (p->symbols_count)
+		qsort(keys, p->symbols_count, sizeof(*keys), compare);
+	for (size_t i = 0; i < p->symbols_count; i++)
+		c->touches += i == 0 || keys[i] != keys[i - 1];
+	return 0;
+}
+
+static void check_chain(struct check *c, const struct entry *e, bool kept)
+{
+	uint8_t chain[ENTRY_CHAIN_SIZE];
+
+	if (!c->is_chained)
+		return;
+	store_chain(c->chain, e, kept, chain);
+	if (memcmp(chain, e->chain, sizeof(chain)) == 0)
+		return;
+	if (e->n == c->self.first)
+		say(c, "Entry %" PRIu64 " was altered.", e->n);
+	else
+		say(c,
+		    "Entry %" PRIu64 " was altered, or entry %" PRIu64
+		    " was together with its hash.",
+		    e->n, e->n - 1);
+}
+
+static void check_kept(struct check *c, const struct entry *e, bool kept)
+{
+	if (!kept || !e->has || e->n < c->self.whole ||
+	    store_has_content(c->s, e->after))
+		return;
+	say(c, "The content of \"%s\" as of entry %" PRIu64 " is missing.",
+	    e->path2 ? e->path2 : e->path, e->n);
+}
+
+/* `q` is at its number and its hash. */
+static int check_entry(struct check *c, sqlite3_stmt *q)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	uint64_t n = (uint64_t)sqlite3_column_int64(q, 0);
+	struct packed p;
+	struct entry e;
+	int rc;
+
+	if (n < c->self.first || n > c->self.n) {
+		say(c, "Entry %" PRIu64 " is not one of this tape's.", n);
+		return 0;
+	}
+	check_hole(c, n);
+	rc = store_load(c->s, n, &a, &e, &p);
+	if (rc == 0) {
+		check_chain(c, &e, p.kept);
+		check_kept(c, &e, p.kept);
+		rc = check_touches(c, &e, &p, &a);
+	} else if (rc == -EBADMSG) {
+		say(c, "Entry %" PRIu64 " was altered and cannot be read.", n);
+		rc = 0;
+	}
+	c->is_chained = store_column_chain(q, 1, c->chain);
+	c->next = n + 1;
+	return rc;
+}
+
+static void check_end(struct check *c)
+{
+	check_hole(c, c->self.n + 1);
+	if (c->is_chained &&
+	    memcmp(c->chain, c->self.chain, sizeof(c->chain)) != 0)
+		say(c,
+		    "Entry %" PRIu64 ", the newest, was altered: its hash is "
+		    "not the one the store ends with.",
+		    c->self.n);
+}
+
+static int check_entries(struct check *c)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	int64_t touches = 0;
+	int rc = store_prepare(c->s, "SELECT n, chain FROM entry ORDER BY n",
+			       &q);
+
+	c->next = c->self.first;
+	c->is_chained = true;
+	memcpy(c->chain, c->self.root, sizeof(c->chain));
+	while (rc == 0) {
+		rc = store_step(c->s, q);
+		if (rc <= 0)
+			break;
+		rc = check_entry(c, q);
+	}
+	if (rc < 0)
+		return rc;
+	check_end(c);
+	rc = store_number(c->s, "SELECT count(*) FROM touch", 0, &touches);
+	if (rc == 0 && (uint64_t)touches != c->touches)
+		say(c,
+		    "The index of symbols has %" PRId64 " rows, and the "
+		    "entries come to %" PRIu64 ".",
+		    touches, c->touches);
+	return rc;
+}
+
+/* -- Contents. */
+
+static const char users[] =
+	"SELECT p.path, e.n FROM entry e"
+	" JOIN path p ON p.id = coalesce(e.path2, e.path) WHERE e.after = ?1"
+	" UNION ALL SELECT p.path, 0 FROM path p WHERE p.base = ?1"
+	" UNION ALL SELECT p.path, 0 FROM file f JOIN path p ON p.id = f.path"
+	" WHERE f.hash = ?1 LIMIT 1";
+
+/* Names a content by where it occurs. */
+static int say_content(struct check *c, XXH128_hash_t hash, const char *what)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	const char *path;
+	int64_t n;
+	int rc = store_prepare(c->s, users, &q);
+
+	if (rc == 0) {
+		store_bind_hash(q, 1, hash);
+		rc = store_step(c->s, q);
+	}
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
+		say(c, "The content %016" PRIx64 "%016" PRIx64 " %s.",
+		    hash.high64, hash.low64, what);
+		return 0;
+	}
+	path = (const char *)sqlite3_column_text(q, 0);
+	n = sqlite3_column_int64(q, 1);
+	if (n)
+		say(c, "The content of \"%s\" as of entry %" PRId64 " %s.",
+		    path, n, what);
+	else
+		say(c, "The content of \"%s\" before its first entry %s.", path,
+		    what);
+	return 0;
+}
+
+static int check_content(struct check *c, sqlite3_stmt *q)
+{
+	CLEANUP(free_p) char *text = NULL;
+	XXH128_hash_t hash;
+	size_t len = 0;
+	int rc;
+
+	if (!store_column_hash(q, 0, &hash)) {
+		say(c, "A content has no hash.");
+		return 0;
+	}
+	rc = store_content(c->s, hash, &text, &len);
+	if (rc == -EBADMSG)
+		return say_content(c, hash, "was altered and cannot be read");
+	if (rc < 0)
+		return rc;
+	if (!XXH128_isEqual(XXH3_128bits(text, len), hash))
+		return say_content(c, hash, "was altered");
+	return 0;
+}
+
+static int check_contents(struct check *c)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	uint64_t count = 0;
+	int rc =
+		store_prepare(c->s, "SELECT hash FROM content ORDER BY id", &q);
+
+	while (rc == 0) {
+		rc = store_step(c->s, q);
+		if (rc <= 0)
+			break;
+		count++;
+		rc = check_content(c, q);
+	}
+	if (rc == 0 && count != c->self.contents)
+		say(c,
+		    "The store holds %" PRIu64 " contents, and should hold "
+		    "%" PRIu64 ".",
+		    count, c->self.contents);
+	return rc;
+}
+
+/* -- Files, and what was there before the tape. */
+
+/* Each row of the statement is a path of which this is to be said. */
+static int check_paths(struct check *c, const char *sql, const char *what)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	const char *path;
+	int rc = store_prepare(c->s, sql, &q);
+
+	while (rc == 0) {
+		rc = store_step(c->s, q);
+		if (rc <= 0)
+			return rc;
+		path = (const char *)sqlite3_column_text(q, 0);
+		say(c, "What the store has of \"%s\" %s", path ? path : "?",
+		    what);
+		rc = 0;
+	}
+	return rc;
+}
+
+/* The newest entry of a path, in either place; a rename leaves its first. */
+#define NEWEST(path)                                                         \
+	"(SELECT max(n) FROM (SELECT max(n) AS n FROM entry WHERE path"      \
+	" = " path " UNION ALL SELECT max(n) FROM entry WHERE path2 = " path \
+	"))"
+
+static int check_files(struct check *c)
+{
+	int rc = check_paths(
+		c,
+		"SELECT p.path FROM file f LEFT JOIN path p ON p.id = f.path"
+		" LEFT JOIN entry e ON e.n = " NEWEST(
+			"f.path") " WHERE p.id IS NULL OR (e.n IS NOT NULL AND "
+				  "e.kind != 4"
+				  " AND (e.after IS NOT f.hash"
+				  "  OR (e.kind = 3 AND e.path2 IS NOT "
+				  "f.path)))",
+		"is not what its newest entry made it.");
+
+	if (rc == 0)
+		rc = check_paths(
+			c,
+			"SELECT p.path FROM path p"
+			" JOIN entry e ON e.n = " NEWEST(
+				"p.id") " WHERE e.after IS NOT NULL"
+					" AND (e.kind != 3 OR e.path2 IS p.id)"
+					" AND p.id NOT IN (SELECT path FROM "
+					"file)",
+			"is not what its newest entry made it: a file.");
+	if (rc == 0)
+		rc = check_paths(
+			c,
+			"SELECT p.path FROM path p JOIN entry e ON e.n ="
+			" (SELECT min(n) FROM entry WHERE path = p.id)"
+			" WHERE e.kind != 4 AND p.base IS NOT e.before"
+			" AND NOT EXISTS (SELECT 1 FROM entry"
+			"  WHERE path2 = p.id AND n < e.n)",
+			"before its first entry is not what that entry says.");
+	if (rc == 0)
+		rc = check_paths(
+			c,
+			"SELECT p.path FROM path p LEFT JOIN file f"
+			" ON f.path = p.id WHERE p.base IS NOT f.hash"
+			" AND NOT EXISTS (SELECT 1 FROM entry"
+			"  WHERE path = p.id) AND NOT EXISTS"
+			" (SELECT 1 FROM entry WHERE path2 = p.id)",
+			"before the tape is not what it says of it now.");
+	return rc;
+}
+
+static int check_all(struct check *c)
+{
+	int rc = check_database(c);
+
+	if (rc == 0)
+		rc = store_self_read(c->s, &c->self);
+	if (rc == -EBADMSG) {
+		say(c, "The store's record about itself was altered.");
+		return 0;
+	}
+	if (rc == 0)
+		rc = check_entries(c);
+	if (rc == 0)
+		rc = check_contents(c);
+	if (rc == 0)
+		rc = check_files(c);
+	/* Pages that cannot be read, named above. */
+	if (rc == -EBADMSG && c->findings == 0)
+		say(c, "The database is damaged: %s.",
+		    sqlite3_errmsg(c->s->db));
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+int store_verify(struct store *s, store_finding *found, void *arg)
+{
+	struct check c = { .s = s, .found = found, .arg = arg };
+	/* One state of it, whoever writes meanwhile. */
+	bool is_alone = sqlite3_get_autocommit(s->db);
+	int rc = is_alone ? store_exec(s, "BEGIN") : -EINVAL;
+
+	if (rc == 0)
+		rc = check_all(&c);
+	if (is_alone)
+		(void)store_exec(s, "ROLLBACK");
+	return rc < 0 ? rc : c.findings;
+}

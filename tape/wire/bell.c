@@ -1,0 +1,261 @@
+/*
+ * The ringer is a write(2) that waits for its answer, so ringing must cost it
+ * next to nothing. It leaves its number in `head` and looks at one flag,
+ * `wanted`, which is set only while the bell's thread sleeps, somebody
+ * listens, and everybody has been told the head. Whoever finds it set takes
+ * it down and wakes the thread. So a ring costs a compare-and-swap and a load
+ * while nobody listens or a burst is under way, and an eventfd write only
+ * when it ends a silence.
+ *
+ * Why no ring is lost. The ringer writes head, then reads wanted; the thread
+ * writes wanted, then reads head again before it sleeps. Both in sequentially
+ * consistent order, so that one of them sees the other's write: either the
+ * ringer wakes the thread, or the thread does not go to sleep. A ringer that
+ * finds a larger number in head has nothing to do, for the one who put it
+ * there is about to look at wanted.
+ *
+ * The thread tells the first ring at once and then looks again only after
+ * BELL_MERGE_NS, until nothing has moved. A newcomer is told the head when it
+ * has greeted, because its mark is 0; one that is slow to read is passed over,
+ * and told the head of the moment when it has caught up. What is sent is read
+ * from head just before, and so never behind a ring that had returned.
+ */
+#include "tape/wire/bell.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tape/wire/sp_server.h"
+
+#define BELL_MERGE_NS INT64_C(200000)
+#define NS_PER_S      INT64_C(1000000000)
+#define NS_PER_MS     INT64_C(1000000)
+
+/* A number in decimal, and its NUL. */
+#define BELL_TEXT sizeof("18446744073709551615")
+
+/* How soon, and how late, an ear looks again for a bell it does not hear. */
+#define EAR_RETRY_MS	 10
+#define EAR_RETRY_MAX_MS 500
+
+struct bell {
+	_Atomic uint64_t head;
+	atomic_bool wanted;
+	struct sp_server *server;
+	int64_t told_ns; /* when the thread last told anybody; its own */
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static unsigned bell_tell(struct sp_server *s, uint64_t head)
+{
+	char text[BELL_TEXT];
+	int len = snprintf(text, sizeof(text), "%" PRIu64, head);
+
+	return sp_server_tell(s, head, text, (size_t)len);
+}
+
+static int64_t bell_turn(void *ctx, struct sp_server *s, bool last)
+{
+	struct bell *b = ctx;
+	int64_t wait = b->told_ns + BELL_MERGE_NS - now_ns();
+	uint64_t head;
+
+	atomic_store(&b->wanted, false);
+	if (wait > 0 && !last)
+		return wait;
+
+	head = atomic_load(&b->head);
+	if (bell_tell(s, head) > 0) {
+		b->told_ns = now_ns();
+		return BELL_MERGE_NS;
+	}
+	/* Whoever comes to listen wakes us by connecting. */
+	if (sp_server_clients(s) == 0)
+		return -1;
+	atomic_store(&b->wanted, true);
+	return atomic_load(&b->head) == head ? -1 : 0;
+}
+
+static const struct sp_ops bell_ops = {
+	.self = SP_PUB,
+	.peer = SP_SUB,
+	.turn = bell_turn,
+};
+
+int bell_open(const char *path, struct bell **ret)
+{
+	struct bell *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return -ENOMEM;
+	b->told_ns = now_ns() - BELL_MERGE_NS;
+	rc = sp_server_open(path, &bell_ops, b, &b->server);
+	if (rc < 0) {
+		free(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+void bell_free(struct bell *b)
+{
+	if (b)
+		sp_server_free(b->server);
+	free(b);
+}
+
+void bell_ring(struct bell *b, uint64_t n)
+{
+	uint64_t head = atomic_load_explicit(&b->head, memory_order_relaxed);
+
+	do {
+		if (head >= n)
+			return;
+	} while (!atomic_compare_exchange_weak(&b->head, &head, n));
+
+	if (atomic_load(&b->wanted) && atomic_exchange(&b->wanted, false))
+		sp_server_wake(b->server);
+}
+
+/* No thread: an ear connects, and reads, while somebody waits with it. */
+struct bell_ear {
+	char *path;
+	struct sp_conn conn;
+	int retry_ms; /* how long to leave a bell alone that is not there */
+};
+
+static int ear_connect(struct bell_ear *e)
+{
+	return sp_connect(e->path, 0, SP_SUB, SP_PUB, BELL_TEXT, &e->conn);
+}
+
+int bell_ear_open(const char *path, struct bell_ear **ret)
+{
+	struct bell_ear *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->conn = SP_CONN_NONE;
+	e->retry_ms = EAR_RETRY_MS;
+	e->path = strdup(path);
+	if (!e->path) {
+		bell_ear_free(e);
+		return -ENOMEM;
+	}
+	/* A bell that is not there now may come; this one never can. */
+	if (ear_connect(e) == -ENAMETOOLONG) {
+		bell_ear_free(e);
+		return -ENAMETOOLONG;
+	}
+	*ret = e;
+	return 0;
+}
+
+void bell_ear_free(struct bell_ear *e)
+{
+	if (!e)
+		return;
+	sp_conn_release(&e->conn);
+	free(e->path);
+	free(e);
+}
+
+/* False: it is no number. */
+static bool ear_understands(const struct sp_conn *c, uint64_t *ret)
+{
+	uint64_t n;
+
+	if (c->kept == 0 || c->kept != c->len ||
+	    strspn(c->in, "0123456789") != c->kept)
+		return false;
+	errno = 0;
+	n = strtoull(c->in, NULL, 10);
+	if (errno != 0)
+		return false;
+	*ret = n;
+	return true;
+}
+
+/*
+ * Take all that has been said, of which only the last counts. True: *ret is
+ * the head.
+ */
+static bool ear_listen(struct bell_ear *e, uint64_t *ret)
+{
+	bool heard = false;
+	int rc;
+
+	if (e->conn.fd < 0 && ear_connect(e) < 0)
+		return false;
+	while ((rc = sp_conn_receive(&e->conn)) > 0)
+		if (ear_understands(&e->conn, ret))
+			heard = true;
+	/* One that never greets is left alone longer and longer. */
+	if (sp_conn_greeted(&e->conn))
+		e->retry_ms = EAR_RETRY_MS;
+	if (rc < 0)
+		sp_conn_release(&e->conn);
+	return heard;
+}
+
+static int ear_sleep(struct bell_ear *e, int left_ms)
+{
+	if (e->conn.fd >= 0)
+		return sp_conn_wait(&e->conn, left_ms);
+	if (left_ms == 0)
+		return -ETIMEDOUT;
+	if (left_ms < 0 || left_ms > e->retry_ms)
+		left_ms = e->retry_ms;
+	(void)poll(NULL, 0, left_ms);
+	e->retry_ms *= 2;
+	if (e->retry_ms > EAR_RETRY_MAX_MS)
+		e->retry_ms = EAR_RETRY_MAX_MS;
+	return 0;
+}
+
+static int ms_left(int timeout_ms, int64_t end)
+{
+	int64_t left = end - now_ns();
+
+	if (timeout_ms < 0)
+		return -1;
+	/* Rounded up, or the last millisecond would be spent spinning. */
+	return left > 0 ? (int)((left + NS_PER_MS - 1) / NS_PER_MS) : 0;
+}
+
+int bell_ear_wait(struct bell_ear *e, int timeout_ms, uint64_t *ret_head)
+{
+	int64_t end = now_ns() + timeout_ms * NS_PER_MS;
+	uint64_t head = 0;
+	int rc = 0;
+
+	while (rc == 0) {
+		if (ear_listen(e, &head)) {
+			*ret_head = head;
+			return 0;
+		}
+		rc = ear_sleep(e, ms_left(timeout_ms, end));
+	}
+	return rc;
+}
+
+int bell_ear_fd(const struct bell_ear *e)
+{
+	return e->conn.fd;
+}

@@ -1,0 +1,634 @@
+#include "tape/wire/protocol.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/escape.h"
+
+#define TEXT_(x) #x
+#define TEXT(x)	 TEXT_(x)
+
+/* clang-format off: rows are read as rows. */
+#define NUMBER(name, text)                         \
+	{                                          \
+		name, PROTOCOL_NUMBER, false, text \
+	}
+#define BYTES(name, text)                         \
+	{                                         \
+		name, PROTOCOL_BYTES, false, text \
+	}
+#define WORD(name, text)                         \
+	{                                        \
+		name, PROTOCOL_TEXT, false, text \
+	}
+#define FLAG(name, text)                         \
+	{                                        \
+		name, PROTOCOL_FLAG, false, text \
+	}
+#define NAMES(name, text)                         \
+	{                                         \
+		name, PROTOCOL_NAMES, false, text \
+	}
+#define LIST(name, text)                         \
+	{                                        \
+		name, PROTOCOL_LIST, false, text \
+	}
+#define OBJECT(name, text)                         \
+	{                                          \
+		name, PROTOCOL_OBJECT, false, text \
+	}
+#define WANTED(name, type, text)                  \
+	{                                         \
+		name, PROTOCOL_##type, true, text \
+	}
+#define END       \
+	{         \
+		0 \
+	}
+/* clang-format on */
+
+/* What several questions have. */
+#define LIMIT                                                           \
+	NUMBER("limit",                                                 \
+	       "How many at most; " TEXT(                               \
+		       LIST_DEFAULT) " if not "                         \
+				     "said, and never more than " TEXT( \
+					     LIST_MAX) ".")
+#define PATH                                                                  \
+	WANTED("path", BYTES,                                                 \
+	       "A file, from the repository's root; no part of it is empty, " \
+	       "\".\" or \"..\".")
+#define FOLLOW                                                                 \
+	FLAG("follow", "Whether symbolic links are followed, as they are now " \
+		       "and never out of the repository; if not said, they "   \
+		       "are. The content of a link is where it leads to.")
+#define AS_OF                                                                \
+	NUMBER("n", "As of this entry; 0 is before the first. If not said, " \
+		    "as the file is now.")
+#define START           \
+	NUMBER("start", \
+	       "The first line, from 1; 0 or not said: from the first.")
+#define END_LINE   NUMBER("end", "The last line; 0 or not said: to the last.")
+#define TOLD_AS_OF NUMBER("n", "The entry the answer is as of.")
+#define TOLD_HASH  WORD("hash", "Of the file's content, 32 digits.")
+#define TOLD_MORE  FLAG("more", "There are more than were told.")
+#define TOLD_LINES NUMBER("lines", "In the file.")
+#define ENTRIES	   LIST("entries", "Entries, as they are published.")
+#define CONTENT                                                            \
+	WORD("text", "The content, where it is UTF-8 without a NUL."),     \
+		WORD("base64", "Instead of \"text\" where it is anything " \
+			       "else.")
+
+static const struct protocol_member none[] = { END };
+
+static const struct protocol_member sync_told[] = {
+	NUMBER("n", "The newest entry: every change whose system call "
+		    "returned before the question was sent is at or before "
+		    "it."),
+	NUMBER("journal", "The newest line of the journal that was read."),
+	FLAG("ready", "The graph is built. Until it is, no answer about "
+		      "symbols can be had, and n is that of the last time."),
+	END,
+};
+
+static const struct protocol_member status_told[] = {
+	NUMBER("n", "The newest entry."),
+	NUMBER("journal", "The newest line of the journal that was read."),
+	FLAG("ready", "The graph is built."),
+	NUMBER("entries", "Kept."),
+	NUMBER("contents", "Kept."),
+	NUMBER("store_bytes", "Of the database."),
+	NUMBER("content_bytes", "Of that, for contents."),
+	NUMBER("files", "In the graph."),
+	NUMBER("symbols", "In the graph."),
+	NUMBER("edges", "In the graph."),
+	NUMBER("pending", "Paths that have yet to settle, or to be looked "
+			  "at."),
+	NUMBER("bases", "Files whose content from before the tape has yet to "
+			"be kept."),
+	NUMBER("skipped", "Times a file or a directory could not be read."),
+	NUMBER("gaps", "Entries that say that the journal lost lines."),
+	NUMBER("markers", "Entries whose text has a mark of StateTape's own, "
+			  "since the tape was started."),
+	NUMBER("subscribers", "Now."),
+	OBJECT("watch", "Of what happens behind the mount: \"dirs\" that are "
+			"watched, \"refused\" by the kernel's limits, "
+			"\"overflows\" of its queue."),
+	OBJECT("keep",
+	       "What --keep said: \"days\", \"bytes\"; and how often "
+	       "something was given up for it (\"times\"), and how many "
+	       "\"contents\" and \"entries\"."),
+	NUMBER("pid", "Of the tape's process."),
+	BYTES("repo", "The repository."),
+	BYTES("sockets", "The directory of tape.pub and tape.sock."),
+	BYTES("state", "The directory of tape.db."),
+	WORD("since", "When the tape was started."),
+	END,
+};
+
+static const struct protocol_member since_asked[] = {
+	NUMBER("n", "The newest entry the asker has; 0 or not said: none."),
+	LIMIT,
+	END,
+};
+
+static const struct protocol_member since_told[] = {
+	LIST("entries", "The entries after n, oldest first, as they are "
+			"published."),
+	NUMBER("head", "The newest entry there is."),
+	NUMBER("first", "The oldest entry that is kept: what lies between n "
+			"and it was given up (--keep)."),
+	TOLD_MORE,
+	END,
+};
+
+static const struct protocol_member log_asked[] = {
+	NUMBER("before", "Only entries with a smaller number."),
+	BYTES("path", "Only entries with a path that matches this glob, or "
+		      "below a directory that does; * also matches slashes."),
+	BYTES("symbol", "Only entries that have this symbol in a set; the end "
+			"of its name after a dot is enough."),
+	NUMBER("pid", "Only entries of this process or one of its "
+		      "descendants."),
+	BYTES("author", "Only entries whose command name or command line "
+			"matches this glob, or whose origin is this word."),
+	NUMBER("since_ns", "Only entries from this time on, in nanoseconds "
+			   "since 1970."),
+	NUMBER("until_ns", "Only entries up to this time."),
+	LIMIT,
+	END,
+};
+
+static const struct protocol_member log_told[] = { ENTRIES, TOLD_MORE, END };
+
+static const struct protocol_member show_asked[] = {
+	WANTED("n", NUMBER, "The entry."),
+	END,
+};
+
+static const struct protocol_member show_told[] = {
+	OBJECT("entry", "The entry."),
+	END,
+};
+
+static const struct protocol_member nominate_asked[] = {
+	LIST("records", "Objects, see RECORDS; this or \"brief\"."),
+	WORD("brief", "Records that are reads and know their symbols, a line "
+		      "each: id, birth and names with tabs between. Costs a "
+		      "tenth of as many objects."),
+	END,
+};
+
+static const struct protocol_member nominate_told[] = {
+	TOLD_AS_OF,
+	LIST("nominations", "Those that are nominated, in the order of the "
+			    "records: objects, see RECORDS."),
+	END,
+};
+
+static const struct protocol_member drift_asked[] = {
+	WANTED("symbols", NAMES, "Whose drift is asked for."),
+	NUMBER("since", "Only entries after this one."),
+	END,
+};
+
+static const struct protocol_member drift_told[] = {
+	TOLD_AS_OF,
+	LIST("drift", "An object per symbol that drifted: \"symbol\", and the "
+		      "newest entry that has it in each set (\"x\", \"dx\", "
+		      "\"r\"); \"removed\" if it is gone."),
+	END,
+};
+
+static const struct protocol_member symbols_asked[] = {
+	PATH, FOLLOW, AS_OF, START, END_LINE, END,
+};
+
+static const struct protocol_member symbols_told[] = {
+	TOLD_AS_OF,
+	TOLD_HASH,
+	FLAG("language", "It is in a language whose symbols are known."),
+	TOLD_LINES,
+	LIST("symbols",
+	     "Those the lines belong to: \"name\", \"kind\", \"start\", "
+	     "\"end\". Of a file in no language, or whose content of that "
+	     "time is not kept, one: \"file:PATH\", kind \"file\"."),
+	END,
+};
+
+static const struct protocol_member symbol_asked[] = {
+	WANTED("name", BYTES, "The whole name."),
+	END,
+};
+
+static const struct protocol_member symbol_told[] = {
+	BYTES("name", "The whole name."),
+	WORD("kind", "function, method, class, module or variable."),
+	BYTES("path", "Where it is."),
+	NUMBER("start", "Its first line."),
+	NUMBER("end", "The last line of its first definition."),
+	WORD("hash", "Of its own text, 32 digits."),
+	WORD("signature", "Its header in one line; none of a module."),
+	LIST("definitions", "First and last line of each."),
+	WORD("body", "Their texts, in the order of the file."),
+	WORD("body_base64", "Instead of \"body\" where it is no UTF-8."),
+	END,
+};
+
+static const struct protocol_member neighbours_asked[] = {
+	WANTED("symbol", BYTES, "The whole name."),
+	NUMBER("depth",
+	       "How many steps; 1 if not said, at most " TEXT(DEPTH_MAX) "."),
+	NAMES("steps", "Ways to go: callers, callees, subclasses, bases, "
+		       "overriders, overridden, readers, read, importers, "
+		       "imported. If not said: callers and callees."),
+	NUMBER("max", "How many places; " TEXT(
+			      PLACES_DEFAULT) " if not said, and never more "
+					      "than " TEXT(PLACES_MAX) "."),
+	END,
+};
+
+static const struct protocol_member neighbours_told[] = {
+	LIST("places",
+	     "The symbol itself and what was met, nearest first: \"name\", "
+	     "\"kind\", \"path\", \"start\", \"end\", \"depth\", \"from\" (the "
+	     "place, by its index, it was met from) and \"step\"."),
+	FLAG("cut", "There are more than \"max\"."),
+	END,
+};
+
+static const struct protocol_member source_asked[] = {
+	PATH, FOLLOW, AS_OF, START, END_LINE, END,
+};
+
+static const struct protocol_member source_told[] = {
+	BYTES("path", "The file's own, where links led to it."),
+	TOLD_AS_OF,
+	TOLD_HASH,
+	CONTENT,
+	NUMBER("start", "The first line told."),
+	NUMBER("end", "The last; start - 1: none."),
+	TOLD_LINES,
+	END,
+};
+
+static const struct protocol_member versions_asked[] = { PATH, FOLLOW, LIMIT,
+							 END };
+
+static const struct protocol_member versions_told[] = {
+	LIST("versions",
+	     "Newest first: \"n\", \"at_ns\", \"kind\", and \"hash\" or null "
+	     "where the file was gone. What was there before the tape has n 0 "
+	     "and kind \"before\"."),
+	END,
+};
+
+static const struct protocol_member content_asked[] = {
+	WANTED("hash", TEXT, "32 digits, as entries have them."),
+	END,
+};
+
+static const struct protocol_member content_told[] = {
+	CONTENT,
+	NUMBER("size", "In bytes."),
+	END,
+};
+
+static const struct protocol_member blame_asked[] = {
+	BYTES("path", "A file; this or \"symbol\"."),
+	BYTES("symbol", "The whole name."),
+	FOLLOW,
+	END,
+};
+
+static const struct protocol_member blame_told[] = {
+	LIST("symbols",
+	     "\"name\", \"kind\", \"start\", \"end\" (and of one asked for by "
+	     "name its \"path\"); and if an entry changed it since the tape "
+	     "began, its number \"entry\", \"at\", \"at_ns\" and \"author\"."),
+	END,
+};
+
+static const struct protocol_member readset_asked[] = {
+	NUMBER("pid", "Of this process and its descendants; 0 or not said: "
+		      "of all."),
+	NUMBER("from_ns", "Only what was read from this time on, in "
+			  "nanoseconds since 1970."),
+	NUMBER("to_ns", "Only what was read up to this time."),
+	NAMES("without", "Command names that are left out, such as git."),
+	END,
+};
+
+static const struct protocol_member readset_told[] = {
+	LIST("processes",
+	     "\"pid\", \"start\", \"ppid\", \"comm\", \"cmdline\", "
+	     "\"first_ns\", \"last_ns\", and the paths it \"opened\", "
+	     "\"listed\", and looked for in vain (\"missed\")."),
+	NUMBER("forgotten", "Processes that were forgotten, for want of "
+			    "room."),
+	END,
+};
+
+static const struct protocol_member hold_asked[] = {
+	WANTED("holder", TEXT,
+	       "Who holds, at most " TEXT(HOLDER_MAX) " bytes; at most " TEXT(
+		       HOLDERS_MAX) " may."),
+	WANTED("n", NUMBER, "The oldest entry that is needed."),
+	NUMBER("ttl_ms",
+	       "For how long, at most " TEXT(
+		       HOLD_MAX_DAYS) " days; 0 or not said: no longer."),
+	END,
+};
+
+static const struct protocol_member retire_asked[] = {
+	NUMBER("days", "Older than this goes."),
+	NUMBER("bytes", "The oldest goes until the database is no larger."),
+	END,
+};
+
+static const struct protocol_member retire_told[] = {
+	NUMBER("contents", "Given up."),
+	NUMBER("entries", "Given up."),
+	NUMBER("bytes", "Won by it."),
+	END,
+};
+
+static const struct protocol_member verify_told[] = {
+	LIST("findings", "A sentence for each, with the entry it is about; "
+			 "none: all is as it was written."),
+	NUMBER("entries", "Kept."),
+	NUMBER("contents", "Kept."),
+	END,
+};
+
+const struct protocol_question protocol_questions[ASKS] = {
+	[ASK_SYNC] = { "SYNC",
+		       "The barrier. Reads the journal up to when the "
+		       "question came, settles all that is dirty, and answers "
+		       "when it is on the tape. It never sleeps.",
+		       none, sync_told },
+	[ASK_STATUS] = { "STATUS", "How the tape is.", none, status_told },
+	[ASK_SINCE] = { "SINCE",
+			"What the asker does not have yet; how to catch up.",
+			since_asked, since_told },
+	[ASK_LOG] = { "LOG", "Entries of interest, newest first.", log_asked,
+		      log_told },
+	[ASK_SHOW] = { "SHOW", "One entry.", show_asked, show_told },
+	[ASK_NOMINATE] = { "NOMINATE",
+			   "Which records the changes since their birth may "
+			   "have made false.",
+			   nominate_asked, nominate_told },
+	[ASK_DRIFT] = { "DRIFT", "Which symbols drifted, and when last.",
+			drift_asked, drift_told },
+	[ASK_SYMBOLS] = { "SYMBOLS",
+			  "What lines of a file belong to, as of an entry.",
+			  symbols_asked, symbols_told },
+	[ASK_SYMBOL] = { "SYMBOL", "A symbol as it is now.", symbol_asked,
+			 symbol_told },
+	[ASK_NEIGHBOURS] = { "NEIGHBOURS",
+			     "What is near a symbol in the graph, as it is "
+			     "now.",
+			     neighbours_asked, neighbours_told },
+	[ASK_SOURCE] = { "SOURCE", "Lines of a file, as of an entry.",
+			 source_asked, source_told },
+	[ASK_VERSIONS] = { "VERSIONS", "What a file held, and since when.",
+			   versions_asked, versions_told },
+	[ASK_CONTENT] = { "CONTENT", "A content by its hash.", content_asked,
+			  content_told },
+	[ASK_BLAME] = { "BLAME", "Which entry last changed each symbol.",
+			blame_asked, blame_told },
+	[ASK_READSET] = { "READSET",
+			  "What processes opened and looked for below the "
+			  "mount; only while it is mounted.",
+			  readset_asked, readset_told },
+	[ASK_HOLD] = { "HOLD",
+		       "Keeps what is needed to show versions from an entry "
+		       "on, whatever --keep says. Who holds again replaces "
+		       "what he held. Holds outlive the tape's process.",
+		       hold_asked, none },
+	[ASK_RETIRE] = { "RETIRE",
+			 "Gives up what is old: contents first, entries last, "
+			 "and nothing that somebody holds or that files have "
+			 "now.",
+			 retire_asked, retire_told },
+	[ASK_VERIFY] = { "VERIFY", "Checks the store, which takes a while.",
+			 none, verify_told },
+};
+
+const struct protocol_member protocol_record[] = {
+	{ "id", PROTOCOL_ANY, true, "The asker's; it comes back as it was." },
+	WANTED("kind", TEXT,
+	       "read, edit, run or search; a search is never nominated."),
+	NUMBER("birth", "The newest entry when it was observed; if that is "
+			"not known, an older one is sound."),
+	BYTES("path", "Of a read or an edit: the file."),
+	NUMBER("start", "Its first line; 0 or not said: the file's."),
+	NUMBER("end", "Its last line; 0 or not said: the file's."),
+	NAMES("symbols", "What it covers, as SYMBOLS told at its birth. If not "
+			 "said, it is found out, which is slower. "
+			 "\"file:PATH\" means the lines themselves."),
+	NAMES("opened", "Of a run: what its processes opened, as READSET "
+			"told. If not said, any change makes it RERUN."),
+	NAMES("missed", "Of a run: what they looked for in vain."),
+	NAMES("listed", "Of a run: the directories they listed."),
+	END,
+};
+
+const struct protocol_member protocol_nomination[] = {
+	{ "id", PROTOCOL_ANY, false, "The record's." },
+	WORD("action", "What to do about it by default: REFRESH, DROP, RERUN "
+		       "or KEEP."),
+	WORD("reason", "A sentence for people, without its full stop."),
+	WORD("words", "The same for a model, which knows of no entries and "
+		      "processes."),
+	NUMBER("entry", "The newest that falsified it."),
+	LIST("symbols", "At most 16 of those that drifted: \"name\", "
+			"\"set\" (X, dX, R), the newest \"entry\" that has "
+			"it there, and \"removed\" if it is gone."),
+	FLAG("more", "Only where true: more than these drifted."),
+	END,
+};
+
+const struct protocol_member protocol_entry[] = {
+	NUMBER("n", "Its number: 1, 2, 3 and so on, without a hole."),
+	WORD("at", "When the last operation it is made of happened, UTC."),
+	NUMBER("at_ns", "The same in nanoseconds since 1970. Has more digits "
+			"than a double keeps."),
+	WORD("kind", "edit, create, delete, rename; or gap: the journal lost "
+		     "lines, and what the files became of it follows in "
+		     "entries of origin recovered."),
+	BYTES("path", "The file; of a rename its old name; of a gap none."),
+	BYTES("path2", "Of a rename, the new name."),
+	WORD("before", "The hash (XXH3-128, 32 digits) of the content before; "
+		       "null: there was no such file."),
+	WORD("after", "The hash of the content after; null: there is no such "
+		      "file any more."),
+	LIST("lines", "The ranges that changed: [first line before, count, "
+		      "first line after, count], as in a diff. Empty where "
+		      "either content is no text or is not kept."),
+	NUMBER("plus", "Lines added."),
+	NUMBER("minus", "Lines removed."),
+	LIST("X", "Symbols whose text changed, or that are gone: \"name\", "
+		  "\"kind\", \"removed\"."),
+	NAMES("dX", "Symbols not in X with a call, from or to them, that came "
+		    "or went."),
+	NAMES("R", "Symbols not in X that read a variable in X."),
+	LIST("new", "Symbols that came: \"name\", \"kind\"."),
+	WORD("syntax", "ok, error (the parser saw what it could), vast (it "
+		       "was too much for the parser, and is its module "
+		       "alone), or none where no language is known."),
+	OBJECT("author", "Who did it, see below."),
+	LIST("journal", "First and last line of the journal it is made of; "
+			"0, 0: none."),
+	NUMBER("bytes", "Of the content after."),
+	FLAG("marker", "Only where true: lines that came have a mark of "
+		       "StateTape's own in them (\"[statetape]\"), which a "
+		       "model may have imitated."),
+	WORD("hash", "The chain hash, 64 digits; see HASH CHAIN."),
+	END,
+};
+
+const struct protocol_member protocol_author[] = {
+	WORD("origin", "mount: the journal names who; outside: somebody who "
+		       "did not pass through the mount; recovered: found by "
+		       "looking, after nobody had watched. Of the last two "
+		       "nothing more is known."),
+	NUMBER("pid", "The process that wrote the text."),
+	BYTES("comm", "Its command name."),
+	BYTES("cmdline", "Its command line."),
+	NUMBER("uid", "On whose behalf."),
+	BYTES("exe", "Its program."),
+	LIST("ancestors", "Its parent first, at most 32, each with \"pid\", "
+			  "\"comm\" and \"cmdline\" as they were then."),
+	END,
+};
+
+const char *protocol_type_name(enum protocol_type type)
+{
+	static const char *const names[] = {
+		[PROTOCOL_NUMBER] = "a whole number from 0 on",
+		[PROTOCOL_TEXT] = "a string",
+		[PROTOCOL_BYTES] = "a string, escaped",
+		[PROTOCOL_FLAG] = "true or false",
+		[PROTOCOL_NAMES] = "a list of strings, escaped",
+		[PROTOCOL_LIST] = "a list",
+		[PROTOCOL_OBJECT] = "an object",
+		[PROTOCOL_ANY] = "anything",
+	};
+
+	return names[type];
+}
+
+enum protocol_id protocol_find(const char *name)
+{
+	unsigned k = 0;
+
+	while (k < ASKS && strcmp(protocol_questions[k].name, name) != 0)
+		k++;
+	return (enum protocol_id)k;
+}
+
+const struct protocol_member *
+protocol_member(const struct protocol_member *table, const char *name)
+{
+	for (; table->name; table++)
+		if (table->name[0] == name[0] && strcmp(table->name, name) == 0)
+			return table;
+	return NULL;
+}
+
+static bool is_whole(const cJSON *item)
+{
+	double n = cJSON_IsNumber(item) ? item->valuedouble : -1;
+
+	/* Beyond this a double counts in larger steps than one. */
+	return n >= 0 && n < 0x1p64 && trunc(n) == n;
+}
+
+static bool is_escaped(const cJSON *item)
+{
+	const char *text = cJSON_GetStringValue(item);
+	CLEANUP(free_p) char *copy = NULL;
+
+	if (!text || !strchr(text, '\\'))
+		return text;
+	copy = strdup(text);
+	return copy && escape_undo(copy) == 0;
+}
+
+static bool are_names(const cJSON *list)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(list))
+		return false;
+	cJSON_ArrayForEach (item, list)
+		if (!is_escaped(item))
+			return false;
+	return true;
+}
+
+static bool fits(const cJSON *item, enum protocol_type type)
+{
+	switch (type) {
+	case PROTOCOL_NUMBER:
+		return is_whole(item);
+	case PROTOCOL_TEXT:
+		return cJSON_IsString(item);
+	case PROTOCOL_BYTES:
+		return is_escaped(item);
+	case PROTOCOL_FLAG:
+		return cJSON_IsBool(item);
+	case PROTOCOL_NAMES:
+		return are_names(item);
+	case PROTOCOL_LIST:
+		return cJSON_IsArray(item);
+	case PROTOCOL_OBJECT:
+		return cJSON_IsObject(item);
+	case PROTOCOL_ANY:
+		return true;
+	}
+	return false;
+}
+
+static int refuse(char **ret_why, const char *what,
+		  const struct protocol_member *m, bool is_there)
+{
+	int len = is_there
+			  ? asprintf(ret_why, "\"%s\" of %s must be %s.",
+				     m->name, what, protocol_type_name(m->type))
+			  : asprintf(ret_why, "%s wants \"%s\", %s.", what,
+				     m->name, protocol_type_name(m->type));
+
+	if (len < 0)
+		*ret_why = NULL;
+	return -EINVAL;
+}
+
+static bool is_there(const cJSON *item)
+{
+	return item && !cJSON_IsNull(item);
+}
+
+/* One walk through the object: there may be hundreds of them in a question. */
+int protocol_check(const struct protocol_member *table, const char *what,
+		   const cJSON *object, char **ret_why)
+{
+	const struct protocol_member *m;
+	const cJSON *item;
+
+	cJSON_ArrayForEach (item, object) {
+		m = item->string ? protocol_member(table, item->string) : NULL;
+		if (m && is_there(item) && !fits(item, m->type))
+			return refuse(ret_why, what, m, true);
+	}
+	for (m = table; m->name; m++)
+		if (m->wanted && !is_there(cJSON_GetObjectItemCaseSensitive(
+					 object, m->name)))
+			return refuse(ret_why, what, m, false);
+	return 0;
+}

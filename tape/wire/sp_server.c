@@ -1,0 +1,424 @@
+/*
+ * One poll(2) serves all. The table of clients belongs to the thread alone, so
+ * there are no locks; others only set `stop` and write the eventfd.
+ */
+#include "tape/wire/sp_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+
+/* How long a failed accept (no descriptors, no memory) is left alone. */
+#define DEAF_NS INT64_C(100000000)
+/* How long clients have to take what was sent before the server closed. */
+#define FAREWELL_NS INT64_C(100000000)
+#define NS_PER_S    INT64_C(1000000000)
+
+/* Where each descriptor's pollfd is. */
+enum { SLOT_WAKE, SLOT_LISTEN, SLOT_CLIENTS };
+#define SLOTS (SLOT_CLIENTS + SP_CLIENTS_MAX)
+
+struct client {
+	struct sp_conn conn; /* none: a free place */
+	uint64_t mark;
+};
+
+struct sp_server {
+	const struct sp_ops *ops;
+	void *ctx;
+	char *path;
+	dev_t dev; /* the socket's file, which is ours to remove ... */
+	ino_t ino; /* ... only while it is the one we made */
+	int listen_fd;
+	int wake_fd;
+	pthread_t thread;
+	atomic_bool stop;
+
+	/* The thread's own. */
+	bool closing;
+	int64_t deaf_until;
+	struct client clients[SP_CLIENTS_MAX];
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
+			size_t len)
+{
+	unsigned told = 0;
+
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
+		struct client *c = &s->clients[i];
+
+		if (!sp_conn_greeted(&c->conn) || c->conn.out ||
+		    c->mark >= mark)
+			continue;
+		c->mark = mark;
+		told++;
+		if (sp_conn_send(&c->conn, "", 0, msg, len) < 0)
+			sp_conn_release(&c->conn);
+	}
+	return told;
+}
+
+/* So many at a time: others want to be served, too. */
+#define FEED_MAX 256
+
+void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
+		struct client *c = &s->clients[i];
+
+		for (int n = 0; n < FEED_MAX; n++) {
+			const char *msg;
+			size_t len = 0;
+
+			if (!sp_conn_greeted(&c->conn) || c->conn.out)
+				break;
+			msg = next(ctx, &c->mark, &len);
+			if (!msg)
+				break;
+			if (sp_conn_send(&c->conn, "", 0, msg, len) < 0)
+				sp_conn_release(&c->conn);
+		}
+	}
+}
+
+unsigned sp_server_clients(const struct sp_server *s)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (sp_conn_greeted(&s->clients[i].conn))
+			n++;
+	return n;
+}
+
+bool sp_server_is_visited(const struct sp_server *s)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->clients[i].conn.fd >= 0)
+			return true;
+	return false;
+}
+
+static struct client *server_free_place(struct sp_server *s)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->clients[i].conn.fd < 0)
+			return &s->clients[i];
+	return NULL;
+}
+
+static void server_accept(struct sp_server *s)
+{
+	struct client *c = server_free_place(s);
+	int fd;
+
+	if (!c)
+		return;
+	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0) {
+		/* poll() would say "readable" again at once, and again. */
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			s->deaf_until = now_ns() + DEAF_NS;
+		return;
+	}
+	c->mark = s->ops->mark ? s->ops->mark(s->ctx) : 0;
+	if (sp_conn_start(&c->conn, fd, s->ops->self, s->ops->peer,
+			  s->ops->keep) < 0)
+		sp_conn_release(&c->conn);
+}
+
+static int server_receive(struct sp_server *s, struct sp_conn *c)
+{
+	int rc = sp_conn_receive(c);
+
+	if (rc <= 0 || s->closing || !s->ops->message)
+		return rc;
+	return s->ops->message(s->ctx, c);
+}
+
+static void server_serve(struct sp_server *s, struct sp_conn *c, short events)
+{
+	int rc = 0;
+
+	if (events & POLLOUT)
+		rc = sp_conn_flush(c);
+	else if (events & POLLIN)
+		rc = server_receive(s, c);
+	else if (events)
+		rc = -ECONNRESET;
+	if (rc < 0)
+		sp_conn_release(c);
+}
+
+/* Sleep at most `ns` (-1: any time). False: nothing has happened. */
+static bool server_poll(struct sp_server *s, int64_t ns, struct pollfd *p)
+{
+	int64_t deaf = s->deaf_until - now_ns();
+	bool hears = !s->closing && deaf <= 0 && server_free_place(s);
+	struct timespec t;
+
+	p[SLOT_WAKE] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
+	p[SLOT_LISTEN] = (struct pollfd){ .fd = hears ? s->listen_fd : -1,
+					  .events = POLLIN };
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		p[SLOT_CLIENTS + i] = (struct pollfd){
+			.fd = s->clients[i].conn.fd,
+			.events = sp_conn_events(&s->clients[i].conn)
+		};
+
+	if (deaf > 0 && (ns < 0 || ns > deaf))
+		ns = deaf;
+	t = (struct timespec){ .tv_sec = ns / NS_PER_S,
+			       .tv_nsec = ns % NS_PER_S };
+	return ppoll(p, SLOTS, ns < 0 ? NULL : &t, NULL) > 0;
+}
+
+static void server_step(struct sp_server *s, int64_t ns)
+{
+	struct pollfd p[SLOTS];
+	eventfd_t ignored;
+
+	if (!server_poll(s, ns, p))
+		return;
+	if (p[SLOT_WAKE].revents)
+		(void)eventfd_read(s->wake_fd, &ignored);
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->clients[i].conn.fd >= 0)
+			server_serve(s, &s->clients[i].conn,
+				     p[SLOT_CLIENTS + i].revents);
+	/* Last, or the newcomer would be served the events of its place. */
+	if (p[SLOT_LISTEN].revents)
+		server_accept(s);
+}
+
+/* Nobody finds us any more; whoever comes next may listen here. */
+static void server_deafen(struct sp_server *s)
+{
+	struct stat st;
+
+	if (s->ino && lstat(s->path, &st) == 0 && st.st_dev == s->dev &&
+	    st.st_ino == s->ino)
+		(void)unlink(s->path);
+	s->ino = 0;
+	if (s->listen_fd >= 0)
+		(void)close(take_fd(&s->listen_fd));
+}
+
+/*
+ * nng does not read what is left in a connection that was closed behind it. So
+ * we shut only our side, which it reads up to, and wait for it to close.
+ */
+static void server_farewell(struct sp_server *s)
+{
+	int64_t end = now_ns() + FAREWELL_NS;
+
+	s->closing = true;
+	for (int64_t left = FAREWELL_NS; left > 0; left = end - now_ns()) {
+		if (sp_server_clients(s) == 0)
+			return;
+		for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
+			const struct sp_conn *c = &s->clients[i].conn;
+
+			if (c->fd >= 0 && !c->out)
+				(void)shutdown(c->fd, SHUT_WR);
+		}
+		server_step(s, left);
+	}
+}
+
+static void *server_main(void *arg)
+{
+	struct sp_server *s = arg;
+
+	while (!atomic_load(&s->stop))
+		server_step(s,
+			    s->ops->turn ? s->ops->turn(s->ctx, s, false) : -1);
+	server_deafen(s);
+	if (s->ops->turn)
+		(void)s->ops->turn(s->ctx, s, true);
+	server_farewell(s);
+	return NULL;
+}
+
+/* Signals are for the process's other threads. */
+static int server_start(struct sp_server *s)
+{
+	sigset_t all, before;
+	int rc;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, server_main, s);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+/* A socket nobody listens at? A full queue is somebody. */
+static bool socket_is_dead(const struct sockaddr_un *at)
+{
+	CLEANUP(close_p) int fd = -1;
+	struct stat st;
+
+	if (lstat(at->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return fd >= 0 &&
+	       connect(fd, (const struct sockaddr *)at, sizeof(*at)) < 0 &&
+	       errno == ECONNREFUSED;
+}
+
+static int socket_bind(int fd, const struct sockaddr_un *at)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)at;
+
+	if (bind(fd, sa, sizeof(*at)) == 0)
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (!socket_is_dead(at))
+		return -EADDRINUSE;
+	if (unlink(at->sun_path) < 0 && errno != ENOENT)
+		return -errno;
+	return bind(fd, sa, sizeof(*at)) < 0 ? -errno : 0;
+}
+
+/*
+ * A socket that is bound but does not listen yet looks like a dead one. The
+ * directory is locked from the one to the other, so that of two servers that
+ * start together neither removes the other's.
+ */
+static int dir_lock(struct sockaddr_un at)
+{
+	char *slash = strrchr(at.sun_path, '/');
+	int fd;
+
+	if (slash)
+		slash[1] = '\0';
+	fd = open(slash ? at.sun_path : ".",
+		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* A file system without locks is no reason not to serve. */
+	(void)flock(fd, LOCK_EX);
+	return fd;
+}
+
+static int server_listen(struct sp_server *s)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	CLEANUP(close_p) int dir_fd = -1;
+	struct stat st;
+	int rc;
+
+	if (strlen(s->path) >= sizeof(at.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(at.sun_path, s->path, strlen(s->path));
+	dir_fd = dir_lock(at);
+	if (dir_fd < 0)
+		return dir_fd;
+
+	s->listen_fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	/* The mode first: bind(2) makes the file with it. */
+	if (s->listen_fd < 0 || fchmod(s->listen_fd, 0600) < 0)
+		return -errno;
+	rc = socket_bind(s->listen_fd, &at);
+	if (rc < 0)
+		return rc;
+	if (lstat(s->path, &st) < 0)
+		return -errno;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	return listen(s->listen_fd, SP_CLIENTS_MAX) < 0 ? -errno : 0;
+}
+
+/* All but the thread, which has ended or never began. */
+static void server_release(struct sp_server *s)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		sp_conn_release(&s->clients[i].conn);
+	server_deafen(s);
+	close_p(&s->wake_fd);
+	free(s->path);
+	free(s);
+}
+
+static struct sp_server *server_new(const char *path, const struct sp_ops *ops,
+				    void *ctx)
+{
+	struct sp_server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ops = ops;
+	s->ctx = ctx;
+	s->path = strdup(path);
+	s->listen_fd = -1;
+	s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		s->clients[i].conn = SP_CONN_NONE;
+	return s;
+}
+
+int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
+		   struct sp_server **ret)
+{
+	struct sp_server *s = server_new(path, ops, ctx);
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	if (!s->path)
+		rc = -ENOMEM;
+	else if (s->wake_fd < 0)
+		rc = -EMFILE;
+	else
+		rc = server_listen(s);
+	if (rc == 0)
+		rc = server_start(s);
+	if (rc < 0) {
+		server_release(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void sp_server_free(struct sp_server *s)
+{
+	if (!s)
+		return;
+	atomic_store(&s->stop, true);
+	sp_server_wake(s);
+	(void)pthread_join(s->thread, NULL);
+	server_release(s);
+}
+
+void sp_server_wake(struct sp_server *s)
+{
+	/* Fails only on a counter that is full: then it is awake. */
+	(void)eventfd_write(s->wake_fd, 1);
+}

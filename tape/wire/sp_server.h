@@ -1,0 +1,76 @@
+/*
+ * A Unix socket of mode 0600, the nng clients (or our own, sp.h) connected to
+ * it, and one thread that serves them all.
+ *
+ * The thread calls `turn` before each sleep and `message` for each message
+ * that has come. The other functions but sp_server_wake() are for these two
+ * callbacks, on that thread. Nothing here blocks but opening and freeing.
+ */
+#ifndef STATETAPE_TAPE_WIRE_SP_SERVER_H
+#define STATETAPE_TAPE_WIRE_SP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tape/wire/sp.h"
+
+/* Clients served at a time; more wait to be accepted. */
+#define SP_CLIENTS_MAX 64
+
+struct sp_server;
+
+struct sp_ops {
+	uint16_t self; /* our protocol ... */
+	uint16_t peer; /* ... and theirs */
+	size_t keep;   /* bytes kept of a message */
+
+	/*
+	 * How long to sleep at most, in nanoseconds; -1: until something
+	 * happens. `last`: the server is about to close. May be NULL.
+	 */
+	int64_t (*turn)(void *ctx, struct sp_server *s, bool last);
+	/*
+	 * `c` has received a message and may be sent one. Negative: let it
+	 * go. May be NULL.
+	 */
+	int (*message)(void *ctx, struct sp_conn *c);
+	/* The mark a client starts with, asked when it comes. NULL: 0. */
+	uint64_t (*mark)(void *ctx);
+};
+
+/*
+ * Listen at `path` and start the thread. A dead process's socket there is
+ * replaced; -EADDRINUSE: a living one's, or another kind of file, is not.
+ * `ops` must outlive the server.
+ */
+int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
+		   struct sp_server **ret);
+/* Clients have a moment to take what they were sent. NULL is accepted. */
+void sp_server_free(struct sp_server *s);
+
+/* End the thread's sleep. Any thread; never blocks. */
+void sp_server_wake(struct sp_server *s);
+
+/* How many have greeted us and are still there. */
+unsigned sp_server_clients(const struct sp_server *s);
+/* Is anybody there, greeted or not? For the thread alone, like the above. */
+bool sp_server_is_visited(const struct sp_server *s);
+
+/*
+ * For each client that has taken all it was sent, ask `next` what comes after
+ * its mark, and send it, until there is nothing more or the client is behind.
+ * `next` moves the mark and gives a message, which lives until it is called
+ * again, or NULL.
+ */
+typedef const char *sp_next(void *ctx, uint64_t *mark, size_t *ret_len);
+void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx);
+
+/*
+ * Send `msg` to each client whose mark is below `mark` and that has taken all
+ * it was sent before, and set its mark. Returns how many it went to.
+ */
+unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
+			size_t len);
+
+#endif

@@ -1,0 +1,426 @@
+/*
+ * nng's REQ puts a 32-bit number in front of each question and wants it back
+ * in front of the answer. A relay between the two puts its own before that
+ * one; the last is the one whose highest bit is set.
+ *
+ * Whatever comes, the asker gets an answer: one that says what is wrong with
+ * the question, where something is. A question too long to be kept is read to
+ * its end for that alone.
+ */
+#include "tape/wire/wire.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/wire/sp_server.h"
+
+#define WIRE_NUMBER    4 /* bytes */
+#define WIRE_NUMBERS   8 /* at most, in front of a question */
+#define WIRE_TRACE_MAX ((size_t)WIRE_NUMBER * WIRE_NUMBERS)
+
+/* Where a connection is for one question, one number is enough. */
+static const char ask_number[WIRE_NUMBER] = { '\x80', 0, 0, 1 };
+
+#define NO_MEMORY "{\"v\":1,\"ok\":false,\"error\":\"Out of memory.\"}"
+
+struct wire_server {
+	struct sp_server *server;
+	wire_handler handler;
+	void *ctx;
+};
+
+static void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+/* `len` bytes with a NUL after them; NULL unless they are one JSON object. */
+static cJSON *json_parse(const char *text, size_t len)
+{
+	const char *end = NULL;
+	cJSON *j = cJSON_ParseWithLengthOpts(text, len + 1, &end, 1);
+
+	/* A NUL among the bytes would pass for their end. */
+	if (cJSON_IsObject(j) && end == text + len)
+		return j;
+	cJSON_Delete(j);
+	return NULL;
+}
+
+static bool json_version_is_ours(const cJSON *j)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(j, "v");
+
+	return cJSON_IsNumber(v) && v->valuedouble == WIRE_VERSION;
+}
+
+static const char *json_string(const cJSON *j, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
+}
+
+/* {"v":1,"ok":true}; NULL: no memory. */
+static cJSON *answer_new(void)
+{
+	CLEANUP(json_p) cJSON *a = cJSON_CreateObject();
+
+	if (!cJSON_AddNumberToObject(a, "v", WIRE_VERSION) ||
+	    !cJSON_AddTrueToObject(a, "ok"))
+		return NULL;
+	return TAKE(a);
+}
+
+/* Make it an error answer, with this sentence unless it has one. */
+__attribute__((format(printf, 2, 3))) static void
+answer_refuse(cJSON *answer, const char *format, ...)
+{
+	CLEANUP(free_p) char *why = NULL;
+	va_list args;
+	int len;
+
+	(void)cJSON_ReplaceItemInObjectCaseSensitive(answer, "ok",
+						     cJSON_CreateFalse());
+	if (json_string(answer, "error"))
+		return;
+	va_start(args, format);
+	len = vasprintf(&why, format, args);
+	va_end(args);
+	if (len < 0)
+		why = NULL;
+	(void)cJSON_AddStringToObject(answer, "error",
+				      why ? why : "Out of memory.");
+}
+
+static void answer_ask(const struct wire_server *s, const cJSON *question,
+		       cJSON *answer)
+{
+	const char *ask = json_string(question, "ask");
+	const char *why;
+	int rc;
+
+	if (!ask) {
+		answer_refuse(answer, "The question has no \"ask\".");
+		return;
+	}
+	rc = s->handler(s->ctx, ask, question, answer);
+	why = strerrordesc_np(-rc);
+	if (rc == -ENOSYS)
+		answer_refuse(answer, "There is no question \"%s\".", ask);
+	else if (rc < 0)
+		answer_refuse(answer, "\"%s\" failed: %s.", ask,
+			      why ? why : "unknown error");
+}
+
+static void answer_question(const struct wire_server *s, const char *text,
+			    size_t kept, uint64_t len, cJSON *answer)
+{
+	CLEANUP(json_p) cJSON *question = NULL;
+
+	if (len > WIRE_QUESTION_MAX) {
+		answer_refuse(answer,
+			      "The question has %" PRIu64
+			      " bytes, more than the %u it may have.",
+			      len, WIRE_QUESTION_MAX);
+		return;
+	}
+	question = json_parse(text, kept);
+	if (!question)
+		answer_refuse(answer, "The question is not a JSON object.");
+	else if (!json_version_is_ours(question))
+		answer_refuse(answer,
+			      "The question's \"v\" is not %d, the version "
+			      "spoken here.",
+			      WIRE_VERSION);
+	else
+		answer_ask(s, question, answer);
+}
+
+/* The answer as text (free it); NULL: no memory. */
+static char *answer_text(const cJSON *answer)
+{
+	CLEANUP(free_p) char *text = cJSON_PrintUnformatted(answer);
+	CLEANUP(json_p) cJSON *instead = NULL;
+
+	if (!text || strlen(text) <= WIRE_ANSWER_MAX)
+		return TAKE(text);
+	instead = answer_new();
+	if (!instead)
+		return NULL;
+	answer_refuse(instead,
+		      "The answer has %zu bytes, more than the %u it may have.",
+		      strlen(text), WIRE_ANSWER_MAX);
+	return cJSON_PrintUnformatted(instead);
+}
+
+/* The length of the numbers in front of a question, 0: there is no end. */
+static size_t trace_len(const char *msg, size_t len)
+{
+	for (size_t at = 0; at < WIRE_TRACE_MAX; at += WIRE_NUMBER) {
+		if (len - at < WIRE_NUMBER)
+			return 0;
+		if ((unsigned char)msg[at] & 0x80)
+			return at + WIRE_NUMBER;
+	}
+	return 0;
+}
+
+static int wire_message(void *ctx, struct sp_conn *c)
+{
+	CLEANUP(json_p) cJSON *answer = answer_new();
+	CLEANUP(free_p) char *made = NULL;
+	size_t trace = trace_len(c->in, c->kept);
+	const char *text;
+
+	/* Nowhere to send an answer to. */
+	if (!trace)
+		return 0;
+	if (answer) {
+		answer_question(ctx, c->in + trace, c->kept - trace,
+				c->len - trace, answer);
+		made = answer_text(answer);
+	}
+	text = made ? made : NO_MEMORY;
+	return sp_conn_send(c, c->in, trace, text, strlen(text));
+}
+
+static const struct sp_ops wire_ops = {
+	.self = SP_REP,
+	.peer = SP_REQ,
+	.keep = WIRE_QUESTION_MAX + WIRE_TRACE_MAX,
+	.message = wire_message,
+};
+
+int wire_server_open(const char *path, wire_handler handler, void *ctx,
+		     struct wire_server **ret)
+{
+	struct wire_server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->handler = handler;
+	s->ctx = ctx;
+	rc = sp_server_open(path, &wire_ops, s, &s->server);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void wire_server_free(struct wire_server *s)
+{
+	if (s)
+		sp_server_free(s->server);
+	free(s);
+}
+
+static int question_text(const char *ask, const cJSON *question, char **ret)
+{
+	CLEANUP(json_p) cJSON *q = NULL;
+	char *text;
+
+	if (question && !cJSON_IsObject(question))
+		return -EINVAL;
+	q = question ? cJSON_Duplicate(question, 1) : cJSON_CreateObject();
+	cJSON_DeleteItemFromObjectCaseSensitive(q, "v");
+	cJSON_DeleteItemFromObjectCaseSensitive(q, "ask");
+	if (!cJSON_AddNumberToObject(q, "v", WIRE_VERSION) ||
+	    !cJSON_AddStringToObject(q, "ask", ask))
+		return -ENOMEM;
+
+	text = cJSON_PrintUnformatted(q);
+	if (!text)
+		return -ENOMEM;
+	if (strlen(text) > WIRE_QUESTION_MAX) {
+		free(text);
+		return -EMSGSIZE;
+	}
+	*ret = text;
+	return 0;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* What is left of a time that ends at `end`; a negative time never does. */
+static int ms_left(int timeout_ms, int64_t end)
+{
+	int64_t left = end - now_ms();
+
+	if (timeout_ms < 0)
+		return -1;
+	return left > 0 ? (int)left : 0;
+}
+
+/* Until a message begins with our number. */
+static int await_answer(struct sp_conn *c, const char *number, int timeout_ms,
+			int64_t end)
+{
+	int rc;
+
+	for (;;) {
+		rc = c->out ? sp_conn_flush(c) : sp_conn_receive(c);
+		if (rc < 0)
+			return rc;
+		if (rc > 0 && c->kept >= WIRE_NUMBER &&
+		    memcmp(c->in, number, WIRE_NUMBER) == 0)
+			return 0;
+		rc = sp_conn_wait(c, ms_left(timeout_ms, end));
+		if (rc < 0)
+			return rc;
+	}
+}
+
+static int exchange(const char *path, const char *text, int timeout_ms,
+		    struct sp_conn *ret)
+{
+	CLEANUP(sp_conn_release) struct sp_conn c = SP_CONN_NONE;
+	int64_t end = now_ms() + timeout_ms;
+	int rc;
+
+	rc = sp_connect(path, timeout_ms, SP_REQ, SP_REP,
+			WIRE_NUMBER + WIRE_ANSWER_MAX, &c);
+	if (rc < 0)
+		return rc == -EAGAIN ? -ETIMEDOUT : rc;
+	rc = sp_conn_send(&c, ask_number, WIRE_NUMBER, text, strlen(text));
+	if (rc == 0)
+		rc = await_answer(&c, ask_number, timeout_ms, end);
+	if (rc < 0)
+		return rc;
+	*ret = c;
+	c = SP_CONN_NONE;
+	return 0;
+}
+
+static int answer_read(const struct sp_conn *c, cJSON **ret)
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const cJSON *ok;
+	int rc;
+
+	if (c->kept == c->len)
+		answer = json_parse(c->in + WIRE_NUMBER, c->kept - WIRE_NUMBER);
+	ok = cJSON_GetObjectItemCaseSensitive(answer, "ok");
+	if (!json_version_is_ours(answer) || !cJSON_IsBool(ok))
+		return -EBADMSG;
+	rc = cJSON_IsTrue(ok) ? 0 : -EREMOTEIO;
+	*ret = TAKE(answer);
+	return rc;
+}
+
+int wire_ask(const char *path, const char *ask, const cJSON *question,
+	     int timeout_ms, cJSON **ret)
+{
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(sp_conn_release) struct sp_conn c = SP_CONN_NONE;
+	int rc;
+
+	rc = question_text(ask, question, &text);
+	if (rc == 0)
+		rc = exchange(path, text, timeout_ms, &c);
+	if (rc == 0)
+		rc = answer_read(&c, ret);
+	return rc;
+}
+
+struct wire_link {
+	char *path;
+	struct sp_conn conn; /* without a descriptor: none */
+	uint32_t number;     /* of the newest question */
+};
+
+struct wire_link *wire_link_new(const char *path)
+{
+	struct wire_link *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->conn = SP_CONN_NONE;
+	l->path = strdup(path);
+	if (!l->path) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static void link_close(struct wire_link *l)
+{
+	sp_conn_release(&l->conn);
+	l->conn = SP_CONN_NONE;
+}
+
+void wire_link_free(struct wire_link *l)
+{
+	if (!l)
+		return;
+	link_close(l);
+	free(l->path);
+	free(l);
+}
+
+static int link_connect(struct wire_link *l, int timeout_ms)
+{
+	int rc;
+
+	if (l->conn.fd >= 0)
+		return 0;
+	rc = sp_connect(l->path, timeout_ms, SP_REQ, SP_REP,
+			WIRE_NUMBER + WIRE_ANSWER_MAX, &l->conn);
+	return rc == -EAGAIN ? -ETIMEDOUT : rc;
+}
+
+static int link_exchange(struct wire_link *l, const char *text, int timeout_ms,
+			 int64_t end)
+{
+	uint32_t n = ++l->number;
+	char number[WIRE_NUMBER] = { (char)(0x80 | (n >> 24 & 0x7f)),
+				     (char)(n >> 16 & 0xff),
+				     (char)(n >> 8 & 0xff), (char)(n & 0xff) };
+	int rc = link_connect(l, ms_left(timeout_ms, end));
+
+	if (rc < 0)
+		return rc;
+	rc = sp_conn_send(&l->conn, number, WIRE_NUMBER, text, strlen(text));
+	if (rc == 0)
+		rc = await_answer(&l->conn, number, timeout_ms, end);
+	return rc;
+}
+
+int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
+		  cJSON **ret)
+{
+	int64_t end = now_ms() + timeout_ms;
+	bool kept = l->conn.fd >= 0;
+	int rc;
+
+	if (strlen(text) > WIRE_QUESTION_MAX)
+		return -EMSGSIZE;
+	rc = link_exchange(l, text, timeout_ms, end);
+	/* A server that is another one by now does not know of us. */
+	if (kept && (rc == -ECONNRESET || rc == -EPIPE)) {
+		link_close(l);
+		rc = link_exchange(l, text, timeout_ms, end);
+	}
+	if (rc == 0)
+		rc = answer_read(&l->conn, ret);
+	/* An answer that is late would be in the way of the next. */
+	if (rc < 0 && rc != -EREMOTEIO)
+		link_close(l);
+	return rc;
+}

@@ -1,0 +1,57 @@
+/*
+ * Questions and answers between our processes: one JSON object each way in
+ * nng's REQ/REP protocol on a Unix socket, mode 0600. Questions are safe to
+ * repeat.
+ * A question is {"v":1,"ask":"NAME",...}; an answer {"v":1,"ok":true,...} or
+ * {"v":1,"ok":false,"error":"sentence"}.
+ */
+#ifndef STATETAPE_TAPE_WIRE_WIRE_H
+#define STATETAPE_TAPE_WIRE_WIRE_H
+
+#include <cjson/cJSON.h>
+
+#define WIRE_VERSION	  1
+#define WIRE_QUESTION_MAX (1u << 20)
+#define WIRE_ANSWER_MAX	  (64u << 20)
+
+/*
+ * Answer one question. `ask` is its "ask" member, `answer` an object to fill;
+ * returns 0, or a negative errno, which becomes an error sentence unless the
+ * handler put its own "error" into `answer`. -ENOSYS: no such question.
+ */
+typedef int (*wire_handler)(void *ctx, const char *ask, const cJSON *question,
+			    cJSON *answer);
+
+struct wire_server;
+
+/*
+ * Serve at `path` from a thread of its own; `handler` runs on that thread. A
+ * dead process's socket is replaced; -EADDRINUSE: a living one's is not.
+ */
+int wire_server_open(const char *path, wire_handler handler, void *ctx,
+		     struct wire_server **ret);
+void wire_server_free(struct wire_server *s);
+
+/*
+ * Ask the server at `path`. `question` may be NULL (no members beyond `ask`)
+ * and stays the caller's. On 0 *ret is the answer object (cJSON_Delete it),
+ * whose "ok" was true. -ECONNREFUSED: nobody there. -ETIMEDOUT: too late.
+ * -ECONNRESET: the server went away meanwhile. -EMSGSIZE: the question is too
+ * long. -EBADMSG: the answer made no sense. -EREMOTEIO: the answer was an
+ * error; then *ret is that answer. A negative timeout is none.
+ */
+int wire_ask(const char *path, const char *ask, const cJSON *question,
+	     int timeout_ms, cJSON **ret);
+
+/*
+ * The same over a connection that is kept for the next question, and made
+ * anew when the server went away since the last. One thread's at a time.
+ * `text` is the whole question. NULL from wire_link_new(): no memory.
+ */
+struct wire_link;
+struct wire_link *wire_link_new(const char *path);
+void wire_link_free(struct wire_link *l);
+int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
+		  cJSON **ret);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * What a user may settle in a file, and what he is told when it is wrong.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/base/cleanup.h"
+#include "tools/cli/config.h"
+
+static int read_text(struct config *c, const char *text, bool theirs,
+		     char **ret_why)
+{
+	return config_read(c, "f.toml", text, strlen(text), theirs, ret_why);
+}
+
+static void expect_refused(const char *text, bool theirs, const char *sentence)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	assert_int_equal(read_text(&c, text, theirs, &why), -EINVAL);
+	assert_string_equal(why, sentence);
+}
+
+static void a_file_settles_what_it_says_and_nothing_else(void **state)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	(void)state;
+	assert_int_equal(read_text(&c,
+				   "# mine\n\n[run]\n  mode = \"eager\" # so\n"
+				   "mount='none'\r\n[upstream]\n"
+				   "openai = \"http://h/\\\"x\\\"\"",
+				   false, &why),
+			 0);
+	assert_string_equal(c.values[CONFIG_MODE], "eager");
+	assert_string_equal(c.values[CONFIG_MOUNT], "none");
+	assert_string_equal(c.values[CONFIG_OPENAI], "http://h/\"x\"");
+	assert_null(c.values[CONFIG_POLICY]);
+	assert_null(c.values[CONFIG_ANTHROPIC]);
+}
+
+static void an_empty_file_settles_nothing(void **state)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	(void)state;
+	assert_int_equal(read_text(&c, "", false, &why), 0);
+	assert_int_equal(read_text(&c, "\n\n# nothing\n", true, &why), 0);
+	for (int i = 0; i < CONFIGS; i++)
+		assert_null(c.values[i]);
+}
+
+static void what_comes_later_counts(void **state)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	(void)state;
+	assert_int_equal(read_text(&c, "[run]\nmode=\"off\"\n", false, &why),
+			 0);
+	assert_int_equal(read_text(&c, "[run]\nmode=\"eager\"\n", true, &why),
+			 0);
+	assert_string_equal(c.values[CONFIG_MODE], "eager");
+}
+
+static void mistakes_are_named_with_their_line(void **state)
+{
+	(void)state;
+	expect_refused("[run]\nmod = \"off\"\n", false,
+		       "f.toml:2: there is no key 'mod' in [run]");
+	expect_refused("[walk]\n", false, "f.toml:1: there is no table [walk]");
+	expect_refused("\n[run]\nmode = \"of\"\n", false,
+		       "f.toml:3: 'of' is no mode; allowed: pinned, eager, "
+		       "off");
+	expect_refused("[run]\nmode = off\n", false,
+		       "f.toml:2: a value is a text in quotes");
+	expect_refused("[run]\nmode = \"off\n", false,
+		       "f.toml:2: a string has no end");
+	expect_refused("[run]\nmode\n", false,
+		       "f.toml:2: a key is followed by =");
+	expect_refused("[run]\nmode =\n", false,
+		       "f.toml:2: a value is missing");
+	expect_refused("[run]\nmode = \"off\" or not\n", false,
+		       "f.toml:2: nothing more is wanted on this line");
+	expect_refused("[run\n", false,
+		       "f.toml:1: a table's name is followed by ]");
+	expect_refused("mode = \"off\"\n", false,
+		       "f.toml:1: 'mode' stands in no table; [run] or "
+		       "[upstream] comes before it");
+	expect_refused("run.mood = \"off\"\n", false,
+		       "f.toml:1: there is no key 'mood' in [run]");
+	expect_refused("[run]\nmode = \"off\"\n\nmode = \"eager\"\n", false,
+		       "f.toml:4: 'mode' is set in line 2 already");
+	expect_refused("[run]\nmode = [\"off\"]\n", false,
+		       "f.toml:2: a value is a text in quotes");
+	expect_refused("[run]\nmode = true\n", false,
+		       "f.toml:2: 'true' is no mode; allowed: pinned, eager, "
+		       "off");
+	expect_refused("[run]\nmode = \"\\q\"\n", false,
+		       "f.toml:2: an escape that is not known");
+}
+
+static void an_address_is_one_that_can_be_asked(void **state)
+{
+	static const char *const wrong[] = {
+		"",	     "api.example.org", "ftp://h",
+		"http://",   "https:///v1",	"http://h/?q=1",
+		"http://h h"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_false(config_allows(CONFIG_OPENAI, wrong[i]));
+	assert_true(config_allows(CONFIG_OPENAI, "HTTPS://h:1/v1/"));
+	expect_refused("[upstream]\nopenai = \"h\"\n", false,
+		       "f.toml:2: 'h' is no address to send requests to: it "
+		       "begins with https:// or http://, and has no more than "
+		       "a host and a path");
+}
+
+/* [ run ], and run.mode before any table: both are TOML. */
+static void a_table_may_be_named_in_either_way(void **state)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	(void)state;
+	assert_int_equal(read_text(&c,
+				   "run.mode = 'off'\n[ upstream ]\n"
+				   "openai='http://h'\n[run]\nmount = 'none'\n",
+				   false, &why),
+			 0);
+	assert_string_equal(c.values[CONFIG_MODE], "off");
+	assert_string_equal(c.values[CONFIG_MOUNT], "none");
+	assert_string_equal(c.values[CONFIG_OPENAI], "http://h");
+}
+
+static void a_repository_may_not_say_where_keys_are_sent(void **state)
+{
+	(void)state;
+	expect_refused("[upstream]\nanthropic = \"http://elsewhere\"\n", true,
+		       "f.toml:2: a repository may not set "
+		       "'upstream.anthropic'; it belongs into your own "
+		       "config.toml");
+}
+
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+	CLEANUP(config_release) struct config c = { 0 };
+	CLEANUP(free_p) char *why = NULL;
+
+	(void)state;
+	assert_int_equal(config_read(&c, "f", "[run]\0", 6, false, &why),
+			 -EINVAL);
+	assert_string_equal(why, "f: this is no configuration");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_settles_what_it_says_and_nothing_else),
+		cmocka_unit_test(an_empty_file_settles_nothing),
+		cmocka_unit_test(what_comes_later_counts),
+		cmocka_unit_test(mistakes_are_named_with_their_line),
+		cmocka_unit_test(an_address_is_one_that_can_be_asked),
+		cmocka_unit_test(a_table_may_be_named_in_either_way),
+		cmocka_unit_test(a_repository_may_not_say_where_keys_are_sent),
+		cmocka_unit_test(bytes_that_are_no_text_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,430 @@
+/*
+ * See config.h.
+ */
+#include "tools/cli/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tools/cli/say.h"
+
+#define FILE_MAX (64 << 10)
+#define WORD_MAX 64
+
+static const char *const modes[] = { "pinned", "eager", "off", NULL };
+static const char *const policies[] = { "statetape", "control", NULL };
+static const char *const mounts[] = { "auto", "private", "visible", "none",
+				      NULL };
+
+const struct config_row config_rows[CONFIGS] = {
+	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", modes, false,
+			  "How stale records are dealt with: pinned (a note "
+			  "at once, rewriting when it is cheap), eager (in "
+			  "place, at once) or off (observe and report)" },
+	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY", policies,
+			    false,
+			    "Who decides: statetape, or control, which leaves "
+			    "every request as it is" },
+	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", mounts, false,
+			   "How the repository is mounted: private, visible, "
+			   "none, or auto, the first of these that works" },
+	[CONFIG_ANTHROPIC] = { "upstream", "anthropic",
+			       "STATETAPE_ANTHROPIC_UPSTREAM", NULL, true,
+			       "Where Anthropic requests go" },
+	[CONFIG_OPENAI] = { "upstream", "openai", "STATETAPE_OPENAI_UPSTREAM",
+			    NULL, true, "Where OpenAI requests go" },
+	[CONFIG_CHATGPT] = { "upstream", "chatgpt",
+			     "STATETAPE_CHATGPT_UPSTREAM", NULL, true,
+			     "Where requests of a ChatGPT login go" },
+};
+
+const char config_description[] =
+	"What run is to do every time can be settled once: for all "
+	"repositories in $XDG_CONFIG_HOME/statetape/config.toml (that is "
+	"~/.config/statetape/config.toml if the variable is not set), for one "
+	"in " CONFIG_REPO_FILE " at its top, and in variables of the "
+	"environment. The repository's file stands above the user's, "
+	"variables above both, options of the command line above all.\n"
+	"\n"
+	"The files are TOML: the tables [run] and [upstream], and in them keys "
+	"with strings. A key that is not known, or a value that is not "
+	"allowed, is a mistake that is named with its file and line, and "
+	"nothing is started. A repository is "
+	"somebody else's word: its file may not say where requests, and the "
+	"keys in them, are sent.";
+
+void config_release(struct config *c)
+{
+	for (int i = 0; i < CONFIGS; i++) {
+		free(c->values[i]);
+		c->values[i] = NULL;
+	}
+}
+
+/* What the manager can ask: a scheme it knows, a host, and at most a path. */
+static bool is_address(const char *value)
+{
+	size_t scheme = strncasecmp(value, "https://", 8) == 0 ? 8 : 7;
+
+	if (scheme == 7 && strncasecmp(value, "http://", 7) != 0)
+		return false;
+	return !strchr("/?#", value[scheme]) && !strpbrk(value, " #?\r\n\t");
+}
+
+bool config_allows(enum config_key key, const char *value)
+{
+	const char *const *v = config_rows[key].values;
+
+	if (!v)
+		return is_address(value);
+	while (*v && strcmp(*v, value) != 0)
+		v++;
+	return *v != NULL;
+}
+
+/* "pinned, eager, off". (Free it.) */
+static char *values_text(const char *const *v)
+{
+	char *text = must(strdup(""));
+
+	for (; *v; v++) {
+		char *longer = sentence("%s%s%s", text, *text ? ", " : "", *v);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+char *config_complaint(enum config_key key, const char *value)
+{
+	const struct config_row *row = &config_rows[key];
+	CLEANUP(free_p) char *allowed = NULL;
+
+	if (!row->values)
+		return sentence("'%s' is no address to send requests to: it "
+				"begins with https:// or http://, and has no "
+				"more than a host and a path",
+				value);
+	allowed = values_text(row->values);
+	return sentence("'%s' is no %s; allowed: %s", value, row->key, allowed);
+}
+
+static int set(struct config *c, enum config_key key, const char *value,
+	       const char *where, char **ret_why)
+{
+	CLEANUP(free_p) char *what = NULL;
+
+	if (!config_allows(key, value)) {
+		what = config_complaint(key, value);
+		*ret_why = sentence("%s: %s", where, what);
+		return -EINVAL;
+	}
+	free(c->values[key]);
+	c->values[key] = must(strdup(value));
+	return 0;
+}
+
+/* Reading one file. */
+struct reading {
+	const char *at, *end;
+	unsigned line;
+	const char *name;
+	bool theirs;
+	char table[WORD_MAX]; /* "": none has begun */
+	char in[WORD_MAX];    /* the table of this key, which may say it */
+	char key[WORD_MAX];
+	char value[FILE_MAX];
+	unsigned seen[CONFIGS]; /* the line it was set in; 0: not yet */
+	char **ret_why;
+};
+
+static int wrong(struct reading *r, const char *what)
+{
+	*r->ret_why = sentence("%s:%u: %s", r->name, r->line, what);
+	return -EINVAL;
+}
+
+static void skip_blanks(struct reading *r)
+{
+	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+		r->at++;
+}
+
+/* A bare key: letters, digits, dashes and underscores. */
+static int read_word(struct reading *r, char ret[static WORD_MAX])
+{
+	size_t n = 0;
+
+	while (r->at < r->end && n < WORD_MAX - 1 &&
+	       (isalnum((unsigned char)*r->at) || *r->at == '_' ||
+		*r->at == '-'))
+		ret[n++] = *r->at++;
+	ret[n] = '\0';
+	return n ? 0 : wrong(r, "a name of letters and digits is wanted here");
+}
+
+/* What a backslash and `c` stand for in a string; 0: nothing we know. */
+static char unescaped(char c)
+{
+	static const char from[] = "\"\\ntr", to[] = "\"\\\n\t\r";
+	const char *p = c ? strchr(from, c) : NULL;
+
+	if (!p)
+		return '\0';
+	return to[p - from];
+}
+
+static int read_string(struct reading *r)
+{
+	char quote = *r->at++;
+	size_t n = 0;
+
+	while (r->at < r->end && *r->at != quote && *r->at != '\n') {
+		char c = *r->at++;
+
+		if (c == '\\' && quote == '"') {
+			if (r->at == r->end || !(c = unescaped(*r->at++)))
+				return wrong(r, "an escape that is not known");
+		}
+		r->value[n++] = c;
+	}
+	if (r->at == r->end || *r->at != quote)
+		return wrong(r, "a string has no end");
+	r->at++;
+	r->value[n] = '\0';
+	return 0;
+}
+
+static int read_value(struct reading *r)
+{
+	size_t n = 0;
+
+	if (r->at < r->end && (*r->at == '"' || *r->at == '\''))
+		return read_string(r);
+	while (r->at < r->end && !strchr(" \t\r\n#", *r->at) &&
+	       n < sizeof(r->value) - 1)
+		r->value[n++] = *r->at++;
+	r->value[n] = '\0';
+	if (n == 0)
+		return wrong(r, "a value is missing");
+	if (strcmp(r->value, "true") == 0 || strcmp(r->value, "false") == 0 ||
+	    strspn(r->value, "0123456789_+-") == n)
+		return 0;
+	return wrong(r, "a value is a text in quotes");
+}
+
+static int no_such_key(struct reading *r)
+{
+	CLEANUP(free_p) char *what = NULL;
+
+	if (*r->in)
+		what = sentence("there is no key '%s' in [%s]", r->key, r->in);
+	else
+		what = sentence("'%s' stands in no table; [run] or [upstream] "
+				"comes before it",
+				r->key);
+	return wrong(r, what);
+}
+
+/* May it be set, here and now? */
+static int check_key(struct reading *r, int key)
+{
+	CLEANUP(free_p) char *what = NULL;
+
+	if (r->theirs && config_rows[key].users)
+		what = sentence("a repository may not set '%s.%s'; it belongs "
+				"into your own config.toml",
+				r->in, r->key);
+	else if (r->seen[key])
+		what = sentence("'%s' is set in line %u already", r->key,
+				r->seen[key]);
+	return what ? wrong(r, what) : 0;
+}
+
+static int store_value(struct reading *r, struct config *c)
+{
+	CLEANUP(free_p) char *where = sentence("%s:%u", r->name, r->line);
+	int i = 0, rc;
+
+	while (i < CONFIGS && (strcmp(config_rows[i].table, r->in) != 0 ||
+			       strcmp(config_rows[i].key, r->key) != 0))
+		i++;
+	if (i == CONFIGS)
+		return no_such_key(r);
+	rc = check_key(r, i);
+	if (rc < 0)
+		return rc;
+	r->seen[i] = r->line;
+	return set(c, (enum config_key)i, r->value, where, r->ret_why);
+}
+
+/* A key, or "table.key" where no table has begun. */
+static int read_key(struct reading *r)
+{
+	int rc = read_word(r, r->key);
+
+	memcpy(r->in, r->table, sizeof(r->in));
+	if (rc < 0 || *r->in || r->at == r->end || *r->at != '.')
+		return rc;
+	r->at++;
+	memcpy(r->in, r->key, sizeof(r->in));
+	return read_word(r, r->key);
+}
+
+static int read_pair(struct reading *r, struct config *c)
+{
+	int rc = read_key(r);
+
+	skip_blanks(r);
+	if (rc == 0 && (r->at == r->end || *r->at != '='))
+		return wrong(r, "a key is followed by =");
+	if (rc < 0)
+		return rc;
+	r->at++;
+	skip_blanks(r);
+	rc = read_value(r);
+	return rc < 0 ? rc : store_value(r, c);
+}
+
+static bool is_table(const char *name)
+{
+	for (int i = 0; i < CONFIGS; i++)
+		if (strcmp(config_rows[i].table, name) == 0)
+			return true;
+	return false;
+}
+
+static int read_table(struct reading *r)
+{
+	CLEANUP(free_p) char *what = NULL;
+	int rc;
+
+	r->at++;
+	skip_blanks(r);
+	rc = read_word(r, r->table);
+	if (rc < 0)
+		return rc;
+	skip_blanks(r);
+	if (r->at == r->end || *r->at != ']')
+		return wrong(r, "a table's name is followed by ]");
+	r->at++;
+	if (is_table(r->table))
+		return 0;
+	what = sentence("there is no table [%s]", r->table);
+	return wrong(r, what);
+}
+
+static int read_line(struct reading *r, struct config *c)
+{
+	int rc = 0;
+
+	skip_blanks(r);
+	if (r->at < r->end && *r->at == '[')
+		rc = read_table(r);
+	else if (r->at < r->end && !strchr("#\r\n", *r->at))
+		rc = read_pair(r, c);
+	if (rc < 0)
+		return rc;
+	skip_blanks(r);
+	if (r->at < r->end && *r->at == '#')
+		while (r->at < r->end && *r->at != '\n')
+			r->at++;
+	if (r->at < r->end && *r->at == '\r')
+		r->at++;
+	if (r->at < r->end && *r->at != '\n')
+		return wrong(r, "nothing more is wanted on this line");
+	r->at++;
+	return 0;
+}
+
+int config_read(struct config *c, const char *name, const char *text,
+		size_t len, bool theirs, char **ret_why)
+{
+	CLEANUP(free_p) struct reading *r = must(calloc(1, sizeof(*r)));
+	int rc = 0;
+
+	*r = (struct reading){ .at = text,
+			       .end = text + len,
+			       .name = name,
+			       .theirs = theirs,
+			       .ret_why = ret_why };
+	if (len >= FILE_MAX || memchr(text, '\0', len)) {
+		*ret_why = sentence("%s: this is no configuration", name);
+		return -EINVAL;
+	}
+	while (rc == 0 && r->at < r->end) {
+		r->line++;
+		rc = read_line(r, c);
+	}
+	return rc;
+}
+
+static int load_file(struct config *c, const char *path, bool theirs,
+		     char **ret_why)
+{
+	CLEANUP(free_p) char *text = must(malloc(FILE_MAX));
+	CLEANUP(close_p)
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t len = 0;
+	ssize_t n = 0;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	while (fd >= 0 && len < FILE_MAX &&
+	       (n = read(fd, text + len, FILE_MAX - len)) > 0)
+		len += (size_t)n;
+	if (fd < 0 || n < 0) {
+		*ret_why =
+			sentence("cannot read '%s': %s", path, reason(errno));
+		return -EINVAL;
+	}
+	return config_read(c, path, text, len, theirs, ret_why);
+}
+
+static int load_environment(struct config *c, char **ret_why)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < CONFIGS; i++) {
+		const char *name = config_rows[i].variable;
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
+		const char *value = getenv(name);
+
+		if (value && *value)
+			r = set(c, (enum config_key)i, value, name, ret_why);
+	}
+	return r;
+}
+
+/* The user's own file. (Free it.) NULL: he has no home. */
+static char *users_file(void)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): one thread. */
+	const char *dir = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+	/* NOLINTEND(concurrency-mt-unsafe) */
+
+	if (dir && *dir == '/')
+		return sentence("%s/statetape/config.toml", dir);
+	if (home && *home == '/')
+		return sentence("%s/.config/statetape/config.toml", home);
+	return NULL;
+}
+
+int config_load(struct config *c, const char *repo, char **ret_why)
+{
+	CLEANUP(free_p) char *own = users_file();
+	CLEANUP(free_p) char *theirs = sentence("%s/" CONFIG_REPO_FILE, repo);
+	int r = own ? load_file(c, own, false, ret_why) : 0;
+
+	if (r == 0)
+		r = load_file(c, theirs, true, ret_why);
+	return r < 0 ? r : load_environment(c, ret_why);
+}

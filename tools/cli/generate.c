@@ -1,0 +1,464 @@
+/*
+ * Completions. Each shell gets a short program of its own, in which the parts
+ * that depend on the table are filled in; the shells differ too much in what
+ * they can express for one program in three spellings.
+ */
+#include "tools/cli/generate.h"
+
+#include <string.h>
+
+#include "tools/cli/options.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+/* `text` inside single quotes of a shell, with `special` backslashed. */
+static void put_quoted(FILE *out, const char *text, const char *special)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			(void)fputs("'\\'", out);
+		else if (strchr(special, *text))
+			(void)fputc('\\', out);
+		(void)fputc(*text, out);
+	}
+}
+
+static const char *const complete_names[] = {
+	[COMPLETE_NOTHING] = "nothing", [COMPLETE_DIRECTORY] = "directory",
+	[COMPLETE_FILE] = "file",	[COMPLETE_VERB] = "verb",
+	[COMPLETE_FORMAT] = "format",
+};
+
+/* The parts of `group`, or the verbs that are part of none. */
+static void put_verb_names(FILE *out, const struct verb *group)
+{
+	FOR_EACH_VERB (v)
+		if (!v->hidden && verb_is_part(v, group))
+			(void)fprintf(out, " %s", verb_word(v));
+}
+
+static void put_formats(FILE *out)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		(void)fprintf(out, " %s", verb_formats[i]);
+}
+
+/* bash */
+
+static void bash_words(FILE *out, const struct verb_option *o)
+{
+	if (o->letter)
+		(void)fprintf(out, " -%c", o->letter);
+	(void)fprintf(out, " --%s", o->name);
+}
+
+static void bash_verb(FILE *out, const struct verb *v)
+{
+	(void)fprintf(out, "\t'%s')\n", v->name);
+	if (v->group) {
+		(void)fputs("\t\tparts='", out);
+		put_verb_names(out, v);
+		(void)fputs("'\n", out);
+	}
+	(void)fputs("\t\toptions='", out);
+	for (const struct verb_option *o = v->options; o->name; o++)
+		bash_words(out, o);
+	bash_words(out, &verb_help_option);
+	(void)fputs("'\n\t\tvalued='", out);
+	for (const struct verb_option *o = v->options; o->name; o++)
+		if (o->kind != OPTION_FLAG)
+			bash_words(out, o);
+	(void)fputs(" '\n\t\targuments=(", out);
+	for (const struct verb_argument *a = v->arguments; a->name; a++)
+		(void)fprintf(out, " %s", complete_names[a->complete]);
+	(void)fprintf(out, " )\n\t\tcommand=%d\n\t\t;;\n", v->command);
+}
+
+static const char bash_head[] =
+	"# bash completion for statetape, printed by 'statetape generate "
+	"bash'.\n"
+	"\n"
+	"# What the verb $1 takes, into the caller's variables.\n"
+	"_statetape_verb()\n"
+	"{\n"
+	"\tcase $1 in\n";
+
+static const char bash_tail[] =
+	"\t*)\n"
+	"\t\treturn 1\n"
+	"\t\t;;\n"
+	"\tesac\n"
+	"}\n"
+	"\n"
+	"_statetape_reply()\n"
+	"{\n"
+	"\tmapfile -t COMPREPLY < <(compgen \"$@\" -- \"$cur\")\n"
+	"}\n"
+	"\n"
+	"_statetape_files()\n"
+	"{\n"
+	"\tcompopt -o filenames 2>/dev/null\n"
+	"\t_statetape_reply \"$@\"\n"
+	"}\n"
+	"\n"
+	"# The command after --: completed as if it stood alone.\n"
+	"_statetape_command()\n"
+	"{\n"
+	"\tif declare -F _command_offset >/dev/null; then\n"
+	"\t\t_command_offset \"$1\"\n"
+	"\telif ((COMP_CWORD == $1)); then\n"
+	"\t\t_statetape_files -c\n"
+	"\telse\n"
+	"\t\t_statetape_files -f\n"
+	"\tfi\n"
+	"}\n"
+	"\n"
+	"_statetape()\n"
+	"{\n"
+	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} i word position=0 ended=0\n"
+	"\tlocal options valued arguments command parts='' first=2\n"
+	"\n"
+	"\tCOMPREPLY=()\n"
+	"\tif ((COMP_CWORD == 1)); then\n"
+	"\t\t_statetape_reply -W \"$_statetape_verbs --help --version\"\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\t_statetape_verb \"${COMP_WORDS[1]}\" || return\n"
+	"\tif [[ $parts ]]; then\n"
+	"\t\tif ((COMP_CWORD == 2)); then\n"
+	"\t\t\t_statetape_reply -W \"$parts --help\"\n"
+	"\t\t\treturn\n"
+	"\t\tfi\n"
+	"\t\tfirst=3\n"
+	"\t\t_statetape_verb \"${COMP_WORDS[1]} ${COMP_WORDS[2]}\" || "
+	"return\n"
+	"\tfi\n"
+	"\tfor ((i = first; i < COMP_CWORD; i++)); do\n"
+	"\t\tword=${COMP_WORDS[i]}\n"
+	"\t\tif [[ $ended == 0 && $word == -- ]]; then\n"
+	"\t\t\tended=1\n"
+	"\t\t\tif [[ $command == 1 ]]; then\n"
+	"\t\t\t\t_statetape_command $((i + 1))\n"
+	"\t\t\t\treturn\n"
+	"\t\t\tfi\n"
+	"\t\telif [[ $ended == 0 && $valued == *\" $word \"* ]]; then\n"
+	"\t\t\t# Its value is the next word; bash cuts --name=value in three.\n"
+	"\t\t\t[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))\n"
+	"\t\t\t((++i >= COMP_CWORD)) && return\n"
+	"\t\telif [[ $ended == 1 || $word != -?* ]]; then\n"
+	"\t\t\t((position++))\n"
+	"\t\tfi\n"
+	"\tdone\n"
+	"\tif [[ $ended == 0 && $cur == -* ]]; then\n"
+	"\t\t_statetape_reply -W \"$options\"\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tcase ${arguments[position]} in\n"
+	"\tdirectory)\n"
+	"\t\t_statetape_files -d\n"
+	"\t\t;;\n"
+	"\tfile)\n"
+	"\t\t_statetape_files -f\n"
+	"\t\t;;\n"
+	"\tverb)\n"
+	"\t\t_statetape_reply -W \"$_statetape_verbs\"\n"
+	"\t\t;;\n"
+	"\tformat)\n"
+	"\t\t_statetape_reply -W \"$_statetape_formats\"\n"
+	"\t\t;;\n"
+	"\tesac\n"
+	"}\n"
+	"\n"
+	"complete -F _statetape statetape\n";
+
+void generate_bash(FILE *out)
+{
+	(void)fputs(bash_head, out);
+	FOR_EACH_VERB (v)
+		bash_verb(out, v);
+	(void)fputs(bash_tail, out);
+	(void)fputs("_statetape_verbs='", out);
+	put_verb_names(out, NULL);
+	(void)fputs("'\n_statetape_formats='", out);
+	put_formats(out);
+	(void)fputs("'\n", out);
+}
+
+/* zsh */
+
+static void zsh_option(FILE *out, const struct verb_option *o)
+{
+	(void)fputs(" \\\n\t\t\t\t", out);
+	if (o->letter)
+		(void)fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->letter,
+			      o->name, o->letter, o->value ? "+" : "", o->name,
+			      o->value ? "=" : "");
+	else
+		(void)fprintf(out, "'--%s%s[", o->name, o->value ? "=" : "");
+	put_quoted(out, o->text, "[]:\\");
+	(void)fputc(']', out);
+	if (o->value)
+		(void)fprintf(out, ":%s: ", o->value);
+	(void)fputc('\'', out);
+}
+
+static void zsh_argument(FILE *out, const struct verb_argument *a, size_t i)
+{
+	(void)fprintf(out, " \\\n\t\t\t\t'%zu:%s%s:", i + 1,
+		      a->optional ? ":" : "", a->name);
+	switch (a->complete) {
+	case COMPLETE_NOTHING:
+		(void)fputc(' ', out);
+		break;
+	case COMPLETE_DIRECTORY:
+		(void)fputs("_directories", out);
+		break;
+	case COMPLETE_FILE:
+		(void)fputs("_files", out);
+		break;
+	case COMPLETE_VERB:
+		(void)fputc('(', out);
+		put_verb_names(out, NULL);
+		(void)fputs(" )", out);
+		break;
+	case COMPLETE_FORMAT:
+		(void)fputc('(', out);
+		put_formats(out);
+		(void)fputs(" )", out);
+		break;
+	}
+	(void)fputc('\'', out);
+}
+
+static const char zsh_command[] = "\t\t\tlocal -i dashes=${words[(i)--]}\n"
+				  "\t\t\tif (( dashes < CURRENT )); then\n"
+				  "\t\t\t\tshift $dashes words\n"
+				  "\t\t\t\t(( CURRENT -= dashes ))\n"
+				  "\t\t\t\t_normal\n"
+				  "\t\t\t\treturn\n"
+				  "\t\t\tfi\n";
+
+static void zsh_verb(FILE *out, const struct verb *v)
+{
+	(void)fprintf(out, "\t\t'%s')\n%s\t\t\t_arguments -s -S :", v->name,
+		      v->command ? zsh_command : "");
+	for (const struct verb_option *o = v->options; o->name; o++)
+		zsh_option(out, o);
+	zsh_option(out, &verb_help_option);
+	for (size_t i = 0; v->arguments[i].name; i++)
+		zsh_argument(out, &v->arguments[i], i);
+	(void)fputs("\n\t\t\t;;\n", out);
+}
+
+static const char zsh_head[] =
+	"#compdef statetape\n"
+	"# zsh completion for statetape, printed by 'statetape generate zsh'.\n"
+	"\n"
+	"_statetape()\n"
+	"{\n"
+	"\tlocal curcontext=$curcontext state line\n"
+	"\tlocal -a verbs\n"
+	"\tverbs=(\n";
+
+static const char zsh_middle[] =
+	"\t)\n"
+	"\t_arguments -C \\\n"
+	"\t\t'(- *)'{-h,--help}'[List the verbs]' \\\n"
+	"\t\t'(- *)'{-V,--version}'[Say which statetape this is]' \\\n"
+	"\t\t'1:verb:->verb' '*::argument:->argument' && return\n"
+	"\tcase $state in\n"
+	"\tverb)\n"
+	"\t\t_describe -t verbs verb verbs\n"
+	"\t\t;;\n"
+	"\targument)\n"
+	"\t\tcurcontext=${curcontext%:*:*}:statetape-$words[1]:\n";
+
+static const char zsh_group[] =
+	"\t\t\t)\n"
+	"\t\t\t\t_describe -t verbs verb verbs\n"
+	"\t\t\t\treturn\n"
+	"\t\t\tfi\n"
+	"\t\t\t# Two words, taken for one from here on.\n"
+	"\t\t\twords[1,2]=(\"$words[1] $words[2]\")\n"
+	"\t\t\t(( CURRENT-- ))\n"
+	"\t\tfi\n";
+
+static const char zsh_tail[] = "\t\tesac\n"
+			       "\t\t;;\n"
+			       "\tesac\n"
+			       "}\n"
+			       "\n"
+			       "# Autoloaded from $fpath this file is the "
+			       "function; sourced it is not.\n"
+			       "if [[ $funcstack[1] == _statetape ]]; then\n"
+			       "\t_statetape \"$@\"\n"
+			       "else\n"
+			       "\tcompdef _statetape statetape\n"
+			       "fi\n";
+
+/* What _describe wants to know of the parts of `group`. */
+static void zsh_describe(FILE *out, const struct verb *group,
+			 const char *indent)
+{
+	FOR_EACH_VERB (v) {
+		if (v->hidden || !verb_is_part(v, group))
+			continue;
+		(void)fprintf(out, "%s'%s:", indent, verb_word(v));
+		put_quoted(out, v->summary, ":\\");
+		(void)fputs("'\n", out);
+	}
+}
+
+static void zsh_parts(FILE *out, const struct verb *group)
+{
+	(void)fprintf(out,
+		      "\t\tif [[ $words[1] == %s ]]; then\n"
+		      "\t\t\tif (( CURRENT == 2 )); then\n"
+		      "\t\t\t\tverbs=(\n",
+		      group->name);
+	zsh_describe(out, group, "\t\t\t\t\t");
+	(void)fputc('\t', out);
+	(void)fputs(zsh_group, out);
+}
+
+void generate_zsh(FILE *out)
+{
+	(void)fputs(zsh_head, out);
+	zsh_describe(out, NULL, "\t\t");
+	(void)fputs(zsh_middle, out);
+	FOR_EACH_VERB (v)
+		if (v->group)
+			zsh_parts(out, v);
+	(void)fputs("\t\tcase $words[1] in\n", out);
+	FOR_EACH_VERB (v)
+		zsh_verb(out, v);
+	(void)fputs(zsh_tail, out);
+}
+
+/* fish */
+
+static void fish_option(FILE *out, const struct verb *v,
+			const struct verb_option *o)
+{
+	(void)fprintf(out, "complete -c statetape -n '__statetape_verb %s'",
+		      v->name);
+	if (o->letter)
+		(void)fprintf(out, " -s %c", o->letter);
+	(void)fprintf(out, " -l %s%s -d '", o->name, o->value ? " -x" : "");
+	put_quoted(out, o->text, "\\");
+	(void)fputs("'\n", out);
+}
+
+static void fish_argument(FILE *out, const struct verb *v,
+			  const struct verb_argument *a)
+{
+	if (a->complete == COMPLETE_NOTHING)
+		return;
+	(void)fprintf(out,
+		      "complete -c statetape -n '__statetape_verb %s' "
+		      "-a '",
+		      v->name);
+	if (a->complete == COMPLETE_DIRECTORY)
+		(void)fputs("(__fish_complete_directories)", out);
+	else if (a->complete == COMPLETE_FILE)
+		(void)fputs("(__fish_complete_path)", out);
+	else if (a->complete == COMPLETE_VERB)
+		put_verb_names(out, NULL);
+	else
+		put_formats(out);
+	(void)fputs("'\n", out);
+}
+
+static void fish_verb(FILE *out, const struct verb *v)
+{
+	int group = (int)strcspn(v->name, " ");
+
+	if (!v->hidden) {
+		(void)fprintf(out, "complete -c statetape -n ");
+		if (verb_is_part(v, NULL))
+			(void)fputs("__statetape_bare", out);
+		else
+			(void)fprintf(out, "'__statetape_group %.*s'", group,
+				      v->name);
+		(void)fprintf(out, " -a %s -d '", verb_word(v));
+		put_quoted(out, v->summary, "\\");
+		(void)fputs("'\n", out);
+	}
+	for (const struct verb_option *o = v->options; o->name; o++)
+		fish_option(out, v, o);
+	fish_option(out, v, &verb_help_option);
+	/* fish counts no positions: what the first takes serves for all. */
+	fish_argument(out, v, &v->arguments[0]);
+	if (v->command)
+		(void)fprintf(out,
+			      "complete -c statetape -n "
+			      "'__statetape_dashes %s' -a "
+			      "'(__statetape_command)'\n",
+			      v->name);
+}
+
+static const char fish_head[] =
+	"# fish completion for statetape, printed by 'statetape generate "
+	"fish'.\n"
+	"\n"
+	"function __statetape_bare -d 'No verb yet'\n"
+	"\ttest (count (commandline -opc)) -eq 1\n"
+	"end\n"
+	"\n"
+	"function __statetape_group -d 'The verb is $argv, its part not yet "
+	"said'\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest (count $words) -eq 2; and test \"$words[2]\" = $argv[1]\n"
+	"end\n"
+	"\n"
+	"function __statetape_dashes -d 'The verb is $argv and -- was seen'\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest \"$words[2]\" = $argv[1]; and contains -- -- $words\n"
+	"end\n"
+	"\n"
+	"function __statetape_verb -d 'The verb is $argv and no -- was seen'\n"
+	"\tset -l words (commandline -opc)\n"
+	"\tset -l last (math 1 + (count $argv))\n"
+	"\ttest \"$words[2..$last]\" = \"$argv\"\n"
+	"\tand not contains -- -- $words\n"
+	"end\n"
+	"\n"
+	"function __statetape_command -d 'The command after --'\n"
+	"\tset -l words (commandline -opc) (commandline -ct)\n"
+	"\tset -l at (contains -i -- -- $words)\n"
+	"\tset -e words[1..$at]\n"
+	"\tcomplete -C \"$words\"\n"
+	"end\n"
+	"\n"
+	"complete -c statetape -f\n"
+	"complete -c statetape -n __statetape_bare -s h -l help "
+	"-d 'List the verbs'\n"
+	"complete -c statetape -n __statetape_bare -s V -l version "
+	"-d 'Say which statetape this is'\n";
+
+void generate_fish(FILE *out)
+{
+	(void)fputs(fish_head, out);
+	FOR_EACH_VERB (v)
+		fish_verb(out, v);
+}
+
+int verb_generate(const struct invocation *in)
+{
+	static void (*const print[FORMATS])(FILE * out) = {
+		[FORMAT_MAN] = generate_man,
+		[FORMAT_MAN_TAPE] = generate_man_tape,
+		[FORMAT_BASH] = generate_bash,
+		[FORMAT_ZSH] = generate_zsh,
+		[FORMAT_FISH] = generate_fish,
+	};
+
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strcmp(in->arguments[0], verb_formats[i]) == 0) {
+			print[i](stdout);
+			return EXIT_SUCCESS;
+		}
+	return complain_usage("generate prints man, man-tape, bash, zsh or "
+			      "fish, not '%s'",
+			      in->arguments[0]);
+}

@@ -1,0 +1,146 @@
+/*
+ * statetape(1) in man(7) macros, which have no date to go stale.
+ */
+#include "tools/cli/generate.h"
+
+#include "tools/cli/config.h"
+#include "tools/cli/roff.h"
+#include "tools/cli/verbs.h"
+
+static void put_option_name(FILE *out, const struct verb_option *o,
+			    const char *between)
+{
+	if (o->letter)
+		(void)fprintf(out, "\\fB\\-%c\\fR%s", o->letter, between);
+	(void)fputs("\\fB\\-\\-", out);
+	for (const char *c = o->name; *c; c++)
+		(void)fputs(*c == '-' ? "\\-" : (char[]){ *c, '\0' }, out);
+	(void)fputs("\\fR", out);
+	if (o->value)
+		(void)fprintf(out, "\\~\\fI%s\\fR", o->value);
+}
+
+static void put_synopsis(FILE *out, const struct verb *v)
+{
+	(void)fprintf(out, ".SY \"statetape %s\"\n", v->name);
+	if (v->group)
+		(void)fputs("\\fIVERB\\fR [\\fIOPTION\\fR...] "
+			    "[\\fIARGUMENT\\fR...]\n",
+			    out);
+	for (const struct verb_option *o = v->options; o->name; o++) {
+		(void)fputc('[', out);
+		put_option_name(out, o, "|");
+		(void)fputs("]\n", out);
+	}
+	for (const struct verb_argument *a = v->arguments; a->name; a++)
+		(void)fprintf(out,
+			      a->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n",
+			      a->name);
+	if (v->command)
+		(void)fprintf(out,
+			      "%s\\fB\\-\\-\\fR \\fICOMMAND\\fR "
+			      "[\\fIARG\\fR...]%s\n",
+			      verb_needs_command(v) ? "" : "[",
+			      verb_needs_command(v) ? "" : "]");
+	(void)fputs(".YS\n", out);
+}
+
+static void put_examples(FILE *out, const struct verb_example *examples)
+{
+	for (const struct verb_example *e = examples; e && e->command; e++) {
+		(void)fprintf(out, ".PP\n%s:\n.RS 4\n.EX\n", e->text);
+		roff_example(out, e->command);
+		(void)fputs(".EE\n.RE\n", out);
+	}
+}
+
+static void put_verb(FILE *out, const struct verb *v)
+{
+	(void)fprintf(out, ".SS %s\n", v->name);
+	put_synopsis(out, v);
+	(void)fprintf(out, ".PP\n%s.\n.PP\n", v->summary);
+	roff_text(out, v->description, ".PP");
+	for (const struct verb_option *o = v->options; o->name; o++) {
+		(void)fputs(".TP\n", out);
+		put_option_name(out, o, ", ");
+		(void)fputc('\n', out);
+		roff_line(out, o->text, ".");
+	}
+	put_examples(out, v->examples);
+}
+
+static void put_notes(FILE *out, const char *title,
+		      const struct verb_note *notes)
+{
+	(void)fprintf(out, ".SH %s\n", title);
+	for (; notes->name; notes++) {
+		(void)fputs(".TP\n.B ", out);
+		roff_line(out, notes->name, "");
+		roff_line(out, notes->text, "");
+	}
+}
+
+/* "pinned, eager or off." */
+static void put_values(FILE *out, const char *const *values)
+{
+	const char *between = "One of";
+
+	for (; *values; values++) {
+		(void)fprintf(out, "%s \\fB%s\\fR", between, *values);
+		between = values[1] && values[2] ? "," : " or";
+	}
+	(void)fputs(".\n", out);
+}
+
+static void put_setting(FILE *out, const struct config_row *c)
+{
+	(void)fprintf(out, ".TP\n\\fB%s\\fR in \\fB[%s]\\fR, \\fB%s\\fR\n",
+		      c->key, c->table, c->variable);
+	roff_line(out, c->text, ".");
+	if (c->values)
+		put_values(out, c->values);
+	if (c->users)
+		(void)fputs("Not from a repository's file.\n", out);
+}
+
+/* What config.c understands, from its own table. */
+static void put_config(FILE *out)
+{
+	(void)fputs(".SH CONFIGURATION\n", out);
+	roff_text(out, config_description, ".PP");
+	for (int i = 0; i < CONFIGS; i++)
+		put_setting(out, &config_rows[i]);
+	(void)fputs(".PP\nFor example:\n.RS 4\n.EX\n", out);
+	roff_example(out, "[run]");
+	roff_example(out, "mode = \"eager\"     # as the paper does");
+	roff_example(out, "[upstream]");
+	roff_example(out, "anthropic = \"https://gateway.example.com\"");
+	(void)fputs(".EE\n.RE\n", out);
+}
+
+void generate_man(FILE *out)
+{
+	(void)fprintf(out,
+		      ".TH STATETAPE 1 \"\" \"statetape %s\"\n"
+		      ".SH NAME\nstatetape \\- %s\n.SH SYNOPSIS\n",
+		      STATETAPE_VERSION, verb_program_summary);
+	(void)fputs(".SY statetape\n"
+		    "\\fIVERB\\fR [\\fIOPTION\\fR...] [\\fIARGUMENT\\fR...]\n"
+		    ".YS\n.SY statetape\n\\fB\\-\\-help\\fR | "
+		    "\\fB\\-\\-version\\fR\n.YS\n.SH DESCRIPTION\n",
+		    out);
+	roff_text(out, verb_program_description, ".PP");
+	(void)fputs(".SH VERBS\nEvery verb also has \\fB\\-h\\fR, "
+		    "\\fB\\-\\-help\\fR, which explains it.\n",
+		    out);
+	FOR_EACH_VERB (v)
+		put_verb(out, v);
+	put_config(out);
+	put_notes(out, "EXIT STATUS", verb_exits);
+	put_notes(out, "ENVIRONMENT", verb_environment);
+	put_notes(out, "FILES", verb_files);
+	(void)fputs(".SH SEE ALSO\n.BR fusermount3 (1),\n"
+		    ".BR mount.fuse3 (8),\n.BR inotify (7),\n"
+		    ".BR statetape\\-tape (5)\n",
+		    out);
+}

@@ -1,0 +1,256 @@
+/*
+ * statetape-tape(5): what is said on the tape's sockets and how it is stored.
+ * Members, questions and tables come from the code that goes by them; what is
+ * written here are the parts that no table has.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/store/schema.h"
+#include "tape/wire/protocol.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/generate.h"
+#include "tools/cli/roff.h"
+#include "tools/cli/say.h"
+
+static const char description[] =
+	"The tape of a repository is a numbered log of what became of its "
+	"files: one entry for each settled change of a file, with its author, "
+	"the lines it touched and the symbols it changed. It is kept in an "
+	"SQLite database; each entry is published when it is there; and "
+	"questions about all of it are answered.\n"
+	"\n"
+	"Both sockets speak the scalability protocols of nng "
+	"(https://nng.nanomsg.org) and can be used from any language that has "
+	"them. They are Unix sockets, for their owner alone: tape.pub to "
+	"subscribe and tape.sock to ask, in $XDG_RUNTIME_DIR/statetape/ID/. "
+	"'statetape status --json' tells the directory (\"sockets\" in "
+	"\"tape\").\n"
+	"\n"
+	"Paths and names are bytes, and JSON is text. In strings of that kind "
+	"a backslash begins an escape, as in the journal: \\\\ is a backslash, "
+	"\\n and \\t are what they are in C, and \\xHH is a byte. Paths are "
+	"relative to the root of the repository.";
+
+static const char entries[] =
+	"A path is dirty from the first operation that may have changed it "
+	"until it settles: its last writer closed it, another file was renamed "
+	"over it, it was removed, nobody wrote to it for 200 ms, or somebody "
+	"asked SYNC. What the file then holds is compared with what it held "
+	"before; where that is the same there is no entry. A file that is "
+	"written elsewhere and renamed over is one edit of its target, by "
+	"whoever wrote the text. A directory that moves is a rename of each of "
+	"its files.\n"
+	"\n"
+	"Entries are numbered from 1 without a hole, never changed, and each "
+	"is "
+	"one JSON object:";
+
+static const char subscribing[] =
+	"A message on tape.pub is the topic \"tape.\" followed by the entry's "
+	"JSON. Subscribe to \"tape.\", or to \"\".\n"
+	"\n"
+	"Nobody is waited for: who is slow, or was not there, misses messages. "
+	"The numbers tell. Whoever wants every entry once keeps the number of "
+	"the last one he has and goes by it:\n"
+	"\n"
+	"1. Subscribe first, then ask SINCE with the last number, again while "
+	"\"more\" is true.\n"
+	"\n"
+	"2. Pass over a message whose number is not greater than the last.\n"
+	"\n"
+	"3. When a number comes that is not the last plus one, ask SINCE.\n"
+	"\n"
+	"That ends in the same sequence for everybody, across restarts of the "
+	"tape, too. Entries are committed before they are published: what was "
+	"told is never taken back.";
+
+static const char bytes[] =
+	"Where there is no library for these protocols, little is missing. "
+	"Both sides of a stream connection begin with eight bytes: 0, \"SP\", "
+	"0, their protocol as two bytes, the higher first, and 0, 0. "
+	"Subscribers are 0x21 and are greeted by 0x20; who asks is 0x30 and is "
+	"greeted by 0x31. Then a message is the byte 1, its length as eight "
+	"bytes, the highest first, and itself.\n"
+	"\n"
+	"On tape.pub a subscriber sends nothing more, has every message, and "
+	"passes over those whose topic is not his. On tape.sock a question "
+	"begins with four bytes of the asker's choice, the highest bit of "
+	"which is set, and its answer with the same four.";
+
+static const char errors[] =
+	"A question is an object with \"v\", 1, \"ask\", its name, and its "
+	"members; an answer one with \"v\", \"ok\" and its members, or if ok "
+	"is "
+	"false \"error\", a sentence. Members that are not known are passed "
+	"over. One that is of the wrong type, or missing where it is wanted, "
+	"is "
+	"refused. Every question can be repeated without harm.";
+
+static const char store[] =
+	"The tape is $XDG_STATE_HOME/statetape/ID/tape.db. Anybody may read it "
+	"while it is written; one process writes, which holds a lock on "
+	"tape.db-lock. Text files up to 1 MiB have their content kept. The "
+	"views log and drift are for people:";
+
+static const char chain[] =
+	"An entry's hash is the SHA-256 of the hash before it (32 bytes, zeros "
+	"before the first entry) and of the following, where numbers are eight "
+	"bytes with the lowest first, a text is its length plus one and its "
+	"bytes, and a text that is not there is 0:\n"
+	"\n"
+	"the text \"statetape entry 1\"; n; at_ns; kind; origin (mount, "
+	"outside, recovered: 0 to 2); syntax (none, ok, error, vast: 0 to 3); "
+	"path; path2; 1 and the 16 bytes of \"before\", or 0; the same of "
+	"\"after\"; bytes; plus; minus; the count of ranges, and each one's "
+	"four numbers; "
+	"the count of symbols, and each one's name, kind (function, method, "
+	"class, module, variable: 0 to 4), set (X, dX, R, new: 0 to 3) and "
+	"whether it was removed; the count of processes, the author first, and "
+	"each one's pid, uid, start, comm, cmdline, exe and root; the first "
+	"and the last line of the journal; marker; whether the content was "
+	"kept.\n"
+	"\n"
+	"So an entry that is altered, removed or put in is found by 'statetape "
+	"verify', which names it. Whoever can write the database can make all "
+	"of it anew; against that helps a number and its hash noted elsewhere, "
+	"as every subscriber has them. What was given up by --keep ends at "
+	"\"root\", from which the chain is checked.";
+
+static const struct {
+	const char *text;
+	const char *lines[24];
+} examples[] = {
+	{ "Every entry as it comes, with the tools of nng",
+	  { "nngcat --sub --subscribe=tape. --raw \\",
+	    "    --dial=ipc://$XDG_RUNTIME_DIR/statetape/ID/tape.pub" } },
+	{ "A question",
+	  { "nngcat --req --raw --data='{\"v\":1,\"ask\":\"SYNC\"}' \\",
+	    "    --dial=ipc://$XDG_RUNTIME_DIR/statetape/ID/tape.sock" } },
+	{ "Every entry once, in Python with pynng",
+	  { "import json, pynng, sys",
+	    "run, last = 'ipc://' + sys.argv[1], 0",
+	    "sub = pynng.Sub0(dial=run + '/tape.pub', topics='tape.')",
+	    "req = pynng.Req0(dial=run + '/tape.sock')",
+	    "def catch_up():",
+	    "    global last",
+	    "    more = True",
+	    "    while more:",
+	    "        req.send(json.dumps({'v': 1, 'ask': 'SINCE',",
+	    "                             'n': last}).encode())",
+	    "        got = json.loads(req.recv())",
+	    "        for e in got['entries']:",
+	    "            print(e['n'], e['kind'], e.get('path'))",
+	    "            last = e['n']",
+	    "        more = got['more']",
+	    "catch_up()",
+	    "while True:",
+	    "    e = json.loads(sub.recv()[len('tape.'):])",
+	    "    if e['n'] > last:",
+	    "        catch_up()" } },
+	{ "What is published, in Python alone",
+	  { "import json, socket, struct, sys",
+	    "s = socket.socket(socket.AF_UNIX)",
+	    "s.connect(sys.argv[1] + '/tape.pub')",
+	    "s.sendall(b'\\0SP\\0' + struct.pack('>HH', 0x21, 0))",
+	    "f = s.makefile('rb')",
+	    "assert f.read(8) == b'\\0SP\\0' + struct.pack('>HH', 0x20, 0)",
+	    "while True:", "    _, size = struct.unpack('>BQ', f.read(9))",
+	    "    e = json.loads(f.read(size)[len('tape.'):])",
+	    "    print(e['n'], e['kind'], e.get('path'))" } },
+	{ "Which functions were changed most, with SQLite's shell",
+	  { "sqlite3 -readonly tape.db \"SELECT count(*), symbol FROM drift",
+	    "    WHERE \\\"set\\\" = 'X' GROUP BY symbol",
+	    "    ORDER BY 1 DESC LIMIT 10\"" } },
+};
+
+static void put_members(FILE *out, const struct protocol_member *m)
+{
+	for (; m->name; m++) {
+		(void)fprintf(out, ".TP\n\\fB%s\\fR, %s%s\n", m->name,
+			      protocol_type_name(m->type),
+			      m->wanted ? " (wanted)" : "");
+		roff_line(out, m->text, "");
+	}
+}
+
+static void put_question(FILE *out, const struct protocol_question *q)
+{
+	(void)fprintf(out, ".SS %s\n", q->name);
+	roff_text(out, q->text, ".PP");
+	(void)fputs(q->asked->name ? ".PP\nAsked with:\n" : "", out);
+	put_members(out, q->asked);
+	(void)fputs(q->told->name ? ".PP\nAnswered with:\n" : "", out);
+	put_members(out, q->told);
+}
+
+static void put_section(FILE *out, const char *title, const char *text)
+{
+	(void)fprintf(out, ".SH %s\n", title);
+	roff_text(out, text, ".PP");
+}
+
+static void put_lines(FILE *out, const char *text)
+{
+	const char *end;
+
+	(void)fputs(".PP\n.EX\n", out);
+	for (; (end = strchr(text, '\n')); text = end + 1) {
+		CLEANUP(free_p)
+		char *line = must(strndup(text, (size_t)(end - text)));
+
+		roff_example(out, line);
+	}
+	(void)fputs(".EE\n", out);
+}
+
+static void put_examples(FILE *out)
+{
+	(void)fputs(".SH EXAMPLES\n", out);
+	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
+		(void)fprintf(out, ".PP\n%s:\n.PP\n.RS 4\n.EX\n",
+			      examples[i].text);
+		for (const char *const *l = examples[i].lines; *l; l++)
+			roff_example(out, *l);
+		(void)fputs(".EE\n.RE\n", out);
+	}
+}
+
+void generate_man_tape(FILE *out)
+{
+	CLEANUP(free_p)
+	char *limits = sentence("A question may have %u bytes, an answer %u; "
+				"one that would have more is refused.",
+				WIRE_QUESTION_MAX, WIRE_ANSWER_MAX);
+
+	(void)fprintf(out,
+		      ".TH STATETAPE\\-TAPE 5 \"\" \"statetape %s\"\n"
+		      ".SH NAME\nstatetape\\-tape \\- the log of what became "
+		      "of a repository's files\n",
+		      STATETAPE_VERSION);
+	put_section(out, "DESCRIPTION", description);
+	put_section(out, "ENTRIES", entries);
+	put_members(out, protocol_entry);
+	(void)fputs(".PP\nThe author is an object:\n", out);
+	put_members(out, protocol_author);
+	put_section(out, "SUBSCRIBING", subscribing);
+	put_section(out, "QUESTIONS", errors);
+	(void)fputs(".PP\n", out);
+	roff_line(out, limits, "");
+	for (size_t i = 0; i < ASKS; i++)
+		put_question(out, &protocol_questions[i]);
+	put_section(out, "RECORDS",
+		    "What an agent holds, as NOMINATE is asked about it:");
+	put_members(out, protocol_record);
+	(void)fputs(".PP\nOf one that is nominated is told:\n", out);
+	put_members(out, protocol_nomination);
+	put_section(out, "ON THE WIRE", bytes);
+	put_section(out, "THE STORE", store);
+	put_lines(out, store_schema);
+	put_section(out, "HASH CHAIN", chain);
+	put_examples(out);
+	(void)fputs(".SH SEE ALSO\n.BR statetape (1),\n.BR nngcat (1),\n"
+		    ".BR nng (7),\n.BR sqlite3 (1)\n",
+		    out);
+}

@@ -1,0 +1,122 @@
+#include "tools/cli/repo.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/mount/mount.h"
+#include "graph/base/cleanup.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/say.h"
+
+/* The repository that is mounted at `path`. -ENOENT: none is. */
+static int find_mounted(const char *path, struct state *ret)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+	int r = mount_find(path, NULL, &e);
+
+	return r < 0 ? r : state_init_id(e.id, ret, NULL);
+}
+
+static int find_named(const char *argument, struct state *ret)
+{
+	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+	CLEANUP(free_p) char *why = NULL;
+	int r = state_init(argument, 0, &s, &why);
+
+	if (r < 0) {
+		(void)complain("%s", why ? why : reason(r));
+		return r;
+	}
+	if (s.dir_fd < 0 && find_mounted(s.repo, ret) == 0)
+		return 0;
+	*ret = s;
+	s = (struct state)REPO_STATE_EMPTY;
+	return 0;
+}
+
+/*
+ * Has `path` itself been mounted, as a repository or as a mountpoint? State
+ * alone does not say so: `graph` keeps its cache there too.
+ */
+static bool was_mounted(const char *path, struct state *ret)
+{
+	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+
+	if (find_mounted(path, ret) == 0)
+		return true;
+	if (state_init(path, 0, &s, NULL) < 0 || s.dir_fd < 0 ||
+	    faccessat(s.dir_fd, STATE_JOURNAL, F_OK, 0) < 0)
+		return false;
+	*ret = s;
+	s = (struct state)REPO_STATE_EMPTY;
+	return true;
+}
+
+/* `path` or the nearest directory above it that has state; cuts `path`. */
+static int find_above(char *path, struct state *ret)
+{
+	while (!was_mounted(*path ? path : "/", ret)) {
+		char *slash = strrchr(path, '/');
+
+		if (!slash)
+			return -ENOENT;
+		*slash = '\0';
+	}
+	return 0;
+}
+
+static int find_here(struct state *ret)
+{
+	CLEANUP(free_p) char *here = getcwd(NULL, 0);
+	CLEANUP(free_p) char *path = NULL;
+	int r;
+
+	if (!here) {
+		(void)complain("the current directory is gone; name the "
+			       "repository");
+		return -ENOENT;
+	}
+	path = must(strdup(here));
+	r = find_above(path, ret);
+	if (r < 0)
+		(void)complain("neither '%s' nor a directory above it has "
+			       "been mounted; name the repository",
+			       here);
+	return r;
+}
+
+int repo_find(const char *argument, struct state *ret)
+{
+	return argument ? find_named(argument, ret) : find_here(ret);
+}
+
+char *manager_path(const struct state *s, unsigned n, const char *end)
+{
+	return n ? sentence("%s/manager-%u%s", s->run, n, end)
+		 : sentence("%s/manager%s", s->run, end);
+}
+
+int repo_ask(const struct state *s, const char *ask, const cJSON *question,
+	     cJSON **ret)
+{
+	cJSON *answer = NULL;
+	int r = wire_ask(s->fs_socket, ask, question, REPO_ASK_MS, &answer);
+	const char *why =
+		cJSON_GetStringValue(cJSON_GetObjectItem(answer, "error"));
+
+	if (r == 0) {
+		*ret = answer;
+		return 0;
+	}
+	if (r == -EREMOTEIO)
+		(void)complain("'%s': %s", s->repo,
+			       why ? why : "the question was refused");
+	else if (r == -ETIMEDOUT)
+		(void)complain("the mount of '%s' does not answer", s->repo);
+	else if (r != -ECONNREFUSED)
+		(void)complain("the mount of '%s' cannot be asked: %s", s->repo,
+			       reason(r));
+	cJSON_Delete(answer);
+	return r;
+}

@@ -1,0 +1,201 @@
+#include "tools/cli/verbs.h"
+
+#include <string.h>
+
+#include "tools/cli/verbs_i.h"
+
+const char verb_program_summary[] =
+	"keep what a coding agent holds true to its repository";
+
+const char verb_program_description[] =
+	"statetape run starts an agent with everything around it: its "
+	"repository is mounted, what is written is laid to the functions and "
+	"classes that it changes, and each request to the agent's model is put "
+	"right on its way where it holds what is no longer so. The other verbs "
+	"are its parts, one by one, and questions to them.\n"
+	"\n"
+	"statetape mounts a repository over itself and passes every system "
+	"call through to the directory below. Each operation that can change "
+	"content or names is written to a numbered journal before the system "
+	"call returns: what happened, where, when, and which process did it, "
+	"with its command line and its chain of ancestors.\n"
+	"\n"
+	"Nothing is ever written into the repository itself.";
+
+const struct verb_option no_options[1] = { { 0 } };
+
+const struct verb *const verbs[VERBS] = {
+	[VERB_RUN] = &row_run,
+	[VERB_DEMO] = &row_demo,
+	[VERB_DOCTOR] = &row_doctor,
+	[VERB_MOUNT] = &row_mount,
+	[VERB_UMOUNT] = &row_umount,
+	[VERB_STATUS] = &row_status,
+	[VERB_JOURNAL] = &row_journal,
+	[VERB_READS] = &row_reads,
+	[VERB_TAPE] = &row_tape,
+	[VERB_LOG] = &row_log,
+	[VERB_SHOW] = &row_show,
+	[VERB_BLAME] = &row_blame,
+	[VERB_DIFF] = &row_diff,
+	[VERB_CAT] = &row_cat,
+	[VERB_RESTORE] = &row_restore,
+	[VERB_WATCH] = &row_watch,
+	[VERB_VERIFY] = &row_verify,
+	[VERB_EXPORT] = &row_export,
+	[VERB_MANAGER] = &row_manager,
+	[VERB_REPORT] = &row_report,
+	[VERB_CONTEXT] = &row_context,
+	[VERB_REPLAY] = &row_replay,
+	[VERB_GRAPH] = &row_graph,
+	[VERB_GRAPH_SYMBOLS] = &row_graph_symbols,
+	[VERB_GRAPH_EDGES] = &row_graph_edges,
+	[VERB_GRAPH_CALLERS] = &row_graph_callers,
+	[VERB_GRAPH_CALLEES] = &row_graph_callees,
+	[VERB_GRAPH_IMPACT] = &row_graph_impact,
+	[VERB_GRAPH_AT] = &row_graph_at,
+	[VERB_GRAPH_STATS] = &row_graph_stats,
+	[VERB_GRAPH_DIFF] = &row_graph_diff,
+	[VERB_GRAPH_FOLLOW] = &row_graph_follow,
+	[VERB_SESSION] = &row_session,
+	[VERB_PART] = &row_part,
+	[VERB_HELP] = &row_help,
+	[VERB_GENERATE] = &row_generate,
+};
+
+const struct verb_option verb_help_option = {
+	.id = OPTION_HELP,
+	.name = "help",
+	.letter = 'h',
+	.text = "Explain this verb",
+};
+
+const char *const verb_formats[FORMATS] = {
+	[FORMAT_MAN] = "man",	[FORMAT_MAN_TAPE] = "man-tape",
+	[FORMAT_BASH] = "bash", [FORMAT_ZSH] = "zsh",
+	[FORMAT_FISH] = "fish",
+};
+
+const struct verb_note verb_environment[] = {
+	{ "XDG_STATE_HOME",
+	  "Where state is kept, below statetape/. Default: ~/.local/state." },
+	{ "XDG_RUNTIME_DIR",
+	  "Where sockets are kept, below statetape/. Default: /run/user/UID, "
+	  "else statetape-UID/ in the temporary directory." },
+	{ "PAGER",
+	  "What shows long output on a terminal; empty or cat: nothing does. "
+	  "Default: less." },
+	{ "ANTHROPIC_BASE_URL, OPENAI_BASE_URL",
+	  "Where manager finds the model's API if no option says so. Default: "
+	  "the public ones." },
+	{ "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
+	  "The proxy on manager's way there; also in small letters." },
+	{ "SSL_CERT_FILE, SSL_CERT_DIR",
+	  "The certificates manager trusts. Default: the system's." },
+	{ "STATETAPE_DEADLINE_MS",
+	  "The time manager has for one request before it passes it on as "
+	  "it came. Default: 50." },
+	{ "STATETAPE_KEEP",
+	  "What tape --keep is to be if it is not given, also where run "
+	  "starts the tape." },
+	{ "NO_COLOR", "If set and not empty, no colours on a terminal." },
+	{ "TMPDIR", "Where demo makes its repository. Default: /tmp." },
+	{ 0 },
+};
+
+const struct verb_note verb_files[] = {
+	{ "$XDG_STATE_HOME/statetape/ID/journal/",
+	  "The journal of one repository; ID is the repository's name and a "
+	  "hash of its path." },
+	{ "$XDG_STATE_HOME/statetape/ID/graph.cache",
+	  "What graph read from the files; it can be removed at any time." },
+	{ "$XDG_STATE_HOME/statetape/ID/tape.db",
+	  "The tape of one repository, an SQLite database; see "
+	  "statetape-tape(5)." },
+	{ "$XDG_STATE_HOME/statetape/ID/last-end",
+	  "How the last mount ended, in one sentence." },
+	{ "$XDG_STATE_HOME/statetape/ID/log",
+	  "What the process that serves the files had to say." },
+	{ "$XDG_STATE_HOME/statetape/ID/session.log, manager.log",
+	  "What the session of run, its tape and its manager had to say." },
+	{ "$XDG_CONFIG_HOME/statetape/config.toml, REPO/.statetape.toml",
+	  "What run is to do every time; see CONFIGURATION." },
+	{ "$XDG_RUNTIME_DIR/statetape/ID/",
+	  "The sockets of a mounted repository." },
+	{ "$XDG_RUNTIME_DIR/statetape/ID/manager.json",
+	  "Where the manager of a repository listens: port and pid." },
+	{ "/etc/fuse.conf",
+	  "Must say user_allow_other before an ordinary user can use "
+	  "--allow-other." },
+	{ 0 },
+};
+
+const struct verb_note verb_exits[] = {
+	{ "0", "It worked." },
+	{ "1", "It failed, and stderr says why; or status or doctor found "
+	       "something wrong." },
+	{ "2", "The command line was not understood." },
+	{ "125", "mount or run did not get as far as running its command." },
+	{ "126", "The command given to mount or run cannot be run." },
+	{ "127", "The command given to mount or run was not found." },
+	{ "128+N", "Signal N ended that command; else its code is ours." },
+	{ 0 },
+};
+
+bool verb_needs_command(const struct verb *v)
+{
+	return v->command && !v->arguments[0].name;
+}
+
+const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < VERBS; i++)
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	return NULL;
+}
+
+const struct verb *verb_find_part(const struct verb *group, const char *name)
+{
+	for (size_t i = 0; i < VERBS; i++)
+		if (verb_is_part(verbs[i], group) &&
+		    strcmp(verb_word(verbs[i]), name) == 0)
+			return verbs[i];
+	return NULL;
+}
+
+bool verb_is_part(const struct verb *v, const struct verb *group)
+{
+	size_t len = strcspn(v->name, " ");
+
+	if (!group)
+		return !v->name[len];
+	return v->name[len] && strlen(group->name) == len &&
+	       memcmp(v->name, group->name, len) == 0;
+}
+
+const char *verb_word(const struct verb *v)
+{
+	const char *space = strrchr(v->name, ' ');
+
+	return space ? space + 1 : v->name;
+}
+
+const struct verb_option *verb_option_find(const struct verb *v,
+					   const char *name)
+{
+	for (const struct verb_option *o = v->options; o->name; o++)
+		if (strcmp(o->name, name) == 0)
+			return o;
+	return strcmp(verb_help_option.name, name) == 0 ? &verb_help_option
+							: NULL;
+}
+
+const struct verb_option *verb_option_find_letter(const struct verb *v,
+						  char letter)
+{
+	for (const struct verb_option *o = v->options; o->name; o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return verb_help_option.letter == letter ? &verb_help_option : NULL;
+}

@@ -1,0 +1,276 @@
+/*
+ * The one table of verbs, options and arguments. The parser (options.h), the
+ * help texts, the man page and the three shells' completions are all printed
+ * from it, so they cannot disagree. It is data alone: main.c says which
+ * function runs which verb, and this part can be tested without any of them.
+ */
+#ifndef STATETAPE_TOOLS_CLI_VERBS_H
+#define STATETAPE_TOOLS_CLI_VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum verb_id {
+	VERB_RUN,
+	VERB_DEMO,
+	VERB_DOCTOR,
+	VERB_MOUNT,
+	VERB_UMOUNT,
+	VERB_STATUS,
+	VERB_JOURNAL,
+	VERB_READS,
+	VERB_TAPE,
+	VERB_LOG,
+	VERB_SHOW,
+	VERB_BLAME,
+	VERB_DIFF,
+	VERB_CAT,
+	VERB_RESTORE,
+	VERB_WATCH,
+	VERB_VERIFY,
+	VERB_EXPORT,
+	VERB_MANAGER,
+	VERB_REPORT,
+	VERB_CONTEXT,
+	VERB_REPLAY,
+	VERB_GRAPH,
+	VERB_GRAPH_SYMBOLS,
+	VERB_GRAPH_EDGES,
+	VERB_GRAPH_CALLERS,
+	VERB_GRAPH_CALLEES,
+	VERB_GRAPH_IMPACT,
+	VERB_GRAPH_AT,
+	VERB_GRAPH_STATS,
+	VERB_GRAPH_DIFF,
+	VERB_GRAPH_FOLLOW,
+	VERB_SESSION,
+	VERB_PART,
+	VERB_HELP,
+	VERB_GENERATE,
+	VERBS, /* how many there are */
+};
+
+/* One id per meaning, not per spelling: `--keep` of two verbs is two ids. */
+enum option_id {
+	OPTION_HELP, /* every verb has it */
+	OPTION_AFTER,
+	OPTION_ALLOW_OTHER,
+	OPTION_AUTHOR,
+	OPTION_COUNT,
+	OPTION_ANTHROPIC_UPSTREAM,
+	OPTION_CHATGPT_UPSTREAM,
+	OPTION_CONVERSATION,
+	OPTION_DEPTH,
+	OPTION_DOT,
+	OPTION_EXTENDED,
+	OPTION_FOLLOW,
+	OPTION_FORCE,
+	OPTION_FOREGROUND,
+	OPTION_FORMAT,
+	OPTION_FORWARD,
+	OPTION_INSIDE,
+	OPTION_JSON,
+	OPTION_KEEP,
+	OPTION_KEEP_FILES,
+	OPTION_KEEP_SIZE,
+	OPTION_KINDS,
+	OPTION_LAZY,
+	OPTION_LINES,
+	OPTION_LISTEN_FD,
+	OPTION_LOCK_FD,
+	OPTION_MODE,
+	OPTION_MOUNT,
+	OPTION_NO_CACHE,
+	OPTION_NO_IO_URING,
+	OPTION_NO_AWAKE,
+	OPTION_NO_JOURNAL,
+	OPTION_NO_MOUNT,
+	OPTION_NO_WATCH,
+	OPTION_PATCH,
+	OPTION_OPENAI_UPSTREAM,
+	OPTION_PATH,
+	OPTION_PID,
+	OPTION_POLICY,
+	OPTION_PORT,
+	OPTION_PRIVATE,
+	OPTION_REHASH,
+	OPTION_REPO,
+	OPTION_ROOT_FD,
+	OPTION_RUN_FD,
+	OPTION_SINCE,
+	OPTION_SYMBOL,
+	OPTION_TREE,
+	OPTION_UNTIL,
+	OPTION_UPSTREAM,
+	OPTIONS, /* how many there are */
+};
+
+enum option_kind {
+	OPTION_FLAG,   /* takes no value */
+	OPTION_TEXT,   /* any text */
+	OPTION_NUMBER, /* a whole number from 0 */
+	OPTION_SIZE,   /* bytes: a number from 1, or one with K, M, G or T */
+};
+
+/* What a shell offers in an argument's place. */
+enum complete {
+	COMPLETE_NOTHING,
+	COMPLETE_DIRECTORY,
+	COMPLETE_FILE,
+	COMPLETE_VERB,
+	COMPLETE_FORMAT, /* one of verb_formats */
+};
+
+struct verb_option {
+	enum option_id id;
+	const char *name; /* without its two dashes */
+	char letter;	  /* 0: no short form */
+	enum option_kind kind;
+	const char *value; /* placeholder, NULL for a flag */
+	const char *text;  /* one sentence, without its full stop */
+};
+
+struct verb_argument {
+	const char *name;
+	bool optional;
+	enum complete complete;
+};
+
+struct verb_example {
+	const char *command;
+	const char *text;
+};
+
+#define VERB_ARGUMENTS_MAX 3
+
+/*
+ * Options, examples and arguments end with an element whose name is NULL. A
+ * verb may be a group ("graph"), which does nothing itself; its parts are
+ * verbs of two words ("graph symbols").
+ */
+struct verb {
+	enum verb_id id;
+	const char *name;
+	const char *summary;	 /* one line, without a full stop */
+	const char *description; /* paragraphs, an empty line between two */
+	const struct verb_option *options;
+	struct verb_argument arguments[VERB_ARGUMENTS_MAX + 1];
+	const struct verb_example *examples; /* NULL: none */
+	bool command; /* `-- COMMAND [ARG...]` may follow */
+	bool hidden;  /* not in the summary and the completions */
+	bool group;   /* its next word says what is to be done */
+};
+
+extern const struct verb *const verbs[VERBS]; /* by id */
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration has none. */
+#define FOR_EACH_VERB(v)                                    \
+	for (const struct verb *const *v##_at_ = verbs, *v; \
+	     v##_at_ < verbs + VERBS && ((v) = *v##_at_, true); v##_at_++)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+/* The option every verb understands besides its own. */
+extern const struct verb_option verb_help_option;
+
+/* Names with a meaning, for the man page: environment, files, exit codes. */
+struct verb_note {
+	const char *name; /* NULL ends a list */
+	const char *text;
+};
+
+extern const struct verb_note verb_environment[];
+extern const struct verb_note verb_files[];
+extern const struct verb_note verb_exits[];
+
+/* What `generate` can print. */
+enum format {
+	FORMAT_MAN,
+	FORMAT_MAN_TAPE,
+	FORMAT_BASH,
+	FORMAT_ZSH,
+	FORMAT_FISH,
+	FORMATS, /* how many there are */
+};
+
+extern const char *const verb_formats[FORMATS];
+
+/* What the whole program is, in one line and in paragraphs. */
+extern const char verb_program_summary[];
+extern const char verb_program_description[];
+
+/* NULL when there is no verb of that name, which may be two words. */
+const struct verb *verb_find(const char *name);
+/* NULL when `group` has no part of that name. */
+const struct verb *verb_find_part(const struct verb *group, const char *name);
+/* Is it nothing without the COMMAND behind --? */
+bool verb_needs_command(const struct verb *v);
+/* Is `v` a part of `group`; of none, if that is NULL? */
+bool verb_is_part(const struct verb *v, const struct verb *group);
+/* The last word of its name. */
+const char *verb_word(const struct verb *v);
+/* NULL when the verb has no such option; `--help` counts as one. */
+const struct verb_option *verb_option_find(const struct verb *v,
+					   const char *name);
+const struct verb_option *verb_option_find_letter(const struct verb *v,
+						  char letter);
+
+/* A command line, understood. Strings are argv's. */
+struct option_value {
+	bool given;
+	const char *text; /* NULL for a flag */
+	uint64_t number;  /* of OPTION_NUMBER, and OPTION_SIZE in bytes */
+};
+
+struct invocation {
+	const struct verb *verb;
+	struct option_value options[OPTIONS];	   /* by id */
+	const char *arguments[VERB_ARGUMENTS_MAX]; /* NULL: not given */
+	char **command; /* after `--`, NULL-terminated; NULL: none */
+};
+
+/* Each returns the process's exit code, having said on stderr why if not 0. */
+int verb_mount(const struct invocation *in);
+int verb_umount(const struct invocation *in);
+int verb_status(const struct invocation *in);
+int verb_journal(const struct invocation *in);
+int verb_reads(const struct invocation *in);
+int verb_log(const struct invocation *in);
+int verb_show(const struct invocation *in);
+int verb_blame(const struct invocation *in);
+int verb_diff(const struct invocation *in);
+int verb_cat(const struct invocation *in);
+int verb_restore(const struct invocation *in);
+int verb_watch(const struct invocation *in);
+int verb_tape(const struct invocation *in);
+int verb_verify(const struct invocation *in);
+int verb_export(const struct invocation *in);
+int verb_manager(const struct invocation *in);
+int verb_report(const struct invocation *in);
+int verb_context(const struct invocation *in);
+int verb_replay(const struct invocation *in);
+int verb_doctor(const struct invocation *in);
+int verb_demo(const struct invocation *in);
+int verb_graph_symbols(const struct invocation *in);
+int verb_graph_edges(const struct invocation *in);
+int verb_graph_callers(const struct invocation *in);
+int verb_graph_callees(const struct invocation *in);
+int verb_graph_impact(const struct invocation *in);
+int verb_graph_at(const struct invocation *in);
+int verb_graph_stats(const struct invocation *in);
+int verb_graph_diff(const struct invocation *in);
+int verb_graph_follow(const struct invocation *in);
+int verb_run(const struct invocation *in);
+int verb_part(const struct invocation *in);
+int verb_session(const struct invocation *in);
+int verb_help(const struct invocation *in);
+int verb_generate(const struct invocation *in);
+
+enum {
+	EXIT_USAGE = 2, /* beside EXIT_SUCCESS and EXIT_FAILURE */
+};
+
+/* Tells the manager of a run where its agent is: it has left that place. */
+#define MANAGER_CWD "STATETAPE_CWD"
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * Rows of the table: reading the tape.
+ */
+#include "tools/cli/verbs_i.h"
+
+#define TAPE_ABSENT                                                       \
+	"While 'statetape tape' runs it is asked, after everything done " \
+	"before is on the tape; otherwise what was kept is read. "
+
+#define ENTRY_ARGUMENT      \
+	{                   \
+		.name = "N" \
+	}
+
+#define VERSION_ARGUMENT         \
+	{                        \
+		.name = "N:PATH" \
+	}
+
+static const struct verb_option log_options[] = {
+	{ .id = OPTION_PATH,
+	  .name = "path",
+	  .kind = OPTION_TEXT,
+	  .value = "GLOB",
+	  .text = "Only entries with a path that matches, or below a directory "
+		  "that does; * also matches slashes" },
+	{ .id = OPTION_SYMBOL,
+	  .name = "symbol",
+	  .kind = OPTION_TEXT,
+	  .value = "NAME",
+	  .text = "Only entries that changed this symbol, or its calls or "
+		  "reads; the end of its name after a dot is enough" },
+	{ .id = OPTION_PID,
+	  .name = "pid",
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "Only entries of process N or one of its descendants" },
+	{ .id = OPTION_AUTHOR,
+	  .name = "author",
+	  .kind = OPTION_TEXT,
+	  .value = "GLOB",
+	  .text = "Only entries whose command name or command line matches" },
+	{ .id = OPTION_AFTER,
+	  .name = "since",
+	  .kind = OPTION_TEXT,
+	  .value = "DATE",
+	  .text = "Only entries from this time on, such as 2026-01-31, "
+		  "\"2026-01-31 18:30\" or \"2 hours ago\"" },
+	{ .id = OPTION_UNTIL,
+	  .name = "until",
+	  .kind = OPTION_TEXT,
+	  .value = "DATE",
+	  .text = "Only entries up to this time" },
+	{ .id = OPTION_COUNT,
+	  .name = "number",
+	  .letter = 'n',
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "Only the newest N of the entries chosen" },
+	{ .id = OPTION_PATCH,
+	  .name = "patch",
+	  .letter = 'p',
+	  .text = "Print what changed as a diff, too" },
+	OPTION_JSON_ENTRY("one JSON object per entry, with every field"),
+	{ 0 },
+};
+
+static const struct verb_example log_examples[] = {
+	{ "statetape log -n 5 -p", "The last five changes, with diffs" },
+	{ "statetape log --symbol load_config --since '2 hours ago'",
+	  "Who touched a function this morning" },
+	{ "statetape log --author 'sed *' --path '*.py'",
+	  "What sed did to Python files" },
+	{ 0 },
+};
+
+const struct verb row_log = {
+	.id = VERB_LOG,
+	.name = "log",
+	.summary = "Print the changes on the tape, newest first",
+	.description = "One paragraph per entry: its number, the path, lines "
+		       "added and removed, the command that did it with its "
+		       "process and its ancestors, when, and the symbols it "
+		       "changed or whose calls or reads it changed. On a "
+		       "terminal a pager is used ($PAGER, else less).\n"
+		       "\n" TAPE_ABSENT REPO_DEFAULT,
+	.options = log_options,
+	.arguments = { REPO_OPTIONAL },
+	.examples = log_examples,
+};
+
+static const struct verb_option show_options[] = {
+	OPTION_JSON_ENTRY("the entry as a JSON object"),
+	{ 0 },
+};
+
+const struct verb row_show = {
+	.id = VERB_SHOW,
+	.name = "show",
+	.summary = "Print all of one entry, with its diff",
+	.description = "Everything the tape knows of entry N: its author and "
+		       "all ancestors, hashes of the file before and after, "
+		       "lines of the journal it was made of, every symbol it "
+		       "touched, and what changed as a diff.\n"
+		       "\n" REPO_DEFAULT,
+	.options = show_options,
+	.arguments = { ENTRY_ARGUMENT, REPO_OPTIONAL },
+};
+
+static const struct verb_option blame_options[] = {
+	OPTION_JSON_ENTRY("one JSON object per symbol"),
+	{ 0 },
+};
+
+static const struct verb_example blame_examples[] = {
+	{ "statetape blame src/app.py", "Every symbol of a file" },
+	{ "statetape blame app.Config.read", "One symbol" },
+	{ 0 },
+};
+
+const struct verb row_blame = {
+	.id = VERB_BLAME,
+	.name = "blame",
+	.summary = "Print which command last changed each symbol",
+	.description = "For every symbol of a file, or for one symbol by its "
+		       "name (its end after a dot is enough if only one on "
+		       "the tape has it): its lines, the entry that last "
+		       "changed its text, when, and by which command.\n"
+		       "\n" REPO_DEFAULT,
+	.options = blame_options,
+	.arguments = { { .name = "FILE|SYMBOL", .complete = COMPLETE_FILE },
+		       REPO_OPTIONAL },
+	.examples = blame_examples,
+};
+
+static const struct verb_option diff_options[] = {
+	{ .id = OPTION_REPO,
+	  .name = "repo",
+	  .kind = OPTION_TEXT,
+	  .value = "REPO",
+	  .text = "The repository, if it is not the one you are in" },
+	{ 0 },
+};
+
+static const struct verb_example diff_examples[] = {
+	{ "statetape diff 40 now", "All that changed after entry 40" },
+	{ "statetape diff 0 12 src", "What the first twelve did below src" },
+	{ 0 },
+};
+
+const struct verb row_diff = {
+	.id = VERB_DIFF,
+	.name = "diff",
+	.summary = "Print how files differ between two entries",
+	.description = "The files as they were after entry N and after entry "
+		       "M, as a unified diff; 0 is before the first entry, "
+		       "'now' is the newest. With PATH, only that file, files "
+		       "below that directory, or those that match.",
+	.options = diff_options,
+	.arguments = { { .name = "N" },
+		       { .name = "M" },
+		       { .name = "PATH",
+			 .optional = true,
+			 .complete = COMPLETE_FILE } },
+	.examples = diff_examples,
+};
+
+static const struct verb_example cat_examples[] = {
+	{ "statetape cat 41:src/app.py > old.py", "A file as it was" },
+	{ 0 },
+};
+
+const struct verb row_cat = {
+	.id = VERB_CAT,
+	.name = "cat",
+	.summary = "Print a file as it was after an entry",
+	.description = "The bytes of the file at PATH, from the repository's "
+		       "root, after entry N; 0 is before the first entry. "
+		       "Texts up to 1 MiB are kept, as long as they are not "
+		       "retired.\n"
+		       "\n" REPO_DEFAULT,
+	.options = no_options,
+	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
+	.examples = cat_examples,
+};
+
+static const struct verb_option restore_options[] = {
+	{ .id = OPTION_FORCE,
+	  .name = "force",
+	  .text = "Write even if nothing is mounted, or for others alone, so "
+		  "that the tape cannot tell who did it" },
+	{ 0 },
+};
+
+static const struct verb_example restore_examples[] = {
+	{ "statetape restore 41:src/app.py", "Bring a file back" },
+	{ 0 },
+};
+
+const struct verb row_restore = {
+	.id = VERB_RESTORE,
+	.name = "restore",
+	.summary = "Bring a file back as it was after an entry",
+	.description = "Writes what the file at PATH held after entry N "
+		       "through the mount, at once and with the mode the file "
+		       "has now, so that the restoring is itself on the "
+		       "tape.\n"
+		       "\n" REPO_DEFAULT,
+	.options = restore_options,
+	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
+	.examples = restore_examples,
+};
+
+static const struct verb_option watch_options[] = {
+	{ .id = OPTION_COUNT,
+	  .name = "number",
+	  .letter = 'n',
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "Begin with the last N entries" },
+	OPTION_JSON_ENTRY("one JSON object per entry, with every field"),
+	{ 0 },
+};
+
+const struct verb row_watch = {
+	.id = VERB_WATCH,
+	.name = "watch",
+	.summary = "Print entries as they come",
+	.description = "One line per entry, until interrupted. No entry is "
+		       "left out and none is told twice, across restarts of "
+		       "the tape, too.\n"
+		       "\n" REPO_DEFAULT,
+	.options = watch_options,
+	.arguments = { REPO_OPTIONAL },
+};
+
+static const struct verb_option verify_options[] = {
+	OPTION_JSON_ENTRY("the findings as a JSON object"),
+	{ 0 },
+};
+
+const struct verb row_verify = {
+	.id = VERB_VERIFY,
+	.name = "verify",
+	.summary = "Check that the tape is as it was written",
+	.description = "Checks the chain of hashes over all entries, that no "
+		       "number is missing, and kept contents against their "
+		       "hashes. An entry that was altered or removed is "
+		       "named. The exit code is 0 if all is well and 1 if "
+		       "not.\n"
+		       "\n" REPO_DEFAULT,
+	.options = verify_options,
+	.arguments = { REPO_OPTIONAL },
+};
+
+static const struct verb_option export_options[] = {
+	{ .id = OPTION_FORMAT,
+	  .name = "format",
+	  .kind = OPTION_TEXT,
+	  .value = "FORMAT",
+	  .text = "jsonl (one JSON object per line, with every field; if not "
+		  "given) or csv (one row per entry)" },
+	{ 0 },
+};
+
+static const struct verb_example export_examples[] = {
+	{ "statetape export --format csv > tape.csv", "For a spreadsheet" },
+	{ 0 },
+};
+
+const struct verb row_export = {
+	.id = VERB_EXPORT,
+	.name = "export",
+	.summary = "Print all entries for other programs, oldest first",
+	.description = "Every entry of the tape on standard output.\n"
+		       "\n" REPO_DEFAULT,
+	.options = export_options,
+	.arguments = { REPO_OPTIONAL },
+	.examples = export_examples,
+};

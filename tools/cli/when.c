@@ -1,0 +1,136 @@
+#include "tools/cli/when.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND INT64_C(1000000000)
+
+int64_t when_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* Seconds in a unit, with or without an s; 0: it is none. */
+static int64_t unit_of(const char *word)
+{
+	static const struct {
+		const char *name;
+		int64_t seconds;
+	} units[] = {
+		{ "second", 1 },    { "sec", 1 },     { "minute", 60 },
+		{ "min", 60 },	    { "hour", 3600 }, { "day", 86400 },
+		{ "week", 604800 },
+	};
+	size_t len = strcspn(word, " ");
+
+	if (len > 1 && word[len - 1] == 's')
+		len--;
+	for (size_t k = 0; k < sizeof(units) / sizeof(*units); k++)
+		if (strlen(units[k].name) == len &&
+		    strncmp(word, units[k].name, len) == 0)
+			return units[k].seconds;
+	return 0;
+}
+
+/* "N units ago" */
+static int parse_ago(const char *text, int64_t now_ns, int64_t *ret)
+{
+	char *end;
+	unsigned long n;
+	int64_t unit;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || n > 100000000 || *end != ' ')
+		return -EINVAL;
+	end += strspn(end, " ");
+	unit = unit_of(end);
+	end += strcspn(end, " ");
+	if (!unit || strcmp(end + strspn(end, " "), "ago") != 0)
+		return -EINVAL;
+	*ret = now_ns - (int64_t)n * unit * SECOND;
+	return 0;
+}
+
+/* The day's first moment, so many days back. */
+static int64_t midnight(int64_t now_ns, int days)
+{
+	time_t now = (time_t)(now_ns / SECOND);
+	struct tm t;
+
+	(void)localtime_r(&now, &t);
+	t.tm_hour = t.tm_min = t.tm_sec = 0;
+	t.tm_mday -= days;
+	t.tm_isdst = -1;
+	return (int64_t)mktime(&t) * SECOND;
+}
+
+static int parse_iso(const char *text, int64_t *ret)
+{
+	struct tm t = { .tm_isdst = -1 }, want;
+	const char *at = strptime(text, "%Y-%m-%d", &t);
+	time_t s;
+
+	if (at && (*at == 'T' || *at == ' ')) {
+		const char *time = at + 1;
+
+		at = strptime(time, "%H:%M:%S", &t);
+		if (!at) {
+			t.tm_sec = 0;
+			at = strptime(time, "%H:%M", &t);
+		}
+	}
+	/* Parts of a second are passed over. */
+	if (at && *at == '.')
+		at += 1 + strspn(at + 1, "0123456789");
+	if (!at || (*at && strcmp(at, "Z") != 0))
+		return -EINVAL;
+	want = t;
+	s = *at ? timegm(&t) : mktime(&t);
+	/* The 31st of a short month would quietly be another day. */
+	if (s < 0 || t.tm_mday != want.tm_mday || t.tm_mon != want.tm_mon)
+		return -EINVAL;
+	*ret = (int64_t)s * SECOND;
+	return 0;
+}
+
+int when_parse(const char *text, int64_t now_ns, int64_t *ret)
+{
+	if (strcmp(text, "now") == 0)
+		*ret = now_ns;
+	else if (strcmp(text, "today") == 0)
+		*ret = midnight(now_ns, 0);
+	else if (strcmp(text, "yesterday") == 0)
+		*ret = midnight(now_ns, 1);
+	else if (strstr(text, "ago"))
+		return parse_ago(text, now_ns, ret);
+	else
+		return parse_iso(text, ret);
+	return 0;
+}
+
+void when_text(int64_t ns, int fine, char *out, size_t size)
+{
+	time_t s = (time_t)(ns / SECOND);
+	struct tm t;
+	size_t n;
+
+	if (!localtime_r(&s, &t)) {
+		(void)snprintf(out, size, "?");
+		return;
+	}
+	n = strftime(out, size, "%Y-%m-%d %H:%M:%S", &t);
+	if (fine)
+		(void)snprintf(out + n, size - n, ".%03d",
+			       (int)(ns % SECOND / 1000000));
+}

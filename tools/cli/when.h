@@ -1,0 +1,20 @@
+/*
+ * Times as people write them: "2026-01-02", "2026-01-02 03:04:05" (local, or
+ * with a Z behind it UTC), "now", "today", "yesterday", "20 minutes ago". Pure
+ * but for the time zone.
+ */
+#ifndef STATETAPE_TOOLS_CLI_WHEN_H
+#define STATETAPE_TOOLS_CLI_WHEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds of CLOCK_REALTIME. -EINVAL: that is no time. */
+int when_parse(const char *text, int64_t now_ns, int64_t *ret);
+
+int64_t when_now(void);
+
+/* "2026-01-02 03:04:05", local; with `fine` milliseconds behind it. */
+void when_text(int64_t ns, int fine, char *out, size_t size);
+
+#endif

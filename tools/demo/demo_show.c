@@ -1,0 +1,374 @@
+/*
+ * What a person sees of the demonstration: who does what, one line each, what
+ * the tape noted of it, and for each request that did not reach the model as
+ * the agent sent it what was wrong in it, and what the model got.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/demo/demo.h"
+
+#define ASK_MS	  5000
+#define COLUMN	  9  /* where texts begin, behind a label */
+#define WIDTH	  79 /* the last column makes some terminals wrap */
+#define LINES_MAX 16 /* of a text that is shown */
+
+/* A reader takes about this long for a character, and no longer at once. */
+#define READ_MS	     17
+#define READ_MOST_MS 5000
+
+void demo_pause(bool slowly, size_t characters)
+{
+	size_t ms = characters * READ_MS;
+	struct timespec t;
+
+	(void)fflush(stdout);
+	if (!slowly)
+		return;
+	if (ms > READ_MOST_MS)
+		ms = READ_MOST_MS;
+	t = (struct timespec){ .tv_sec = (time_t)(ms / 1000),
+			       .tv_nsec = (long)(ms % 1000) * 1000000 };
+	(void)nanosleep(&t, NULL);
+}
+
+int show_init(struct show *s, const char *dir)
+{
+	*s = (struct show){ .dir = dir,
+			    .state = REPO_STATE_EMPTY,
+			    .colours = colour_wanted(stdout),
+			    .slowly = isatty(STDOUT_FILENO) };
+	return state_init(".", 0, &s->state, NULL);
+}
+
+void show_release(struct show *s)
+{
+	for (size_t i = 0; i < s->held_count; i++) {
+		free(s->held[i].about);
+		free(s->held[i].text);
+	}
+	state_release(&s->state);
+}
+
+static const char *text_of(const cJSON *o, const char *name)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(o, name));
+
+	return text ? text : "";
+}
+
+static void label(const struct show *s, enum colour c, const char *who)
+{
+	(void)printf("%s%-*s%s", colour_text(s->colours, c), COLUMN, who,
+		     colour_text(s->colours, COLOUR_NONE));
+}
+
+/* A line, wrapped if it is prose; its length counts for the pause. */
+static size_t show_line(const struct show *s, enum colour c, const char *line)
+{
+	(void)printf("%*s%s| ", COLUMN, "", colour_text(s->colours, c));
+	if (*line == '[') {
+		print_wrapped(stdout, line, COLUMN + 2, COLUMN + 2, WIDTH);
+	} else {
+		(void)print_safe(stdout, line);
+		(void)putchar('\n');
+	}
+	(void)fputs(colour_text(s->colours, COLOUR_NONE), stdout);
+	return strlen(line) + 1;
+}
+
+void show_says(struct show *s, const char *text)
+{
+	(void)putchar('\n');
+	label(s, COLOUR_CYAN, "model");
+	print_wrapped(stdout, text, COLUMN, COLUMN, WIDTH);
+	demo_pause(s->slowly, strlen(text) * 2);
+}
+
+void show_tool(struct show *s, const char *tool, const char *about)
+{
+	label(s, COLOUR_BOLD, "agent");
+	(void)printf("%s ", tool);
+	(void)print_safe(stdout, about);
+	(void)putchar('\n');
+	demo_pause(s->slowly, 40);
+}
+
+void show_result(struct show *s, const char *about, bool file, const char *text)
+{
+	size_t line = strcspn(text, "\n");
+	bool brief = text[line] == '\0' || text[line + 1] == '\0';
+
+	if (s->held_count < DEMO_HELD_MAX)
+		s->held[s->held_count++] =
+			(struct demo_held){ must(strdup(about)),
+					    must(strdup(text)), file };
+	if (!brief || strcmp(text, DEMO_NO_OUTPUT) == 0)
+		return;
+	(void)printf("%*s%s", COLUMN, "", colour_text(s->colours, COLOUR_DIM));
+	(void)print_safe(stdout, text);
+	(void)printf("%s\n", colour_text(s->colours, COLOUR_NONE));
+	demo_pause(s->slowly, line);
+}
+
+static size_t show_names(const cJSON *set, const char *what)
+{
+	size_t n = 0;
+	const cJSON *x;
+
+	cJSON_ArrayForEach (x, set) {
+		const char *name =
+			cJSON_IsString(x) ? x->valuestring : text_of(x, "name");
+
+		n += (size_t)printf("%s ", what);
+		n += print_safe(stdout, name);
+		what = ",";
+	}
+	return n;
+}
+
+static void show_entry(const struct show *s, const cJSON *e)
+{
+	const cJSON *n = cJSON_GetObjectItem(e, "n");
+	const char *who = text_of(cJSON_GetObjectItem(e, "author"), "comm");
+	size_t len = 30;
+
+	label(s, COLOUR_YELLOW, "tape");
+	(void)printf("%.0f: %s ", cJSON_GetNumberValue(n), text_of(e, "kind"));
+	(void)print_safe(stdout, text_of(e, "path"));
+	(void)fputs(" by ", stdout);
+	(void)print_safe(stdout, *who ? who : "somebody");
+	len += show_names(cJSON_GetObjectItem(e, "X"), "; changed:");
+	len += show_names(cJSON_GetObjectItem(e, "dX"), "; touched:");
+	(void)putchar('\n');
+	demo_pause(s->slowly, len * 2);
+}
+
+void show_tape(struct show *s)
+{
+	cJSON *question = cJSON_CreateObject(), *answer = NULL;
+	const cJSON *e;
+
+	(void)wire_ask(s->state.tape_socket, "SYNC", NULL, ASK_MS, &answer);
+	cJSON_Delete(answer);
+	answer = NULL;
+	(void)cJSON_AddNumberToObject(question, "n", s->entries);
+	(void)cJSON_AddNumberToObject(question, "limit", 100);
+	if (wire_ask(s->state.tape_socket, "SINCE", question, ASK_MS,
+		     &answer) == 0)
+		cJSON_ArrayForEach (e, cJSON_GetObjectItem(answer, "entries")) {
+			show_entry(s, e);
+			s->entries = cJSON_GetNumberValue(
+				cJSON_GetObjectItem(e, "n"));
+		}
+	cJSON_Delete(answer);
+	cJSON_Delete(question);
+}
+
+/* -- What of a text is in another. */
+
+/* A numbered line without its number, an unnumbered one as it is. */
+static const char *bare(const char *line)
+{
+	size_t digits = strspn(line, "0123456789");
+
+	return digits && line[digits] == '\t' ? line + digits + 1 : line;
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		const char *b = bare(text);
+		size_t skipped = (size_t)(b - text);
+
+		if (skipped <= n && n - skipped == len &&
+		    memcmp(b, line, len) == 0)
+			return true;
+		text += n + (text[n] == '\n');
+	}
+	return false;
+}
+
+/* The next line of *text (free it), which moves on; NULL: the end. */
+static char *next_line(const char **text)
+{
+	size_t n = strcspn(*text, "\n");
+	char *line = **text ? must(strndup(*text, n)) : NULL;
+
+	*text += n + ((*text)[n] == '\n');
+	return line;
+}
+
+/* How many lines of `text` are not in `other`. */
+static size_t count_missing(const char *text, const char *other)
+{
+	size_t n = 0;
+	char *line;
+
+	for (; (line = next_line(&text)); free(line))
+		n += !has_line(other, bare(line));
+	return n;
+}
+
+/* Show these; how many characters they have. */
+static size_t show_missing(const struct show *s, enum colour c,
+			   const char *text, const char *other)
+{
+	size_t shown = 0, lines = 0;
+	char *line;
+
+	for (; (line = next_line(&text)); free(line)) {
+		if (has_line(other, bare(line)) || lines++ >= LINES_MAX)
+			continue;
+		for (char *tab = line; (tab = strchr(tab, '\t'));)
+			*tab = ' ';
+		shown += show_line(s, c, line);
+	}
+	return shown;
+}
+
+/* -- A request, as it was sent and as it arrived. */
+
+static const char *block_text(const cJSON *block)
+{
+	const char *text = text_of(block, "text");
+
+	return *text ? text : text_of(block, "content");
+}
+
+static bool is_news(struct show *s, const char *text)
+{
+	XXH64_hash_t hash = XXH3_64bits(text, strlen(text));
+
+	for (size_t i = 0; i < s->shown_count; i++)
+		if (s->shown[i] == hash)
+			return false;
+	if (s->shown_count == DEMO_SHOWN_MAX)
+		return false;
+	s->shown[s->shown_count++] = hash;
+	return true;
+}
+
+static void begin(const struct show *s, enum colour c, const char *when,
+		  const char *text)
+{
+	label(s, c, when);
+	print_wrapped(stdout, text, COLUMN, COLUMN, WIDTH);
+}
+
+static bool is_newest(const struct show *s, size_t i)
+{
+	for (size_t k = i + 1; k < s->held_count; k++)
+		if (strcmp(s->held[k].about, s->held[i].about) == 0)
+			return false;
+	return true;
+}
+
+static size_t show_held(const struct show *s, const struct demo_held *h)
+{
+	size_t len = 0;
+	CLEANUP(free_p) char *now = h->file ? demo_read(h->about, &len) : NULL;
+	CLEANUP(free_p)
+	char *was = sentence("the request still holds %s as it "
+			     "was:",
+			     h->about);
+	CLEANUP(free_p)
+	char *said = sentence("the request still holds what %s "
+			      "said:",
+			      h->about);
+	CLEANUP(free_p)
+	char *lacks = sentence("the request still holds %s "
+			       "without these lines:",
+			       h->about);
+
+	if (!now) {
+		begin(s, COLOUR_RED, "before", said);
+		return show_missing(s, COLOUR_RED, h->text, "");
+	}
+	if (count_missing(h->text, now)) {
+		begin(s, COLOUR_RED, "before", was);
+		return show_missing(s, COLOUR_RED, h->text, now);
+	}
+	begin(s, COLOUR_RED, "before", lacks);
+	return show_missing(s, COLOUR_RED, now, h->text);
+}
+
+/* The newest the agent holds about each thing a note speaks of. */
+static void show_stale(struct show *s, const char *note)
+{
+	for (size_t i = 0; i < s->held_count; i++)
+		if (is_newest(s, i) && strstr(note, s->held[i].about))
+			demo_pause(s->slowly, show_held(s, &s->held[i]) + 40);
+}
+
+static void show_note(struct show *s, const char *note)
+{
+	size_t len;
+
+	show_stale(s, note);
+	begin(s, COLOUR_GREEN, "after",
+	      "nothing moves, so the model's prompt cache still holds; behind "
+	      "the newest result it reads:");
+	len = show_missing(s, COLOUR_GREEN, note, "");
+	demo_pause(s->slowly, len + 100);
+}
+
+static void show_place(struct show *s, const char *was, const char *is)
+{
+	size_t len;
+
+	begin(s, COLOUR_RED, "before",
+	      "the newest result was overtaken before it was sent:");
+	len = show_missing(s, COLOUR_RED, was, is);
+	demo_pause(s->slowly, len + 40);
+	begin(s, COLOUR_GREEN, "after",
+	      "no cache holds it yet, so the model gets it put right in "
+	      "its place:");
+	len = show_missing(s, COLOUR_GREEN, is, was);
+	demo_pause(s->slowly, len + 80);
+}
+
+static void show_blocks(struct show *s, const cJSON *sent, const cJSON *got)
+{
+	int n = cJSON_GetArraySize(sent);
+
+	for (int i = 0; i < cJSON_GetArraySize(got); i++) {
+		const char *is = block_text(cJSON_GetArrayItem(got, i));
+		const char *was =
+			i < n ? block_text(cJSON_GetArrayItem(sent, i)) : "";
+
+		if (strcmp(is, was) == 0 || !is_news(s, is))
+			continue;
+		if (*was)
+			show_place(s, was, is);
+		else
+			show_note(s, is);
+	}
+}
+
+void show_request(struct show *s, size_t turn, const cJSON *ours)
+{
+	CLEANUP(free_p)
+	char *path = sentence("%s/" DEMO_REQUESTS "/%zu.received.json", s->dir,
+			      turn);
+	size_t len = 0;
+	CLEANUP(free_p) char *got = demo_read(path, &len);
+	cJSON *root = got ? cJSON_Parse(got) : NULL;
+	const cJSON *m, *our = ours->child;
+
+	cJSON_ArrayForEach (m, cJSON_GetObjectItem(root, "messages")) {
+		show_blocks(s, cJSON_GetObjectItem(our, "content"),
+			    cJSON_GetObjectItem(m, "content"));
+		our = our ? our->next : NULL;
+	}
+	cJSON_Delete(root);
+}

@@ -1,0 +1,334 @@
+/*
+ * See agent.h. What each of them reads was seen by running it.
+ */
+#include "tools/run/agent.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "tools/cli/say.h"
+
+#define VARIABLES_MAX 4
+
+/* "%u" in a value is the port. */
+struct agent {
+	const char *program; /* NULL: any other */
+	/* What it reads where its model is from, the first that is set. */
+	struct {
+		const char *name, *value;
+		enum agent_api api;
+	} variables[VARIABLES_MAX];
+	const char *usual;    /* where it asks if none of them is; NULL: where
+			       * everybody does */
+	const char *words[2]; /* put before the user's own */
+	const char *settings; /* a file that we do not touch says it */
+	void (*point)(unsigned port);
+	char *(*find)(enum agent_api api);
+	char *(*note)(void);
+};
+
+#define PLAIN "http://127.0.0.1:%u"
+#define V1    "http://127.0.0.1:%u/v1"
+
+/* As some of them call it. */
+static const char *const api_names[AGENT_APIS] = {
+	[AGENT_ANTHROPIC] = "anthropic",
+	[AGENT_OPENAI] = "openai",
+};
+
+/* A variable that is set to something; NULL: it is not. */
+static const char *setting(const char *name)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static void set(const char *name, const char *value)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	(void)setenv(name, value, 1);
+}
+
+/* -- opencode: settings as JSON, in a variable. */
+
+#define OPENCODE "OPENCODE_CONFIG_CONTENT"
+
+/* What he has settled; an empty object if it is nothing. */
+static cJSON *opencode_settings(void)
+{
+	const char *text = setting(OPENCODE);
+	cJSON *root = text ? cJSON_Parse(text) : NULL;
+
+	if (cJSON_IsObject(root))
+		return root;
+	cJSON_Delete(root);
+	return must(cJSON_CreateObject());
+}
+
+/* The options of one provider, made if they are not there. */
+static cJSON *opencode_options(cJSON *root, enum agent_api api)
+{
+	const char *path[] = { "provider", api_names[api], "options" };
+	cJSON *at = root;
+
+	for (size_t k = 0; k < 3; k++) {
+		cJSON *in = cJSON_GetObjectItem(at, path[k]);
+
+		at = in ? in : cJSON_AddObjectToObject(at, path[k]);
+	}
+	return at;
+}
+
+static char *find_opencode(enum agent_api api)
+{
+	cJSON *root = opencode_settings();
+	const char *url = cJSON_GetStringValue(
+		cJSON_GetObjectItem(opencode_options(root, api), "baseURL"));
+	char *copy = url && *url ? must(strdup(url)) : NULL;
+
+	cJSON_Delete(root);
+	url = setting(api == AGENT_OPENAI ? "OPENAI_BASE_URL"
+					  : "ANTHROPIC_BASE_URL");
+	return copy || !url ? copy : must(strdup(url));
+}
+
+static void point_opencode(unsigned port)
+{
+	CLEANUP(free_p) char *url = sentence(V1, port);
+	CLEANUP(free_p) char *text = NULL;
+	cJSON *root = opencode_settings();
+
+	for (int api = 0; api < AGENT_APIS; api++) {
+		cJSON *at = opencode_options(root, (enum agent_api)api);
+
+		cJSON_DeleteItemFromObject(at, "baseURL");
+		(void)cJSON_AddStringToObject(at, "baseURL", url);
+	}
+	text = must(cJSON_PrintUnformatted(root));
+	cJSON_Delete(root);
+	set(OPENCODE, text);
+}
+
+/*
+ * -- copilot: asks GitHub's own service, with its own login, unless the user
+ * has named a provider; to name one for him would take that login away.
+ */
+
+#define COPILOT "COPILOT_PROVIDER_BASE_URL"
+
+static bool copilot_speaks(enum agent_api api)
+{
+	const char *type = setting("COPILOT_PROVIDER_TYPE");
+
+	return strcmp(type ? type : "openai", api_names[api]) == 0;
+}
+
+static char *find_copilot(enum agent_api api)
+{
+	const char *url = setting(COPILOT);
+
+	return url && copilot_speaks(api) ? must(strdup(url)) : NULL;
+}
+
+static bool copilot_can_be_pointed(void)
+{
+	return setting(COPILOT) && (copilot_speaks(AGENT_ANTHROPIC) ||
+				    copilot_speaks(AGENT_OPENAI));
+}
+
+static void point_copilot(unsigned port)
+{
+	CLEANUP(free_p) char *plain = sentence(PLAIN, port);
+	CLEANUP(free_p) char *v1 = sentence(V1, port);
+
+	if (!copilot_can_be_pointed())
+		return;
+	set(COPILOT, copilot_speaks(AGENT_ANTHROPIC) ? plain : v1);
+	/* Nothing old could be rewritten on a websocket. */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	(void)unsetenv("COPILOT_PROVIDER_TRANSPORT");
+}
+
+static char *note_copilot(void)
+{
+	if (copilot_can_be_pointed())
+		return NULL;
+	return sentence(
+		"copilot asks a service of GitHub's own, which we do "
+		"not stand in front of; its requests are seen if " COPILOT
+		" names a provider of type openai or "
+		"anthropic");
+}
+
+static char *note_gemini(void)
+{
+	return sentence("gemini speaks a protocol of its own, which is not "
+			"followed: its requests stay as they are");
+}
+
+/* -- All of them. */
+
+#define ANTHROPIC(name)                      \
+	{                                    \
+		name, PLAIN, AGENT_ANTHROPIC \
+	}
+#define OPENAI(name)                   \
+	{                              \
+		name, V1, AGENT_OPENAI \
+	}
+#define MOST                                                                 \
+	{                                                                    \
+		ANTHROPIC("ANTHROPIC_BASE_URL"),                             \
+			ANTHROPIC("ANTHROPIC_API_BASE"),                     \
+			OPENAI("OPENAI_BASE_URL"), OPENAI("OPENAI_API_BASE") \
+	}
+
+static const struct agent agents[] = {
+	{ .program = "claude",
+	  .variables = { ANTHROPIC("ANTHROPIC_BASE_URL"),
+			 { "ENABLE_TOOL_SEARCH", "true", AGENT_APIS } } },
+	/* It does not read OPENAI_BASE_URL. */
+	{ .program = "codex", .words = { "-c", "openai_base_url=\"" V1 "\"" } },
+	{ .program = "opencode",
+	  .point = point_opencode,
+	  .find = find_opencode },
+	{ .program = "qwen",
+	  .variables = { OPENAI("OPENAI_BASE_URL"),
+			 ANTHROPIC("ANTHROPIC_BASE_URL") } },
+	{ .program = "aider", .variables = MOST },
+	{ .program = "copilot",
+	  .point = point_copilot,
+	  .find = find_copilot,
+	  .note = note_copilot },
+	{ .program = "grok",
+	  .variables = { OPENAI("GROK_BASE_URL") },
+	  .usual = "https://api.x.ai/v1" },
+	{ .program = "gemini", .note = note_gemini },
+	{ .program = "pi", .settings = "~/.pi/agent/models.json" },
+	{ .program = "droid", .settings = "~/.factory/settings.json" },
+	{ .program = "cline", .settings = "what 'cline auth' has set" },
+	{ .program = "cn", .settings = "its config.yaml" },
+	/* The demonstration's. */
+	{ .program = "statetape",
+	  .variables = { ANTHROPIC("ANTHROPIC_BASE_URL") } },
+	{ .variables = MOST },
+};
+
+static const struct agent *find(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+	const char *program = slash ? slash + 1 : word;
+	const struct agent *c = agents;
+
+	while (c->program && strcmp(c->program, program) != 0)
+		c++;
+	return c;
+}
+
+/* `form` with the port in it; it is one of the table's. (Free it.) */
+static char *filled(const char *form, unsigned port)
+{
+	const char *at = strstr(form, "%u");
+
+	if (!at)
+		return must(strdup(form));
+	return sentence("%.*s%u%s", (int)(at - form), form, port, at + 2);
+}
+
+char *agent_upstream(const char *program, enum agent_api api)
+{
+	static const char *const everybodys[AGENT_APIS] = {
+		[AGENT_ANTHROPIC] = "https://api.anthropic.com",
+		[AGENT_OPENAI] = "https://api.openai.com",
+	};
+	const struct agent *c = find(program);
+	char *found = c->find ? c->find(api) : NULL;
+
+	for (size_t i = 0; !found && i < VARIABLES_MAX; i++) {
+		const char *name = c->variables[i].name;
+
+		if (name && c->variables[i].api == api && setting(name))
+			found = must(strdup(setting(name)));
+	}
+	if (found)
+		return found;
+	return must(strdup(c->usual ? c->usual : everybodys[api]));
+}
+
+char *agent_note(const char *program)
+{
+	const struct agent *c = find(program);
+
+	if (c->note)
+		return c->note();
+	if (c->settings)
+		return sentence("%s reads where its model is from %s: name "
+				"http://127.0.0.1:N there, and run it with "
+				"--port N, or its requests are not seen",
+				c->program, c->settings);
+	if (c->program)
+		return NULL;
+	return sentence("'%s' is not an agent we know; it is pointed at the "
+			"manager by ANTHROPIC_BASE_URL and OPENAI_BASE_URL",
+			program);
+}
+
+/* `name` set to what `old` says, and to us. */
+static void except_us(const char *name, const char *old)
+{
+	CLEANUP(free_p)
+	char *new = sentence("%s%s127.0.0.1", old ? old : "", old ? "," : "");
+
+	if (!old || strcmp(old, "*") != 0)
+		set(name, new);
+}
+
+/*
+ * No proxy finds the way to us: 127.0.0.1 is itself there. Who reads the one
+ * variable may not read the other.
+ */
+static void avoid_proxies(void)
+{
+	static const char *const proxies[] = { "http_proxy", "HTTP_PROXY",
+					       "all_proxy", "ALL_PROXY" };
+	const char *small = setting("no_proxy"), *big = setting("NO_PROXY");
+	CLEANUP(free_p) char *kept = small ? must(strdup(small)) : NULL;
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
+		any = any || setting(proxies[i]);
+	if (!any)
+		return;
+	except_us("no_proxy", small ? small : big);
+	except_us("NO_PROXY", big ? big : kept);
+}
+
+char **agent_prepare(char **command, unsigned port)
+{
+	const struct agent *c = find(command[0]);
+	size_t n = 0, to = 0;
+	char **argv;
+
+	avoid_proxies();
+	for (size_t i = 0; i < VARIABLES_MAX && c->variables[i].name; i++) {
+		CLEANUP(free_p)
+		char *value = filled(c->variables[i].value, port);
+
+		set(c->variables[i].name, value);
+	}
+	if (c->point)
+		c->point(port);
+	while (command[n])
+		n++;
+	argv = must(calloc(n + 3, sizeof(*argv)));
+	argv[to++] = command[0];
+	for (size_t i = 0; i < 2 && c->words[i]; i++)
+		argv[to++] = filled(c->words[i], port);
+	memcpy(argv + to, command + 1, (n - 1) * sizeof(*argv));
+	return argv;
+}

@@ -1,0 +1,172 @@
+/*
+ * See child.h.
+ */
+#include "tools/run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tools/cli/say.h"
+
+#define SECOND_NS     1000000000LL
+#define LONG_LIFE_NS  (60 * SECOND_NS) /* after it a death is the first */
+#define PAUSE_NS      (SECOND_NS / 10)
+#define PAUSE_MAX_NS  (30 * SECOND_NS)
+#define PAUSE_FROM    2 /* deaths: the first is made good at once */
+#define STOP_GRACE_MS 5000
+
+int64_t child_now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+char *child_end_text(int status)
+{
+	const char *name;
+
+	if (!WIFSIGNALED(status))
+		return sentence("ended with code %d", WEXITSTATUS(status));
+	name = sigabbrev_np(WTERMSIG(status));
+	return sentence("was killed by SIG%s", name ? name : "RTMIN or above");
+}
+
+static _Noreturn void become(const struct child *c, pid_t parent)
+{
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE); /* it died before we could be told */
+	(void)setsid();
+	(void)!chdir("/"); /* nothing is kept from being unmounted */
+	(void)sigemptyset(&none);
+	(void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)dup2(c->log_fd, STDOUT_FILENO);
+	(void)dup2(c->log_fd, STDERR_FILENO);
+	(void)close(STDIN_FILENO);
+	(void)!open("/dev/null", O_RDONLY);
+	if (c->keep_fd >= 0)
+		(void)fcntl(c->keep_fd, F_SETFD, 0);
+	(void)execv("/proc/self/exe", c->argv);
+	_exit(EXIT_FAILURE);
+}
+
+static int64_t pause_after(unsigned deaths)
+{
+	int64_t ns = PAUSE_NS;
+
+	if (deaths < PAUSE_FROM)
+		return 0;
+	while (--deaths >= PAUSE_FROM && ns < PAUSE_MAX_NS)
+		ns *= 2;
+	return ns < PAUSE_MAX_NS ? ns : PAUSE_MAX_NS;
+}
+
+static void set_due(struct child *c)
+{
+	c->again_ns = child_now_ns() + pause_after(c->deaths);
+}
+
+int child_start(struct child *c)
+{
+	pid_t self = getpid(), pid;
+
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become(c, self);
+	if (pid < 0) {
+		int error = errno;
+
+		c->deaths++;
+		set_due(c);
+		return -error;
+	}
+	c->pid = pid;
+	c->born_ns = child_now_ns();
+	c->again_ns = 0;
+	return 0;
+}
+
+bool child_ended(struct child *c, pid_t pid, int status, char **ret_text)
+{
+	CLEANUP(free_p) char *how = NULL;
+
+	if (pid != c->pid || pid <= 0)
+		return false;
+	how = child_end_text(status);
+	if (child_now_ns() - c->born_ns > LONG_LIFE_NS)
+		c->deaths = 0;
+	c->deaths++;
+	c->pid = 0;
+	set_due(c);
+	if (c->deaths == 1)
+		*ret_text =
+			sentence("%s %s and is started again", c->name, how);
+	else if ((c->deaths & (c->deaths - 1)) == 0)
+		*ret_text = sentence("%s %s, its end number %u, and is started "
+				     "again",
+				     c->name, how, c->deaths);
+	else
+		*ret_text = NULL;
+	return true;
+}
+
+int child_tend(struct child *c)
+{
+	int64_t left;
+
+	if (c->pid > 0 || c->again_ns == 0)
+		return -1;
+	left = c->again_ns - child_now_ns();
+	if (left > 0)
+		return (int)(left / 1000000) + 1;
+	if (child_start(c) == 0)
+		return -1;
+	return (int)((c->again_ns - child_now_ns()) / 1000000) + 1;
+}
+
+/* Wait for the end of `pid`, at most so long. True: it has ended. */
+static bool wait_end(pid_t pid, int ms)
+{
+	CLEANUP(close_p) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int64_t until = child_now_ns() + ms * 1000000LL, left;
+
+	while ((left = until - child_now_ns()) > 0 &&
+	       poll(&p, 1, (int)(left / 1000000) + 1) < 0 && errno == EINTR)
+		;
+	return waitpid(pid, NULL, WNOHANG) == pid;
+}
+
+void child_dismiss(struct child *c)
+{
+	c->again_ns = 0;
+	if (c->pid > 0)
+		(void)kill(c->pid, SIGTERM);
+}
+
+void child_stop(struct child *c)
+{
+	pid_t pid = c->pid;
+
+	child_dismiss(c);
+	c->pid = 0;
+	if (pid <= 0 || wait_end(pid, STOP_GRACE_MS))
+		return;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}

@@ -1,0 +1,494 @@
+/*
+ * The session itself (session.h). `statetape session` chooses how to mount and
+ * has the guard run `statetape session --inside` in the mount's namespace; the
+ * latter starts the tape, keeps it alive, and waits for runs to come and go.
+ */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/mount/guard.h"
+#include "fs/mount/mount.h"
+#include "graph/base/cleanup.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/probe.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/run/child.h"
+#include "tools/run/session.h"
+#include "tools/run/session_i.h"
+
+#define RUNS_MAX     MANAGERS_MAX /* each has one */
+#define TAPE_ASK_MS  1000
+#define TAPE_LOOK_MS 1000
+
+/* Descriptors that are waited for, before those of the runs. */
+enum { ON_SIGNAL, ON_RUN, ON_MOUNT, ON_RUNS };
+
+struct serving {
+	const char *repo;
+	struct state state;
+	enum session_mount mount;
+	bool mounted; /* as far as we know */
+	pid_t guard;  /* our parent, which mounted it and will unmount it;
+		       * 0: there is none */
+	int life_fd, listen_fd, signal_fd, mounts_fd;
+	int runs[RUNS_MAX];
+	size_t runs_count; /* none: the end */
+	bool lent;	   /* the tape is somebody else's */
+	struct child tape;
+	char *const *without; /* its command line if there is no journal */
+	bool ending;
+};
+
+static void tell(int fd, cJSON *what)
+{
+	CLEANUP(free_p) char *text = cJSON_PrintUnformatted(what);
+	CLEANUP(free_p) char *line = sentence("%s\n", text ? text : "{}");
+
+	/* A run that does not listen loses it; the log has it. */
+	(void)!send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* To the log, and to all runs. Takes over `text`. */
+static void note(struct serving *s, char *text)
+{
+	cJSON *said = cJSON_CreateObject();
+
+	(void)complain("%s", text);
+	(void)cJSON_AddStringToObject(said, "note", text);
+	for (size_t i = 0; i < s->runs_count; i++)
+		tell(s->runs[i], said);
+	cJSON_Delete(said);
+	free(text);
+}
+
+static void greet(const struct serving *s, int fd)
+{
+	cJSON *hello = cJSON_CreateObject();
+
+	(void)cJSON_AddNumberToObject(hello, "pid", getpid());
+	if (s->guard)
+		(void)cJSON_AddNumberToObject(hello, "guard", s->guard);
+	(void)cJSON_AddStringToObject(hello, "mount",
+				      session_mount_names[s->mount]);
+	tell(fd, hello);
+	cJSON_Delete(hello);
+}
+
+static void take_run(struct serving *s, int fd)
+{
+	if (s->runs_count == RUNS_MAX) {
+		(void)close(fd);
+		return;
+	}
+	s->runs[s->runs_count++] = fd;
+	greet(s, fd);
+}
+
+static void on_run(struct serving *s)
+{
+	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		take_run(s, fd);
+}
+
+/* How many are left; the last one will want to wait for our end. */
+static void part(int fd, size_t left)
+{
+	cJSON *last = cJSON_CreateObject();
+
+	(void)cJSON_AddNumberToObject(last, "left", (double)left);
+	tell(fd, last);
+	cJSON_Delete(last);
+	(void)close(fd);
+}
+
+static void tell_all_told(int fd)
+{
+	cJSON *told = cJSON_CreateObject();
+
+	(void)cJSON_AddTrueToObject(told, "told");
+	tell(fd, told);
+	cJSON_Delete(told);
+}
+
+static bool tape_answers(const struct serving *s)
+{
+	cJSON *answer = NULL;
+	int r = wire_ask(s->state.tape_socket, "STATUS", NULL, TAPE_ASK_MS,
+			 &answer);
+
+	cJSON_Delete(answer);
+	return r == 0 || r == -ETIMEDOUT;
+}
+
+static void start_tape(struct serving *s)
+{
+	s->lent = tape_answers(s);
+	if (!s->lent && child_start(&s->tape) < 0)
+		note(s, sentence("the tape could not be started"));
+}
+
+static void reap(struct serving *s)
+{
+	CLEANUP(free_p) char *text = NULL;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (child_ended(&s->tape, pid, status, &text) && text)
+			note(s, TAKE(text));
+}
+
+static void on_signal(struct serving *s)
+{
+	struct signalfd_siginfo si;
+
+	while (read(s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			reap(s);
+		else
+			s->ending = true;
+	}
+}
+
+/*
+ * Nobody writes the journal any more. The tape reads what there is, and begins
+ * anew as one that does not wait for it.
+ */
+static void go_without_journal(struct serving *s)
+{
+	cJSON *answer = NULL;
+
+	if (s->lent)
+		return;
+	(void)wire_ask(s->state.tape_socket, "SYNC", NULL, TAPE_ASK_MS,
+		       &answer);
+	cJSON_Delete(answer);
+	child_stop(&s->tape);
+	s->tape.argv = s->without;
+	if (child_start(&s->tape) < 0)
+		note(s, sentence("the tape could not be started"));
+}
+
+static void on_mount_change(struct serving *s)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	if (!s->mounted || mount_find(NULL, s->state.id, &e) == 0)
+		return;
+	s->mounted = false;
+	note(s, sentence("'%s' is not mounted any more: changes are still "
+			 "noticed, but not who makes them",
+			 s->state.repo));
+	go_without_journal(s);
+}
+
+/* Before a run ends it asks for what it should know; else it is its end. */
+static void on_run_word(struct serving *s, size_t i)
+{
+	char byte;
+	ssize_t n = recv(s->runs[i], &byte, 1, MSG_DONTWAIT);
+
+	if (n > 0) {
+		on_mount_change(s);
+		tell_all_told(s->runs[i]);
+		return;
+	}
+	if (n < 0 && errno == EAGAIN)
+		return;
+	s->runs_count--;
+	part(s->runs[i], s->runs_count);
+	s->runs[i] = s->runs[s->runs_count];
+}
+
+/* How long to sleep, in milliseconds; -1: until something happens. */
+static int patience(struct serving *s)
+{
+	int tend = child_tend(&s->tape);
+
+	if (s->lent && (tend < 0 || tend > TAPE_LOOK_MS))
+		tend = TAPE_LOOK_MS;
+	return tend;
+}
+
+/* What has happened; `fds` were set for the first `runs` of them. */
+static void look(struct serving *s, const struct pollfd *fds, size_t runs)
+{
+	if (fds[ON_SIGNAL].revents)
+		on_signal(s);
+	if (fds[ON_MOUNT].revents)
+		on_mount_change(s);
+	for (size_t i = runs; i-- > 0;)
+		if (fds[ON_RUNS + i].revents)
+			on_run_word(s, i);
+	if (fds[ON_RUN].revents)
+		on_run(s);
+	if (s->lent && !tape_answers(s))
+		start_tape(s);
+}
+
+static void stand_by(struct serving *s)
+{
+	struct pollfd fds[ON_RUNS + RUNS_MAX] = {
+		[ON_SIGNAL] = { .fd = s->signal_fd, .events = POLLIN },
+		[ON_RUN] = { .fd = s->listen_fd, .events = POLLIN },
+		[ON_MOUNT] = { .fd = s->mounts_fd, .events = POLLPRI },
+	};
+
+	while (!s->ending && s->runs_count > 0) {
+		size_t runs = s->runs_count;
+		int ms = patience(s);
+
+		for (size_t i = 0; i < runs; i++)
+			fds[ON_RUNS + i] = (struct pollfd){ .fd = s->runs[i],
+							    .events = POLLIN };
+		if (poll(fds, ON_RUNS + runs, ms) >= 0)
+			look(s, fds, runs);
+	}
+}
+
+/* The lock is ours: a socket that is there is a dead session's. */
+static int take_place(struct serving *s)
+{
+	struct sockaddr_un address;
+	int r = session_address(&s->state, &address);
+
+	if (r < 0)
+		return r;
+	(void)unlink(address.sun_path);
+	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s->listen_fd < 0)
+		return -errno;
+	(void)umask(0177);
+	r = bind(s->listen_fd, (struct sockaddr *)&address, sizeof(address));
+	(void)umask(077);
+	if (r < 0 || listen(s->listen_fd, RUNS_MAX) < 0)
+		return -errno;
+	return 0;
+}
+
+static int take_signals(struct serving *s)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? -errno : 0;
+}
+
+/* Killed, the guard cannot do what it is there for. */
+static void stand_in_for_guard(const struct serving *s)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	if (s->guard && getppid() != s->guard &&
+	    mount_find(NULL, s->state.id, &e) == 0)
+		(void)mount_detach(e.mountpoint, true, NULL);
+}
+
+static void leave_place(struct serving *s)
+{
+	struct sockaddr_un address;
+
+	if (s->listen_fd >= 0 && session_address(&s->state, &address) == 0)
+		(void)unlink(address.sun_path);
+	child_stop(&s->tape);
+	if (s->state.id) {
+		stand_in_for_guard(s);
+		session_sweep(&s->state);
+	}
+	for (size_t i = 0; i < s->runs_count; i++)
+		close_p(&s->runs[i]);
+	close_p(&s->listen_fd);
+	close_p(&s->signal_fd);
+	close_p(&s->mounts_fd);
+	close_p(&s->life_fd);
+	state_release(&s->state);
+}
+
+/* A descriptor that was handed down under its number, and goes no further. */
+static int handed(uint64_t number)
+{
+	int fd = (int)number;
+
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? -1 : fd;
+}
+
+/*
+ * The directory below the mount, which the tape reads. A process without
+ * privileges could not get at it by way of one that has some.
+ */
+static int lent_root(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *number = getenv(GUARD_ROOT);
+
+	return number ? handed(strtoul(number, NULL, 10)) : -1;
+}
+
+/* Something to talk to, then the tape, then those who wait for both. */
+static int begin(struct serving *s, int run_fd)
+{
+	CLEANUP(free_p) char *why = NULL;
+	int r = state_init(s->repo, 1, &s->state, &why);
+
+	if (r < 0)
+		return complain("%s", why ? why : reason(r));
+	r = take_signals(s);
+	if (r == 0)
+		r = take_place(s);
+	if (r < 0)
+		return complain("the session of '%s' has no place: %s", s->repo,
+				reason(r));
+	if (s->mounted)
+		s->mounts_fd =
+			open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	start_tape(s);
+	take_run(s, run_fd);
+	return EXIT_SUCCESS;
+}
+
+static int serve(const struct invocation *in, enum session_mount mount,
+		 bool guarded)
+{
+	char name[] = "statetape", verb[] = "tape", none[] = "--no-mount";
+	int lent = guarded ? lent_root() : -1;
+	CLEANUP(free_p) char *path = must(strdup(in->arguments[0]));
+	CLEANUP(free_p) char *root = sentence("--root-fd=%d", lent);
+	char *argv[] = { name, verb, path, lent >= 0 ? root : NULL, NULL };
+	char *without[] = { name, verb, none, path, argv[3], NULL };
+	CLEANUP(leave_place)
+	struct serving s = {
+		.state = REPO_STATE_EMPTY,
+		.repo = path,
+		.mount = mount,
+		.mounted = mount != SESSION_NONE,
+		.guard = guarded ? getppid() : 0,
+		.life_fd = handed(in->options[OPTION_LOCK_FD].number),
+		.listen_fd = -1,
+		.signal_fd = -1,
+		.mounts_fd = -1,
+		.tape = { .name = "the tape",
+			  .argv = mount == SESSION_NONE ? without : argv,
+			  .keep_fd = lent,
+			  .log_fd = STDERR_FILENO },
+		.without = without
+	};
+	int code;
+
+	(void)prctl(PR_SET_NAME, "statetape");
+	code = begin(&s, handed(in->options[OPTION_RUN_FD].number));
+	if (code == EXIT_SUCCESS)
+		stand_by(&s);
+	return code;
+}
+
+static int guarded(const struct invocation *in, enum session_mount mount)
+{
+	char self[] = "/proc/self/exe", verb[] = "session";
+	char inside[] = "--inside", how[] = "--mount", end[] = "--";
+	CLEANUP(free_p) char *name = must(strdup(session_mount_names[mount]));
+	CLEANUP(free_p) char *path = must(strdup(in->arguments[0]));
+	CLEANUP(free_p)
+	char *run = sentence("--run-fd=%s", in->options[OPTION_RUN_FD].text);
+	CLEANUP(free_p)
+	char *lock = sentence("--lock-fd=%s", in->options[OPTION_LOCK_FD].text);
+	char *argv[] = { self, verb, inside, run,  lock,
+			 how,  name, end,    path, NULL };
+	const struct guard_options options = {
+		.repo = path,
+		.command = argv,
+		.private = mount == SESSION_PRIVATE,
+		.journal = true,
+		.watch = true,
+		.rings = true,
+		.awake = true,
+		.lend_root = true,
+	};
+
+	return guard_mount(&options);
+}
+
+/* In place, by hand, before any session: then that mount is the one to use. */
+static bool is_mounted_already(const char *repo)
+{
+	CLEANUP(state_release) struct state state = REPO_STATE_EMPTY;
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	return state_init(repo, 0, &state, NULL) == 0 &&
+	       mount_find(NULL, state.id, &e) == 0 && !e.covered &&
+	       strcmp(e.mountpoint, state.repo) == 0;
+}
+
+/* In a chroot it may be none, and then nothing can be kept private. */
+static bool root_is_mount(void)
+{
+	struct statx st;
+
+	return statx(AT_FDCWD, "/", 0, STATX_TYPE, &st) < 0 ||
+	       !(st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) ||
+	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/* What else root cannot do privately he cannot do visibly either. */
+static bool can_be_private(void)
+{
+	struct probe_fuse offer;
+
+	return geteuid() == 0 ? root_is_mount() : probe_fuse(true, &offer) == 0;
+}
+
+/*
+ * What has failed here may have left this process in a namespace of its own:
+ * another way to mount would be seen by nobody, going without one is as good
+ * there as anywhere.
+ */
+static int choose(const struct invocation *in, enum session_mount mount)
+{
+	enum session_mount way = mount;
+	int code;
+
+	if (mount == SESSION_NONE)
+		return serve(in, SESSION_NONE, false);
+	if (is_mounted_already(in->arguments[0]))
+		return serve(in, SESSION_VISIBLE, false);
+	if (mount == SESSION_AUTO)
+		way = can_be_private() ? SESSION_PRIVATE : SESSION_VISIBLE;
+	code = guarded(in, way);
+	if (code != GUARD_FAILED || mount != SESSION_AUTO)
+		return code;
+	return serve(in, SESSION_NONE, false);
+}
+
+int verb_session(const struct invocation *in)
+{
+	const struct option_value *how = &in->options[OPTION_MOUNT];
+	enum session_mount mount =
+		how->given ? session_mount_find(how->text) : SESSION_AUTO;
+
+	if (mount == SESSION_MOUNTS || !in->options[OPTION_RUN_FD].given ||
+	    !in->options[OPTION_LOCK_FD].given)
+		return complain_usage("a session is started by 'statetape "
+				      "run'");
+	if (in->options[OPTION_INSIDE].given)
+		return serve(in, mount, true);
+	return choose(in, mount);
+}

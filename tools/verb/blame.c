@@ -1,0 +1,177 @@
+/*
+ * statetape blame: which entry and which command last changed each symbol.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/json.h"
+#include "tools/cli/pager.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/cli/when.h"
+#include "tools/verb/entry_text.h"
+#include "tools/verb/tape.h"
+
+#define COMMAND_MAX 60
+#define GUESSES_MAX 100
+
+static size_t widest(const cJSON *symbols)
+{
+	const cJSON *s;
+	size_t width = 0;
+
+	cJSON_ArrayForEach (s, symbols) {
+		const char *name = json_string(s, "name");
+
+		if (name && strlen(name) > width)
+			width = strlen(name);
+	}
+	return width > 60 ? 60 : width;
+}
+
+static void print_symbol(const cJSON *s, size_t width, bool colours)
+{
+	const char *name = json_string(s, "name");
+	CLEANUP(free_p) char *who = NULL;
+	char date[40];
+
+	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
+	print_padded(stdout, name ? name : "?", width);
+	(void)fputs(colour_text(colours, COLOUR_NONE), stdout);
+	/* By name it may be found without its place. */
+	if (json_member(s, "start"))
+		(void)printf("  %6" PRIu64 "-%-6" PRIu64,
+			     json_number(s, "start", 0),
+			     json_number(s, "end", 0));
+	else
+		(void)printf("  %13s", "");
+	if (!json_member(s, "entry")) {
+		(void)printf("%sas before the tape began%s\n",
+			     colour_text(colours, COLOUR_DIM),
+			     colour_text(colours, COLOUR_NONE));
+		return;
+	}
+	when_text((int64_t)json_number(s, "at_ns", 0), 0, date, sizeof(date));
+	who = entry_author(json_member(s, "author"), COMMAND_MAX);
+	(void)printf("%sentry %-6" PRIu64 "%s %s  ",
+		     colour_text(colours, COLOUR_YELLOW),
+		     json_number(s, "entry", 0),
+		     colour_text(colours, COLOUR_NONE), date);
+	(void)print_safe(stdout, who);
+	(void)putchar('\n');
+}
+
+static int ask_about(struct tape *t, const char *member, const char *what,
+		     cJSON **ret, char **why)
+{
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+
+	json_put_bytes(q, member, what);
+	return tape_try(t, "BLAME", q, ret, why);
+}
+
+static bool ends_so(const char *name, const char *tail)
+{
+	size_t n = strlen(name), m = strlen(tail);
+
+	return n > m && name[n - m - 1] == '.' &&
+	       strcmp(name + n - m, tail) == 0;
+}
+
+/* What a name's end may mean. */
+struct guess {
+	const char *tail;
+	const char *found; /* NULL: nothing yet */
+	bool several;
+};
+
+static void guess_from(struct guess *g, const cJSON *symbols)
+{
+	const cJSON *s;
+
+	cJSON_ArrayForEach (s, symbols) {
+		const char *name = json_string(s, "name");
+
+		if (!name || !ends_so(name, g->tail))
+			continue;
+		g->several |= g->found && strcmp(g->found, name) != 0;
+		g->found = name;
+	}
+}
+
+/* The one symbol on the tape whose name ends so; NULL: none, or several. */
+static char *guess(struct tape *t, const char *tail)
+{
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+	CLEANUP(json_p) cJSON *answer = NULL;
+	struct guess g = { .tail = tail };
+	const cJSON *e;
+
+	json_put_bytes(q, "symbol", tail);
+	json_put_number(q, "limit", GUESSES_MAX);
+	if (tape_try(t, "LOG", q, &answer, NULL) < 0)
+		return NULL;
+	cJSON_ArrayForEach (e, json_member(answer, "entries")) {
+		guess_from(&g, json_member(e, "X"));
+		guess_from(&g, json_member(e, "new"));
+	}
+	return g.found && !g.several ? must(strdup(g.found)) : NULL;
+}
+
+/* A file, or a symbol, or the end of a symbol's name. */
+static int find(struct tape *t, const char *what, cJSON **ret)
+{
+	CLEANUP(free_p) char *path = tape_path(t, what);
+	CLEANUP(free_p) char *name = NULL;
+	CLEANUP(free_p) char *why = NULL;
+	int r = ask_about(t, "path", path, ret, NULL);
+
+	if (r == 0)
+		return 0;
+	/* What looks like a path is meant as one. */
+	if (strchr(what, '/')) {
+		(void)ask_about(t, "path", path, ret, &why);
+		(void)complain("%s", why ? why : reason(r));
+		return r;
+	}
+	r = ask_about(t, "symbol", what, ret, &why);
+	if (r < 0)
+		name = guess(t, what);
+	if (name)
+		r = ask_about(t, "symbol", name, ret, NULL);
+	if (r < 0)
+		(void)complain("there is neither a file nor, on the tape, one "
+			       "symbol called '%s'",
+			       what);
+	return r;
+}
+
+int verb_blame(const struct invocation *in)
+{
+	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const cJSON *symbols, *s;
+	struct pager pager;
+
+	if (tape_open(in->arguments[1], false, &t) < 0 ||
+	    find(&t, in->arguments[0], &answer) < 0)
+		return EXIT_FAILURE;
+	symbols = json_member(answer, "symbols");
+	if (in->options[OPTION_JSON].given) {
+		cJSON_ArrayForEach (s, symbols) {
+			char *line = must(cJSON_PrintUnformatted(s));
+
+			(void)puts(line);
+			free(line);
+		}
+		return EXIT_SUCCESS;
+	}
+	pager_begin(&pager);
+	cJSON_ArrayForEach (s, symbols)
+		print_symbol(s, widest(symbols), pager.colours);
+	pager_end(&pager);
+	return EXIT_SUCCESS;
+}

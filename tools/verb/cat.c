@@ -1,0 +1,248 @@
+/*
+ * statetape cat, restore: a file as it was.
+ *
+ * Restoring is a write like any other: through the mount, so that it is on the
+ * tape with this process as its author, and as an atomic save, so that nobody
+ * sees half of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/mount/mount.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/json.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/tape.h"
+
+/* "N:PATH". false: it is not, which has been said. */
+static bool split(const char *verb, const char *argument, uint64_t *ret_n,
+		  const char **ret_path)
+{
+	char *end;
+
+	errno = 0;
+	*ret_n = strtoull(argument, &end, 10);
+	if (*argument >= '0' && *argument <= '9' && *end == ':' && end[1] &&
+	    !errno) {
+		*ret_path = end + 1;
+		return true;
+	}
+	(void)complain_usage("%s wants N:PATH, an entry's number and a path "
+			     "from the repository's root, not '%s'",
+			     verb, argument);
+	return false;
+}
+
+/* The file as of entry `n` (free it); NULL: it has been said why not. */
+static char *fetch(struct tape *t, uint64_t n, const char *path,
+		   size_t *ret_len)
+{
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+	CLEANUP(json_p) cJSON *answer = NULL;
+	char *text;
+
+	json_put_bytes(q, "path", path);
+	json_put_number(q, "n", n);
+	json_put_bool(q, "follow", false);
+	if (tape_ask(t, "SOURCE", q, &answer) < 0)
+		return NULL;
+	text = tape_text(answer, ret_len);
+	if (!text)
+		(void)complain("the tape's answer makes no sense");
+	return text;
+}
+
+int verb_cat(const struct invocation *in)
+{
+	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(free_p) char *text = NULL;
+	const char *path;
+	size_t len = 0;
+	uint64_t n;
+
+	if (!split("cat", in->arguments[0], &n, &path))
+		return EXIT_USAGE;
+	if (tape_open(in->arguments[1], false, &t) < 0)
+		return EXIT_FAILURE;
+	text = fetch(&t, n, path, &len);
+	if (!text)
+		return EXIT_FAILURE;
+	(void)fwrite(text, 1, len, stdout);
+	return EXIT_SUCCESS;
+}
+
+/* -- Restoring. */
+
+/* Where the repository is mounted (free it); NULL: it is not. */
+static char *mountpoint(const struct tape *t)
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const char *at;
+
+	if (repo_ask(&t->state, "STATUS", NULL, &answer) < 0)
+		return NULL;
+	at = json_unescaped(
+		cJSON_GetObjectItemCaseSensitive(answer, "mountpoint"));
+	return at ? must(strdup(at)) : NULL;
+}
+
+/* A private mount is seen by those alone whom it was made for. */
+static bool is_seen_here(const struct tape *t, const char *top)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	return mount_find(top, NULL, &e) == 0 && strcmp(e.id, t->state.id) == 0;
+}
+
+/* Would the tape see who restores? Said, if not. */
+static bool is_seen(const struct tape *t, const char *top)
+{
+	if (top && is_seen_here(t, top))
+		return true;
+	(void)complain(
+		top ? "'%s' is mounted for other processes alone, so the "
+		      "tape would not see who restored it; --force "
+		      "writes it all the same"
+		    : "'%s' is not mounted, so the tape would not see "
+		      "who restored it; --force writes it all the same",
+		t->state.repo);
+	return false;
+}
+
+/*
+ * The directory `path` lies in, below `top`; made where it is missing. No
+ * link is followed: it could lead out of the repository.
+ */
+static int open_parent(const char *top, const char *path, const char **ret_name)
+{
+	CLEANUP(close_p) int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0) {
+		size_t len = strcspn(path, "/");
+		CLEANUP(free_p) char *part = must(strndup(path, len));
+		int next;
+
+		if (!path[len])
+			break;
+		if (mkdirat(fd, part, 0777) < 0 && errno != EEXIST)
+			return -errno;
+		next = openat(fd, part,
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -errno;
+		(void)close(fd);
+		fd = next;
+		path += len + 1;
+	}
+	if (fd < 0)
+		return -errno;
+	*ret_name = path;
+	return take_fd(&fd);
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A file beside `name` that nobody has, with its mode if it is there. */
+static int save(int dir, const char *name, const char *text, size_t len)
+{
+	CLEANUP(free_p)
+	char *temp = sentence(".%.200s.statetape-%ld", name, (long)getpid());
+	struct stat st;
+	bool is = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	CLEANUP(close_p) int fd = -1;
+	int r;
+
+	if (is && !S_ISREG(st.st_mode))
+		return -EEXIST;
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, text, len);
+	if (r == 0 && is && fchmod(fd, st.st_mode & 07777) < 0)
+		r = -errno;
+	if (r == 0 && close(take_fd(&fd)) < 0)
+		r = -errno;
+	if (r == 0 && renameat(dir, temp, dir, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dir, temp, 0);
+	return r;
+}
+
+/* Does it hold just that already? */
+static bool is_so(int dir, const char *name, const char *text, size_t len)
+{
+	CLEANUP(close_p)
+	int fd = openat(dir, name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(free_p) char *is = NULL;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size != len)
+		return false;
+	is = must(malloc(len + 1));
+	return read(fd, is, len) == (ssize_t)len && memcmp(is, text, len) == 0;
+}
+
+static int restore(const char *top, const char *path, const char *text,
+		   size_t len)
+{
+	CLEANUP(close_p) int dir = -1;
+	const char *name = path;
+	int r = open_parent(top, path, &name);
+
+	if (r >= 0) {
+		dir = r;
+		r = is_so(dir, name, text, len) ? 1
+						: save(dir, name, text, len);
+	}
+	if (r == -EEXIST)
+		return complain("'%s' is there and is no regular file", path);
+	if (r < 0)
+		return complain("'%s' cannot be written: %s", path, reason(r));
+	if (r == 1)
+		(void)printf("%s holds that already\n", path);
+	return EXIT_SUCCESS;
+}
+
+int verb_restore(const struct invocation *in)
+{
+	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(free_p) char *top = NULL;
+	const char *path;
+	size_t len = 0;
+	uint64_t n;
+
+	if (!split("restore", in->arguments[0], &n, &path))
+		return EXIT_USAGE;
+	if (tape_open(in->arguments[1], false, &t) < 0)
+		return EXIT_FAILURE;
+	text = fetch(&t, n, path, &len);
+	if (!text)
+		return EXIT_FAILURE;
+	top = mountpoint(&t);
+	if (!in->options[OPTION_FORCE].given && !is_seen(&t, top))
+		return EXIT_FAILURE;
+	return restore(top ? top : t.state.repo, path, text, len);
+}

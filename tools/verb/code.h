@@ -1,0 +1,91 @@
+/*
+ * A repository's code graph, as the verbs of `statetape graph` want it: built
+ * from a directory with a cache, a progress bar and its warnings, and its
+ * symbols found by what a person types and printed for people and programs.
+ */
+#ifndef STATETAPE_TOOLS_VERB_CODE_H
+#define STATETAPE_TOOLS_VERB_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "graph/build/build.h"
+#include "graph/diff.h"
+#include "graph/graph.h"
+#include "tools/cli/verbs.h"
+
+struct code {
+	struct graph *graph;
+	int root_fd;
+	struct build_report report;
+	double seconds;	    /* the build took */
+	double cpu_seconds; /* of all its threads together */
+};
+
+#define CODE_EMPTY            \
+	{                     \
+		.root_fd = -1 \
+	}
+
+/*
+ * Build the graph of `repo` (NULL: the current directory), with the cache
+ * that `in` wants. NULL for `in`: with none. On failure, having complained,
+ * a negative errno.
+ */
+int code_open(const struct invocation *in, const char *repo, struct code *ret);
+void code_release(struct code *c);
+
+/* Open `path` as a directory. On failure, having complained, -errno. */
+int code_open_dir(const char *path, int *ret_fd);
+
+/*
+ * The symbol of that name, or the only one whose name ends so. SYMBOL_NONE,
+ * having complained and listed the candidates.
+ */
+symbol_t code_find(const struct graph *g, const char *name);
+
+/* What they are called, here and in JSON. */
+const char *code_symbol_kind(enum symbol_kind kind);
+const char *code_edge_kind(enum edge_kind kind);
+/* A bit per kind named in "call,reads"; 0, having complained: not a kind. */
+unsigned code_edge_kinds(const char *names);
+
+/* All symbols that exist, by name; with `extended` modules and variables. */
+struct code_list {
+	symbol_t *symbols;
+	size_t count;
+};
+struct code_list code_symbols(const struct graph *g, bool extended);
+void code_list_release(struct code_list *l);
+
+/* Every place of every edge of these kinds, by caller, callee and line. */
+struct code_edge {
+	symbol_t caller, callee;
+	enum edge_kind kind;
+	uint32_t line;
+};
+typedef void code_edge_print(const struct graph *g, const struct code_edge *e,
+			     void *arg);
+void code_edges(const struct graph *g, unsigned kinds, code_edge_print *print,
+		void *arg);
+
+/*
+ * Parts of JSON objects. A member is `"name":value`, without the comma that
+ * may go before it.
+ */
+void code_json_text(FILE *out, const char *name, const char *text);
+void code_json_number(FILE *out, const char *name, uint64_t n);
+/* `"name":...,"kind":...` and so on, of a symbol that exists. */
+void code_json_symbol(FILE *out, const struct symbol *s);
+/* Whole lines: what `symbols --json` and `edges --json` print. */
+void code_json_symbols(FILE *out, const struct graph *g, bool extended);
+void code_json_edges(FILE *out, const struct graph *g, unsigned kinds,
+		     bool with_kind);
+/* `"X":[...],...`, as `diff --json` prints it. */
+void code_json_diff(FILE *out, const struct graph *g, const struct diff *d);
+
+/* The name of a symbol, also of one that is gone. */
+const char *code_name(const struct graph *g, symbol_t s);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * statetape diff: what files held at one entry and at another. Which files
+ * that may be, the entries in between say; what they held, the hashes of the
+ * first and the last of these.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/array.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/intern.h"
+#include "graph/base/json.h"
+#include "graph/base/path.h"
+#include "tools/cli/pager.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/tape.h"
+#include "tools/verb/unified.h"
+
+#define PAGE 500
+
+/* A file that was touched; hashes are "" where there was none. */
+struct touched {
+	char *path;
+	char *before, *after;
+	bool told; /* as a half of a renaming, or as the same */
+};
+
+struct touched_list {
+	ARRAY(struct touched) files; /* in the order of `paths` */
+	struct intern *paths;
+};
+
+static void list_release(struct touched_list *l)
+{
+	for (uint32_t k = 0; k < l->files.count; k++) {
+		free(l->files.at[k].path);
+		free(l->files.at[k].before);
+		free(l->files.at[k].after);
+	}
+	array_release(&l->files);
+	intern_free(l->paths);
+}
+
+static void touch(struct touched_list *l, const char *path, const char *before,
+		  const char *after)
+{
+	/* No path is empty: the number 0 is nobody's. */
+	uint32_t n = intern_add(l->paths, path, strlen(path)) - 1;
+	struct touched new = { .path = NULL };
+
+	if (n >= l->files.count) {
+		new.path = must(strdup(path));
+		new.before = must(strdup(before));
+		array_push(&l->files, new);
+	}
+	free(l->files.at[n].after);
+	l->files.at[n].after = must(strdup(after));
+}
+
+static const char *text(const cJSON *j, const char *name)
+{
+	const char *t = json_string(j, name);
+
+	return t ? t : "";
+}
+
+static void touch_entry(struct touched_list *l, const cJSON *e,
+			const char *glob)
+{
+	const char *path = text(e, "path"), *path2 = text(e, "path2");
+
+	if (*path2 && (!glob || path_matches(glob, path2)))
+		touch(l, path2, "", text(e, "after"));
+	if (*path && (!glob || path_matches(glob, path)))
+		touch(l, path, text(e, "before"),
+		      *path2 ? "" : text(e, "after"));
+}
+
+/* Numbers beyond the newest are no entries. */
+static int check_newest(struct tape *t, uint64_t n)
+{
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+	CLEANUP(json_p) cJSON *answer = NULL;
+	int r;
+
+	if (n == 0 || n == UINT64_MAX)
+		return 0;
+	json_put_number(q, "n", n);
+	r = tape_ask(t, "SHOW", q, &answer);
+	return r;
+}
+
+/* Of the entries after `from`, up to `to`. */
+static int collect(struct tape *t, uint64_t from, uint64_t to, const char *glob,
+		   struct touched_list *l)
+{
+	while (from < to) {
+		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+		CLEANUP(json_p) cJSON *answer = NULL;
+		const cJSON *e;
+		int r;
+
+		json_put_number(q, "n", from);
+		json_put_number(q, "limit", PAGE);
+		r = tape_ask(t, "SINCE", q, &answer);
+		if (r < 0)
+			return r;
+		cJSON_ArrayForEach (e, json_member(answer, "entries")) {
+			from = json_number(e, "n", from);
+			if (from <= to)
+				touch_entry(l, e, glob);
+		}
+		if (!cJSON_IsTrue(json_member(answer, "more")))
+			break;
+	}
+	return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct touched *)a)->path,
+		      ((const struct touched *)b)->path);
+}
+
+static struct unified_side side(struct tape *t, const struct touched *f,
+				const char *hash, char **keep)
+{
+	struct unified_side s = { .text = "" };
+
+	if (!*hash)
+		return s;
+	s.name = f->path;
+	*keep = tape_content(t, hash, &s.len);
+	s.text = *keep;
+	return s;
+}
+
+static void print_file(struct tape *t, const struct touched *f,
+		       struct unified_style style)
+{
+	CLEANUP(free_p) char *keep_before = NULL;
+	CLEANUP(free_p) char *keep_after = NULL;
+	struct unified_side before = side(t, f, f->before, &keep_before);
+	struct unified_side after = side(t, f, f->after, &keep_after);
+
+	if (before.text && after.text) {
+		unified_print(stdout, &before, &after, style);
+		return;
+	}
+	(void)print_safe(stdout, f->path);
+	(void)puts(": differs, and what it held is not kept");
+}
+
+static void print_renamed(const struct touched *from, const struct touched *to)
+{
+	(void)fputs("diff --git a/", stdout);
+	(void)print_safe(stdout, from->path);
+	(void)fputs(" b/", stdout);
+	(void)print_safe(stdout, to->path);
+	(void)fputs("\nsimilarity index 100%\nrename from ", stdout);
+	(void)print_safe(stdout, from->path);
+	(void)fputs("\nrename to ", stdout);
+	(void)print_safe(stdout, to->path);
+	(void)putchar('\n');
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct touched *x = *(struct touched *const *)a;
+	const struct touched *y = *(struct touched *const *)b;
+	int order = strcmp(x->after, y->after);
+
+	return order ? order : strcmp(x->path, y->path);
+}
+
+/* Files that came, by their contents. */
+struct newcomers {
+	ARRAY(void *) files; /* struct touched */
+};
+
+static struct touched *find_content(const struct newcomers *c, const char *hash)
+{
+	uint32_t low = 0, high = c->files.count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		const struct touched *f = c->files.at[mid];
+
+		if (strcmp(f->after, hash) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < c->files.count; low++) {
+		struct touched *f = c->files.at[low];
+
+		if (strcmp(f->after, hash) != 0)
+			break;
+		if (!f->told)
+			return f;
+	}
+	return NULL;
+}
+
+/* A file that went, and one of the same content that came: one renaming. */
+static void print_renames(struct touched_list *l)
+{
+	struct newcomers came = { .files = { 0 } };
+
+	for (uint32_t k = 0; k < l->files.count; k++)
+		if (!*l->files.at[k].before && *l->files.at[k].after)
+			array_push(&came.files, &l->files.at[k]);
+	if (came.files.count)
+		qsort(came.files.at, came.files.count, sizeof(*came.files.at),
+		      by_content);
+	for (uint32_t k = 0; k < l->files.count; k++) {
+		struct touched *f = &l->files.at[k], *to;
+
+		if (*f->after || !*f->before)
+			continue;
+		to = find_content(&came, f->before);
+		if (!to)
+			continue;
+		f->told = to->told = true;
+		print_renamed(f, to);
+	}
+	array_release(&came.files);
+}
+
+static void print_all(struct tape *t, struct touched_list *l, bool back,
+		      struct unified_style style)
+{
+	if (l->files.count)
+		qsort(l->files.at, l->files.count, sizeof(*l->files.at),
+		      by_path);
+	for (uint32_t k = 0; k < l->files.count; k++) {
+		struct touched *f = &l->files.at[k];
+		char *swap = f->before;
+
+		f->told = strcmp(f->before, f->after) == 0;
+		if (!back)
+			continue;
+		f->before = f->after;
+		f->after = swap;
+	}
+	print_renames(l);
+	for (uint32_t k = 0; k < l->files.count && !ferror(stdout); k++)
+		if (!l->files.at[k].told)
+			print_file(t, &l->files.at[k], style);
+}
+
+static bool number_of(const char *text_of, uint64_t *ret)
+{
+	char *end;
+
+	if (strcmp(text_of, "now") == 0) {
+		*ret = UINT64_MAX;
+		return true;
+	}
+	errno = 0;
+	*ret = strtoull(text_of, &end, 10);
+	return *text_of >= '0' && *text_of <= '9' && !*end && !errno;
+}
+
+int verb_diff(const struct invocation *in)
+{
+	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(list_release) struct touched_list l = { .files = { 0 } };
+	CLEANUP(free_p) char *path = NULL;
+	struct pager pager;
+	uint64_t from, to;
+	bool back;
+
+	if (!number_of(in->arguments[0], &from) ||
+	    !number_of(in->arguments[1], &to))
+		return complain_usage(
+			"diff wants the numbers of two entries; "
+			"0 is before the first, 'now' the newest");
+	if (tape_open(in->options[OPTION_REPO].text, false, &t) < 0)
+		return EXIT_FAILURE;
+	if (check_newest(&t, from) < 0 || check_newest(&t, to) < 0)
+		return EXIT_FAILURE;
+	l.paths = intern_new();
+	if (in->arguments[2])
+		path = tape_path(&t, in->arguments[2]);
+	back = from > to;
+	if (collect(&t, back ? to : from, back ? from : to, path, &l) < 0)
+		return EXIT_FAILURE;
+	pager_begin(&pager);
+	print_all(&t, &l, back,
+		  (struct unified_style){ .terminal = pager.terminal,
+					  .colours = pager.colours });
+	pager_end(&pager);
+	return EXIT_SUCCESS;
+}

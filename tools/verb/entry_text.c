@@ -1,0 +1,403 @@
+#include "tools/verb/entry_text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/json.h"
+#include "tools/cli/say.h"
+#include "tools/cli/when.h"
+#include "tools/verb/tape.h"
+#include "tools/verb/unified.h"
+
+#define SYMBOLS_SHORT	8
+#define ANCESTORS_SHORT 4
+#define COMMAND_SHORT	100
+#define COMMAND_LINE	40
+#define NAMES_LINE	3
+
+static const char *text(const cJSON *j, const char *name)
+{
+	const char *t = json_string(j, name);
+
+	return t ? t : "";
+}
+
+/* -- Who. */
+
+/* A character is not cut in two. */
+static size_t cut_at(const char *command, size_t max)
+{
+	size_t len = strlen(command);
+
+	if (len <= max)
+		return len;
+	for (len = max; len && (command[len] & 0xc0) == 0x80;)
+		len--;
+	return len;
+}
+
+static char *process_text(const cJSON *p, size_t max)
+{
+	const char *command = text(p, "cmdline");
+	size_t len;
+
+	if (!*command)
+		command = text(p, "comm");
+	len = cut_at(command, max);
+	return sentence("%.*s%s [%" PRIu64 "]", (int)len,
+			*command ? command : "?", command[len] ? "..." : "",
+			json_number(p, "pid", 0));
+}
+
+char *entry_author(const cJSON *author, size_t max)
+{
+	const char *origin = text(author, "origin");
+
+	if (json_member(author, "pid"))
+		return process_text(author, max);
+	if (strcmp(origin, "outside") == 0)
+		return sentence("somebody outside the mount");
+	if (strcmp(origin, "recovered") == 0)
+		return sentence("somebody while nobody watched");
+	return sentence("unknown");
+}
+
+static void print_ancestors(FILE *out, const cJSON *author, bool full)
+{
+	const cJSON *p;
+	int count = 0;
+
+	cJSON_ArrayForEach (p, json_member(author, "ancestors")) {
+		CLEANUP(free_p)
+		char *whole = process_text(p, full ? 4096 : COMMAND_LINE);
+		CLEANUP(free_p)
+		char *brief = sentence("%s [%" PRIu64 "]", text(p, "comm"),
+				       json_number(p, "pid", 0));
+
+		if (!full && count++ == ANCESTORS_SHORT) {
+			(void)fputs(" < ...", out);
+			return;
+		}
+		(void)fputs(full ? "\n        < " : " < ", out);
+		(void)print_safe(out, full ? whole : brief);
+	}
+}
+
+/* -- What. */
+
+/* Names of one set after a word; `key`: they are objects. */
+struct set_words {
+	const char *set;
+	const char *word;    /* how it is told ... */
+	const char *removed; /* ... of those that are gone, NULL: likewise */
+	enum colour colour;
+};
+
+static const struct set_words set_words[] = {
+	{ "X", "changed", "removed", COLOUR_YELLOW },
+	{ "new", "new", NULL, COLOUR_GREEN },
+	{ "dX", "calls changed", NULL, COLOUR_CYAN },
+	{ "R", "reads changed", NULL, COLOUR_CYAN },
+};
+
+static const char *name_of(const cJSON *item)
+{
+	const char *name = cJSON_GetStringValue(item);
+
+	return name ? name : text(item, "name");
+}
+
+static bool is_of(const cJSON *item, const struct set_words *w, bool removed)
+{
+	return !w->removed ||
+	       cJSON_IsTrue(json_member(item, "removed")) == removed;
+}
+
+static void print_name(FILE *out, const cJSON *item, bool full)
+{
+	(void)print_safe(out, name_of(item));
+	if (full && *text(item, "kind"))
+		(void)fprintf(out, " (%s)", text(item, "kind"));
+}
+
+/* Those of the set that are (or are not) gone. */
+static void print_set(FILE *out, const cJSON *e, const struct set_words *w,
+		      bool removed, struct entry_style style)
+{
+	const char *word = removed ? w->removed : w->word;
+	enum colour c = removed ? COLOUR_RED : w->colour;
+	unsigned count = 0, most = style.full ? UINT_MAX : SYMBOLS_SHORT;
+	const cJSON *item;
+
+	cJSON_ArrayForEach (item, json_member(e, w->set)) {
+		if (!is_of(item, w, removed) || ++count > most)
+			continue;
+		if (count == 1)
+			(void)fprintf(out, "    %s%s%s ",
+				      colour_text(style.colours, c), word,
+				      colour_text(style.colours, COLOUR_NONE));
+		else
+			(void)fputs(style.full ? "\n      " : ", ", out);
+		print_name(out, item, style.full);
+	}
+	if (count > most)
+		(void)fprintf(out, " and %u more", count - most);
+	if (count)
+		(void)fputc('\n', out);
+}
+
+static void print_symbols(FILE *out, const cJSON *e, struct entry_style style)
+{
+	for (size_t k = 0; k < sizeof(set_words) / sizeof(*set_words); k++) {
+		print_set(out, e, &set_words[k], false, style);
+		if (set_words[k].removed)
+			print_set(out, e, &set_words[k], true, style);
+	}
+}
+
+static void print_paths(FILE *out, const cJSON *e)
+{
+	(void)print_safe(out, *text(e, "path") ? text(e, "path") : "?");
+	if (!*text(e, "path2"))
+		return;
+	(void)fputs(" -> ", out);
+	(void)print_safe(out, text(e, "path2"));
+}
+
+static bool is_gap(const cJSON *e)
+{
+	return strcmp(text(e, "kind"), "gap") == 0;
+}
+
+static void print_title(FILE *out, const cJSON *e, bool colours)
+{
+	(void)fprintf(out, "%sentry %" PRIu64 "%s ",
+		      colour_text(colours, COLOUR_YELLOW),
+		      json_number(e, "n", 0),
+		      colour_text(colours, COLOUR_NONE));
+	if (is_gap(e)) {
+		(void)fprintf(out, "%sgap: changes may have been missed%s",
+			      colour_text(colours, COLOUR_RED),
+			      colour_text(colours, COLOUR_NONE));
+		return;
+	}
+	(void)fprintf(out, "%s ", text(e, "kind"));
+	print_paths(out, e);
+	(void)fprintf(
+		out, " %s+%" PRIu64 "%s %s-%" PRIu64 "%s",
+		colour_text(colours, COLOUR_GREEN), json_number(e, "plus", 0),
+		colour_text(colours, COLOUR_NONE),
+		colour_text(colours, COLOUR_RED), json_number(e, "minus", 0),
+		colour_text(colours, COLOUR_NONE));
+}
+
+/* What else one should know. */
+static void print_remarks(FILE *out, const cJSON *e, bool colours)
+{
+	if (strcmp(text(e, "syntax"), "error") == 0)
+		(void)fprintf(out, "    %sit has a syntax error%s\n",
+			      colour_text(colours, COLOUR_RED),
+			      colour_text(colours, COLOUR_NONE));
+	if (strcmp(text(e, "syntax"), "vast") == 0)
+		(void)fputs("    it is too much for the parser: one module\n",
+			    out);
+	if (cJSON_IsTrue(json_member(e, "marker")))
+		(void)fprintf(out,
+			      "    %sa mark of StateTape's was written "
+			      "into it%s\n",
+			      colour_text(colours, COLOUR_RED),
+			      colour_text(colours, COLOUR_NONE));
+}
+
+static void print_details(FILE *out, const cJSON *e)
+{
+	const cJSON *lines = json_member(e, "journal");
+	uint64_t first = 0, last = 0;
+
+	if (cJSON_GetArraySize(lines) == 2) {
+		first = (uint64_t)lines->child->valuedouble;
+		last = (uint64_t)lines->child->next->valuedouble;
+	}
+	(void)fprintf(out, "Before: %s\nAfter:  %s (%" PRIu64 " bytes)\n",
+		      *text(e, "before") ? text(e, "before") : "no file",
+		      *text(e, "after") ? text(e, "after") : "no file",
+		      json_number(e, "bytes", 0));
+	if (first)
+		(void)fprintf(out,
+			      "Lines:  %" PRIu64 " to %" PRIu64
+			      " of the journal\n",
+			      first, last);
+	(void)fprintf(out, "Chain:  %s\n", text(e, "hash"));
+}
+
+/* -- How. */
+
+/* One side of an entry; false: its content is not kept. */
+static bool side_of(struct tape *t, const char *name, const char *hash,
+		    char **keep, struct unified_side *ret)
+{
+	*ret = (struct unified_side){ .text = "" };
+	if (!*hash)
+		return true;
+	*keep = tape_content(t, hash, &ret->len);
+	ret->name = name;
+	ret->text = *keep ? *keep : "";
+	return *keep;
+}
+
+static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
+			struct tape *t)
+{
+	CLEANUP(free_p) char *keep_before = NULL;
+	CLEANUP(free_p) char *keep_after = NULL;
+	const char *path2 = text(e, "path2");
+	struct unified_side before, after;
+
+	if (strcmp(text(e, "before"), text(e, "after")) == 0)
+		return;
+	(void)fputc('\n', out);
+	if (!side_of(t, text(e, "path"), text(e, "before"), &keep_before,
+		     &before) ||
+	    !side_of(t, *path2 ? path2 : text(e, "path"), text(e, "after"),
+		     &keep_after, &after))
+		(void)fputs("    (what the file held is not kept)\n", out);
+	else
+		unified_print(
+			out, &before, &after,
+			(struct unified_style){ .terminal = style.terminal,
+						.colours = style.colours });
+}
+
+void entry_print(FILE *out, const cJSON *e, struct entry_style style,
+		 struct tape *t)
+{
+	const cJSON *author = json_member(e, "author");
+	CLEANUP(free_p)
+	char *who = entry_author(author, style.full ? 65536 : COMMAND_SHORT);
+	char date[40];
+
+	print_title(out, e, style.colours);
+	(void)fputs("\nAuthor: ", out);
+	(void)print_safe(out, who);
+	print_ancestors(out, author, style.full);
+	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
+	(void)fprintf(out, "\nDate:   %s\n", date);
+	if (style.full)
+		print_details(out, e);
+	print_symbols(out, e, style);
+	print_remarks(out, e, style.colours);
+	if (style.patch && !is_gap(e))
+		print_patch(out, e, style, t);
+}
+
+/* The first few names of all sets. */
+static void print_few(FILE *out, const cJSON *e)
+{
+	unsigned count = 0;
+
+	for (size_t k = 0; k < sizeof(set_words) / sizeof(*set_words); k++) {
+		const cJSON *item;
+
+		cJSON_ArrayForEach (item, json_member(e, set_words[k].set)) {
+			if (++count > NAMES_LINE)
+				continue;
+			(void)fputs(count > 1 ? ", " : "  ", out);
+			(void)print_safe(out, name_of(item));
+		}
+	}
+	if (count > NAMES_LINE)
+		(void)fprintf(out, " and %u more", count - NAMES_LINE);
+}
+
+void entry_print_line(FILE *out, const cJSON *e, bool colours)
+{
+	CLEANUP(free_p)
+	char *who = entry_author(json_member(e, "author"), COMMAND_LINE);
+	char date[40];
+
+	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
+	(void)fprintf(out, "%s%s%s ", colour_text(colours, COLOUR_DIM),
+		      date + 11, colour_text(colours, COLOUR_NONE));
+	print_title(out, e, colours);
+	(void)fputs("  ", out);
+	(void)print_safe(out, who);
+	print_few(out, e);
+	(void)fputc('\n', out);
+}
+
+/* -- Tables. */
+
+static void print_cell(FILE *out, const char *cell)
+{
+	if (!cell[strcspn(cell, "\",\r\n")]) {
+		(void)fputs(cell, out);
+		return;
+	}
+	(void)fputc('"', out);
+	for (; *cell; cell++) {
+		if (*cell == '"')
+			(void)fputc('"', out);
+		(void)fputc(*cell, out);
+	}
+	(void)fputc('"', out);
+}
+
+/* Names of a set in one cell. */
+static void print_names(FILE *out, const cJSON *list)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *cell = must(open_memstream(&all, &size));
+	const cJSON *item;
+
+	cJSON_ArrayForEach (item, list)
+		(void)fprintf(cell, "%s%s", item == list->child ? "" : " ",
+			      name_of(item));
+	(void)fclose(cell);
+	print_cell(out, must(all));
+	free(all);
+}
+
+void entry_print_csv_head(FILE *out)
+{
+	(void)fputs("n,at,kind,path,path2,plus,minus,bytes,before,after,syntax,"
+		    "origin,pid,uid,comm,cmdline,X,dX,R,new,hash\n",
+		    out);
+}
+
+void entry_print_csv(FILE *out, const cJSON *e)
+{
+	static const char *const texts[] = { "at", "kind", "path", "path2" };
+	static const char *const numbers[] = { "plus", "minus", "bytes" };
+	static const char *const hashes[] = { "before", "after", "syntax" };
+	static const char *const sets[] = { "X", "dX", "R", "new" };
+	const cJSON *author = json_member(e, "author");
+
+	(void)fprintf(out, "%" PRIu64, json_number(e, "n", 0));
+	for (size_t k = 0; k < 4; k++) {
+		(void)fputc(',', out);
+		print_cell(out, text(e, texts[k]));
+	}
+	for (size_t k = 0; k < 3; k++)
+		(void)fprintf(out, ",%" PRIu64, json_number(e, numbers[k], 0));
+	for (size_t k = 0; k < 3; k++)
+		(void)fprintf(out, ",%s", text(e, hashes[k]));
+	(void)fprintf(out, ",%s", text(author, "origin"));
+	if (json_member(author, "pid"))
+		(void)fprintf(out, ",%" PRIu64 ",%" PRIu64 ",",
+			      json_number(author, "pid", 0),
+			      json_number(author, "uid", 0));
+	else
+		(void)fputs(",,,", out);
+	print_cell(out, text(author, "comm"));
+	(void)fputc(',', out);
+	print_cell(out, text(author, "cmdline"));
+	for (size_t k = 0; k < 4; k++) {
+		(void)fputc(',', out);
+		print_names(out, json_member(e, sets[k]));
+	}
+	(void)fprintf(out, ",%s\n", text(e, "hash"));
+}

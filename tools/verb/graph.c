@@ -1,0 +1,323 @@
+/*
+ * statetape graph symbols, edges, at, stats: what the graph holds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/build/tree.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/code.h"
+
+#define NAME_COLUMN_MAX 60
+#define KIND_COLUMN	9
+#define STAT_COLUMN	12
+
+static void print_place(const struct symbol *s, bool colours)
+{
+	(void)printf("  %s", colour_text(colours, COLOUR_DIM));
+	(void)print_safe(stdout, s->file);
+	(void)printf(":%u-%u%s\n", s->start_line, s->end_line,
+		     colour_text(colours, COLOUR_NONE));
+}
+
+static void print_symbol(const struct symbol *s, size_t width, bool colours)
+{
+	(void)printf("%s%-*s%s", colour_text(colours, COLOUR_CYAN), KIND_COLUMN,
+		     code_symbol_kind(s->kind),
+		     colour_text(colours, COLOUR_NONE));
+	print_padded(stdout, s->name, width);
+	print_place(s, colours);
+}
+
+/* As wide as the widest name, within bounds. */
+static size_t name_column(const struct graph *g, const struct code_list *l)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		size_t len = strlen(code_name(g, l->symbols[i]));
+
+		if (len > width && len <= NAME_COLUMN_MAX)
+			width = len;
+	}
+	return width;
+}
+
+static void print_symbols(const struct graph *g, bool extended)
+{
+	CLEANUP(code_list_release)
+	struct code_list l = code_symbols(g, extended);
+	size_t width = name_column(g, &l);
+	bool colours = colour_wanted(stdout);
+
+	for (size_t i = 0; i < l.count; i++) {
+		struct symbol s;
+
+		if (graph_symbol(g, l.symbols[i], &s))
+			print_symbol(&s, width, colours);
+	}
+}
+
+int verb_graph_symbols(const struct invocation *in)
+{
+	CLEANUP(code_release) struct code c = CODE_EMPTY;
+	bool extended = in->options[OPTION_EXTENDED].given;
+
+	if (code_open(in, in->arguments[0], &c) < 0)
+		return EXIT_FAILURE;
+	if (in->options[OPTION_JSON].given)
+		code_json_symbols(stdout, c.graph, extended);
+	else
+		print_symbols(c.graph, extended);
+	return EXIT_SUCCESS;
+}
+
+/* How people are shown edges. */
+struct edge_look {
+	bool colours;
+	bool with_kind;
+};
+
+static void print_edge(const struct graph *g, const struct code_edge *e,
+		       void *arg)
+{
+	const struct edge_look *look = arg;
+	const char *dim = colour_text(look->colours, COLOUR_DIM);
+	const char *off = colour_text(look->colours, COLOUR_NONE);
+	struct symbol caller = { .name = "", .file = "" };
+
+	(void)graph_symbol(g, e->caller, &caller);
+	if (look->with_kind)
+		(void)printf("%-*s ", KIND_COLUMN, code_edge_kind(e->kind));
+	(void)print_safe(stdout, caller.name);
+	(void)printf(" %s->%s ", dim, off);
+	(void)print_safe(stdout, code_name(g, e->callee));
+	(void)printf("  %s", dim);
+	(void)print_safe(stdout, caller.file);
+	(void)printf(":%u%s\n", e->line, off);
+}
+
+int verb_graph_edges(const struct invocation *in)
+{
+	CLEANUP(code_release) struct code c = CODE_EMPTY;
+	const struct option_value *names = &in->options[OPTION_KINDS];
+	struct edge_look look = { .colours = colour_wanted(stdout),
+				  .with_kind = names->given };
+	unsigned kinds = 1U << EDGE_CALL;
+
+	if (names->given)
+		kinds = code_edge_kinds(names->text);
+	if (!kinds)
+		return EXIT_USAGE;
+	if (code_open(in, in->arguments[0], &c) < 0)
+		return EXIT_FAILURE;
+	if (in->options[OPTION_JSON].given)
+		code_json_edges(stdout, c.graph, kinds, names->given);
+	else
+		code_edges(c.graph, kinds, print_edge, &look);
+	return EXIT_SUCCESS;
+}
+
+/* at */
+
+/* "FILE:LINE" in two. -EINVAL: it is not that. */
+static int split_place(const char *text, char **ret_file, uint32_t *ret_line)
+{
+	const char *colon = strrchr(text, ':');
+	char *end = NULL;
+	unsigned long line;
+
+	if (!colon || colon == text || colon[1] < '1' || colon[1] > '9')
+		return -EINVAL;
+	errno = 0;
+	line = strtoul(colon + 1, &end, 10);
+	if (errno || *end || line > UINT32_MAX)
+		return -EINVAL;
+	*ret_file = must(strndup(text, (size_t)(colon - text)));
+	*ret_line = (uint32_t)line;
+	return 0;
+}
+
+/* `file` as seen from the current directory, if it lies in the repository. */
+static char *path_from_here(const char *file, const char *repo)
+{
+	CLEANUP(free_p) char *real = realpath(file, NULL);
+	CLEANUP(free_p) char *root = realpath(repo, NULL);
+	size_t len = root ? strlen(root) : 0;
+
+	if (!real || !root)
+		return NULL;
+	if (len == 1) /* the root of all */
+		return must(strdup(real + 1));
+	if (strncmp(real, root, len) != 0 || real[len] != '/')
+		return NULL;
+	return must(strdup(real + len + 1));
+}
+
+/* The path of a file as the graph knows it. */
+static char *path_in_repo(const char *file, const char *repo)
+{
+	char *path = path_from_here(file, repo);
+
+	if (path)
+		return path;
+	while (strncmp(file, "./", 2) == 0)
+		file += 2;
+	return must(strdup(file));
+}
+
+static int print_at(const struct invocation *in, const struct code *c,
+		    const char *path, uint32_t line)
+{
+	symbol_t at = graph_at(c->graph, path, line);
+	struct symbol s;
+
+	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
+		return complain("'%s' is no file of the graph", path);
+	/* Behind the end only the module is found, which is all there is. */
+	if (s.kind == SYMBOL_MODULE && strcmp(s.file, path) == 0 &&
+	    line > s.end_line)
+		return complain("'%s' has %u line%s", path, s.end_line,
+				s.end_line == 1 ? "" : "s");
+	if (!in->options[OPTION_JSON].given) {
+		print_symbol(&s, strlen(s.name), colour_wanted(stdout));
+		return EXIT_SUCCESS;
+	}
+	(void)putchar('{');
+	code_json_symbol(stdout, &s);
+	(void)puts("}");
+	return EXIT_SUCCESS;
+}
+
+int verb_graph_at(const struct invocation *in)
+{
+	CLEANUP(code_release) struct code c = CODE_EMPTY;
+	CLEANUP(free_p) char *file = NULL;
+	CLEANUP(free_p) char *path = NULL;
+	const char *repo = in->arguments[1] ? in->arguments[1] : ".";
+	uint32_t line = 0;
+
+	if (split_place(in->arguments[0], &file, &line) < 0)
+		return complain_usage("'%s' is not FILE:LINE, with lines "
+				      "counted from 1",
+				      in->arguments[0]);
+	if (code_open(in, repo, &c) < 0)
+		return EXIT_FAILURE;
+	path = path_in_repo(file, repo);
+	return print_at(in, &c, path, line);
+}
+
+/* stats */
+
+/* Memory of this process, and how much of it are pages of files. */
+struct resident {
+	uint64_t bytes, of_files;
+};
+
+static struct resident resident(void)
+{
+	CLEANUP(fclose_p) FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct resident r = { 0 };
+	char line[128], *end = line;
+
+	if (!f || !fgets(line, sizeof(line), f))
+		return r;
+	(void)strtoull(line, &end, 10);
+	r.bytes = strtoull(end, &end, 10) * page;
+	r.of_files = strtoull(end, NULL, 10) * page;
+	return r;
+}
+
+static void json_stats(const struct code *c, const struct graph_stats *n)
+{
+	const struct build_report *r = &c->report;
+	const struct resident now = resident();
+	const struct {
+		const char *name;
+		uint64_t value;
+	} members[] = {
+		{ "files", n->files },
+		{ "bytes", r->bytes },
+		{ "parsed", r->parsed },
+		{ "cached", r->cached },
+		{ "broken", n->broken },
+		{ "vast", n->vast },
+		{ "unreadable", r->unreadable },
+		{ "too_large", r->too_large },
+		{ "sites", n->sites },
+		{ "resolved", n->resolved },
+		{ "keys", n->keys },
+		{ "postings", n->postings },
+		{ "memory", n->bytes },
+		{ "resident", now.bytes },
+		{ "resident_files", now.of_files },
+	};
+
+	(void)printf("{\"seconds\":%.6f,\"cpu_seconds\":%.6f", c->seconds,
+		     c->cpu_seconds);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		(void)putchar(',');
+		code_json_number(stdout, members[i].name, members[i].value);
+	}
+	(void)fputs(",\"symbols\":{", stdout);
+	for (unsigned i = 0; i < SYMBOL_KINDS; i++) {
+		(void)fputs(i ? "," : "", stdout);
+		code_json_number(stdout, code_symbol_kind(i), n->symbols[i]);
+	}
+	(void)fputs("},\"edges\":{", stdout);
+	for (unsigned i = 0; i < EDGE_KINDS; i++) {
+		(void)fputs(i ? "," : "", stdout);
+		code_json_number(stdout, code_edge_kind(i), n->edges[i]);
+	}
+	(void)puts("}}");
+}
+
+static void print_count(const char *name, size_t n)
+{
+	(void)printf("%-*s%9zu\n", STAT_COLUMN, name, n);
+}
+
+static void print_stats(const struct code *c, const struct graph_stats *n)
+{
+	CLEANUP(free_p) char *bytes = size_text(c->report.bytes);
+	CLEANUP(free_p) char *memory = size_text(n->bytes);
+	CLEANUP(free_p) char *held = size_text(resident().bytes);
+
+	(void)printf("%-*s%9zu  %s; %zu parsed, %zu from the cache, %zu with "
+		     "syntax errors\n",
+		     STAT_COLUMN, "files", n->files, bytes, c->report.parsed,
+		     c->report.cached, n->broken);
+	for (unsigned i = 0; i < SYMBOL_KINDS; i++)
+		print_count(code_symbol_kind(i), n->symbols[i]);
+	for (unsigned i = 0; i < EDGE_KINDS; i++)
+		print_count(code_edge_kind(i), n->edges[i]);
+	(void)printf("%-*s%9zu  %zu lead into the repository\n", STAT_COLUMN,
+		     "call sites", n->sites, n->resolved);
+	(void)printf("%-*s%9zu  %zu dependents\n", STAT_COLUMN, "keys", n->keys,
+		     n->postings);
+	(void)printf("%-*s%9s  %s resident\n", STAT_COLUMN, "memory", memory,
+		     held);
+	(void)printf("%-*s%7.3f s\n", STAT_COLUMN, "built in", c->seconds);
+}
+
+int verb_graph_stats(const struct invocation *in)
+{
+	CLEANUP(code_release) struct code c = CODE_EMPTY;
+	struct graph_stats n = { 0 };
+
+	if (code_open(in, in->arguments[0], &c) < 0)
+		return EXIT_FAILURE;
+	graph_stat(c.graph, &n);
+	if (in->options[OPTION_JSON].given)
+		json_stats(&c, &n);
+	else
+		print_stats(&c, &n);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,364 @@
+/*
+ * statetape graph callers, callees, impact: what is around a symbol, as a
+ * tree whose branches are the ways that lead there, as JSON, or as a drawing.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
+#include "graph/walk.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/code.h"
+
+#define PLACES_MAX   20000
+#define DEPTH_MAX    1000
+#define INDENT	     2
+#define RELATION_MAX 10
+
+static const char *const relations[WALK_STEPS] = {
+	[WALK_CALLERS] = "caller",	 [WALK_CALLEES] = "callee",
+	[WALK_SUBCLASSES] = "subclass",	 [WALK_BASES] = "base",
+	[WALK_OVERRIDERS] = "overrider", [WALK_OVERRIDDEN] = "overridden",
+	[WALK_READERS] = "reader",	 [WALK_READ] = "read",
+	[WALK_IMPORTERS] = "importer",	 [WALK_IMPORTED] = "imported",
+};
+
+/* A walk that has been taken. */
+struct near {
+	const struct graph *g;
+	struct walk walk;
+	unsigned steps;
+	bool colours;
+};
+
+/* The places of the edge a step went along, in their file. */
+struct step_lines {
+	symbol_t from, to;
+	struct symbol where; /* in whose text they are */
+	uint32_t *lines;
+	size_t count;
+	uint32_t size;
+};
+
+static bool collect_line(const struct edge *e, void *arg)
+{
+	struct step_lines *s = arg;
+
+	if (e->other != s->to)
+		return true;
+	s->lines =
+		must_grow(s->lines, &s->size, s->count + 1, sizeof(*s->lines));
+	s->lines[s->count++] = e->line;
+	return true;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct step_lines step_lines(const struct near *n,
+				    const struct walk_place *p)
+{
+	symbol_t before = n->walk.places[p->from].symbol;
+	bool back = walk_is_back(p->step);
+	struct step_lines s = {
+		.from = back ? p->symbol : before,
+		.to = back ? before : p->symbol,
+		.where = { .file = "" },
+	};
+	size_t kept = 0;
+
+	(void)graph_symbol(n->g, s.from, &s.where);
+	graph_out(n->g, s.from, 1U << walk_edge(p->step), collect_line, &s);
+	if (s.count)
+		qsort(s.lines, s.count, sizeof(*s.lines), compare_lines);
+	for (size_t i = 0; i < s.count; i++)
+		if (!kept || s.lines[i] != s.lines[kept - 1])
+			s.lines[kept++] = s.lines[i];
+	s.count = kept;
+	return s;
+}
+
+static void step_lines_release(struct step_lines *s)
+{
+	free(s->lines);
+}
+
+/* For people */
+
+static void print_lines(const struct step_lines *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		(void)printf("%s%u", i ? "," : "", s->lines[i]);
+}
+
+/*
+ * Against the edge, what matters is where the reference stands; along it,
+ * where the definition is, and the lines are those of the place before.
+ */
+static void print_where(const struct near *n, const struct walk_place *p,
+			const struct symbol *found)
+{
+	CLEANUP(step_lines_release)
+	struct step_lines s = step_lines(n, p);
+
+	(void)printf("  %s", colour_text(n->colours, COLOUR_DIM));
+	if (walk_is_back(p->step)) {
+		(void)print_safe(stdout, s.where.file);
+		(void)putchar(':');
+		print_lines(&s);
+	} else {
+		(void)print_safe(stdout, found->file);
+		(void)printf(":%u, line ", found->start_line);
+		print_lines(&s);
+	}
+	(void)puts(colour_text(n->colours, COLOUR_NONE));
+}
+
+static void print_place(const struct near *n, const struct walk_place *p)
+{
+	struct symbol s = { .name = "", .file = "" };
+	/* With one kind of step there is nothing to tell apart. */
+	bool mixed = n->steps & (n->steps - 1);
+
+	(void)graph_symbol(n->g, p->symbol, &s);
+	(void)printf("%*s", (int)(p->depth * INDENT), "");
+	if (mixed)
+		(void)printf("%s%-*s%s", colour_text(n->colours, COLOUR_CYAN),
+			     RELATION_MAX, relations[p->step],
+			     colour_text(n->colours, COLOUR_NONE));
+	(void)print_safe(stdout, s.name);
+	print_where(n, p, &s);
+}
+
+static void print_start(const struct near *n)
+{
+	struct symbol s = { .name = "", .file = "" };
+
+	(void)graph_symbol(n->g, n->walk.places[0].symbol, &s);
+	(void)fputs(colour_text(n->colours, COLOUR_BOLD), stdout);
+	(void)print_safe(stdout, s.name);
+	(void)printf("%s  %s", colour_text(n->colours, COLOUR_NONE),
+		     colour_text(n->colours, COLOUR_DIM));
+	(void)print_safe(stdout, s.file);
+	(void)printf(":%u%s\n", s.start_line,
+		     colour_text(n->colours, COLOUR_NONE));
+}
+
+/*
+ * Each place below the one before it. Places stand in the order of those
+ * before them only within a name's order, so the branches are linked first:
+ * child[i] is i's first, next[i] the one beside it.
+ */
+static void print_tree(const struct near *n)
+{
+	size_t count = n->walk.count, at = 0;
+	CLEANUP(free_p) size_t *child = must_calloc(count, sizeof(*child));
+	CLEANUP(free_p) size_t *next = must_calloc(count, sizeof(*next));
+
+	/* From the last, so that each list comes out in order. 0: none. */
+	for (size_t i = count - 1; i > 0; i--) {
+		size_t from = n->walk.places[i].from;
+
+		next[i] = child[from];
+		child[from] = i;
+	}
+	print_start(n);
+	while (child[at] || at) {
+		size_t to = child[at];
+
+		child[at] = to ? next[to] : 0;
+		if (to)
+			print_place(n, &n->walk.places[to]);
+		at = to ? to : n->walk.places[at].from;
+	}
+}
+
+/* For programs */
+
+static void json_step(const struct near *n, const struct walk_place *p)
+{
+	CLEANUP(step_lines_release)
+	struct step_lines s = step_lines(n, p);
+
+	(void)putchar('{');
+	code_json_text(stdout, "name", code_name(n->g, p->symbol));
+	(void)printf(",\"relation\":\"%s\",", relations[p->step]);
+	code_json_text(stdout, "file", s.where.file);
+	(void)fputs(",\"lines\":[", stdout);
+	print_lines(&s);
+	(void)fputs("]}", stdout);
+}
+
+static void json_path(const struct near *n, const struct walk_place *p)
+{
+	if (p->depth > 1) {
+		json_path(n, &n->walk.places[p->from]);
+		(void)putchar(',');
+	}
+	json_step(n, p);
+}
+
+static void json_place(const struct near *n, const struct walk_place *p)
+{
+	struct symbol s;
+
+	if (!graph_symbol(n->g, p->symbol, &s))
+		return;
+	(void)putchar('{');
+	code_json_symbol(stdout, &s);
+	(void)printf(",\"depth\":%u,\"path\":[", p->depth);
+	json_path(n, p);
+	(void)puts("]}");
+}
+
+/* For graphviz */
+
+static void dot_name(const char *name)
+{
+	(void)putchar('"');
+	for (; *name; name++) {
+		if (*name == '"' || *name == '\\')
+			(void)putchar('\\');
+		(void)putchar(*name);
+	}
+	(void)putchar('"');
+}
+
+struct dot {
+	const struct near *near;
+	const uint8_t *inside; /* by symbol: it is drawn */
+	symbol_t from;
+	symbol_t last; /* edges come place by place, and are drawn once */
+};
+
+static bool dot_edge(const struct edge *e, void *arg)
+{
+	static const char *const styles[EDGE_KINDS] = {
+		[EDGE_CALL] = "",
+		[EDGE_INHERITS] = " [arrowhead=empty]",
+		[EDGE_OVERRIDES] = " [style=dashed,arrowhead=empty]",
+		[EDGE_READS] = " [style=dotted]",
+		[EDGE_IMPORTS] = " [style=dashed]",
+	};
+	struct dot *d = arg;
+
+	if (!d->inside[e->other] || e->other == d->last)
+		return true;
+	d->last = e->other;
+	(void)putchar('\t');
+	dot_name(code_name(d->near->g, d->from));
+	(void)fputs(" -> ", stdout);
+	dot_name(code_name(d->near->g, e->other));
+	(void)printf("%s;\n", styles[e->kind]);
+	return true;
+}
+
+static void dot_edges(struct dot *d)
+{
+	const struct near *n = d->near;
+
+	for (unsigned kind = 0; kind < EDGE_KINDS; kind++) {
+		bool wanted = false;
+
+		for (unsigned i = 0; i < WALK_STEPS; i++)
+			wanted |= (n->steps & 1U << i) && walk_edge(i) == kind;
+		for (size_t i = 0; wanted && i < n->walk.count; i++) {
+			d->from = n->walk.places[i].symbol;
+			d->last = SYMBOL_NONE;
+			graph_out(n->g, d->from, 1U << kind, dot_edge, d);
+		}
+	}
+}
+
+/* `strict`: an edge that is named twice is one. */
+static void print_dot(const struct near *n)
+{
+	CLEANUP(free_p)
+	uint8_t *inside = must_calloc(graph_symbols_max(n->g), 1);
+	struct dot d = { .near = n, .inside = inside };
+
+	(void)puts("strict digraph statetape {\n"
+		   "\trankdir=LR;\n"
+		   "\tnode [shape=box,fontname=\"monospace\"];");
+	for (size_t i = 0; i < n->walk.count; i++) {
+		inside[n->walk.places[i].symbol] = 1;
+		(void)putchar('\t');
+		dot_name(code_name(n->g, n->walk.places[i].symbol));
+		(void)puts(i ? ";" : " [style=bold];");
+	}
+	dot_edges(&d);
+	(void)puts("}");
+}
+
+static int show(const struct invocation *in, const struct near *n)
+{
+	if (in->options[OPTION_DOT].given)
+		print_dot(n);
+	else if (in->options[OPTION_JSON].given)
+		for (size_t i = 1; i < n->walk.count; i++)
+			json_place(n, &n->walk.places[i]);
+	else
+		print_tree(n);
+	if (n->walk.cut)
+		(void)complain("warning: there is more; these are the first "
+			       "%d",
+			       PLACES_MAX);
+	return EXIT_SUCCESS;
+}
+
+static int run(const struct invocation *in, unsigned steps, uint32_t depth)
+{
+	CLEANUP(code_release) struct code c = CODE_EMPTY;
+	const struct option_value *given = &in->options[OPTION_DEPTH];
+	struct near n = { .steps = steps, .colours = colour_wanted(stdout) };
+	struct symbol s;
+	symbol_t start;
+	int code;
+
+	if (in->options[OPTION_DOT].given && in->options[OPTION_JSON].given)
+		return complain_usage("--dot and --json are two answers; ask "
+				      "for one");
+	if (given->number > DEPTH_MAX)
+		return complain_usage("--depth wants at most %d", DEPTH_MAX);
+	if (given->given)
+		depth = (uint32_t)given->number;
+	if (code_open(in, in->arguments[1], &c) < 0)
+		return EXIT_FAILURE;
+	start = code_find(c.graph, in->arguments[0]);
+	if (start == SYMBOL_NONE || !graph_symbol(c.graph, start, &s))
+		return EXIT_FAILURE;
+	/* Only a module as such has importers to think of. */
+	if (s.kind != SYMBOL_MODULE)
+		n.steps &= ~(1U << WALK_IMPORTERS);
+	n.g = c.graph;
+	walk_init(&n.walk, c.graph, start, n.steps, depth, PLACES_MAX);
+	code = show(in, &n);
+	walk_release(&n.walk);
+	return code;
+}
+
+int verb_graph_callers(const struct invocation *in)
+{
+	return run(in, 1U << WALK_CALLERS, 1);
+}
+
+int verb_graph_callees(const struct invocation *in)
+{
+	return run(in, 1U << WALK_CALLEES, 1);
+}
+
+int verb_graph_impact(const struct invocation *in)
+{
+	return run(in,
+		   1U << WALK_CALLERS | 1U << WALK_OVERRIDERS |
+			   1U << WALK_SUBCLASSES | 1U << WALK_READERS |
+			   1U << WALK_IMPORTERS,
+		   2);
+}

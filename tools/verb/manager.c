@@ -1,0 +1,306 @@
+/*
+ * statetape manager: the brain, the edge in front of it, and the socket where
+ * both are asked how they are doing; until a signal ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/mount/mount.h"
+#include "graph/base/cleanup.h"
+#include "manager/decide/brain.h"
+#include "manager/http/shim.h"
+#include "manager/policy/policy.h"
+#include "tape/wire/state.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+#define PORT_MAX 65535
+#define OWN_NAME "statetape" /* the policy that is called "defaults" inside */
+
+struct service {
+	struct state state;
+	struct brain *brain;
+	struct shim *shim;
+	struct wire_server *wire;
+	unsigned slot; /* which of the repository's managers we are */
+};
+
+/* The edge first: turns that are under way still need the brain. */
+static void service_release(struct service *s)
+{
+	CLEANUP(free_p)
+	char *where =
+		s->wire ? manager_path(&s->state, s->slot, ".json") : NULL;
+
+	if (where)
+		(void)unlink(where);
+	wire_server_free(s->wire);
+	shim_free(s->shim);
+	brain_free(s->brain);
+	state_release(&s->state);
+}
+
+static const char *env(const char *name)
+{
+	const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
+
+	return value && *value ? value : NULL;
+}
+
+static const char *first(const char *a, const char *b, const char *c,
+			 const char *d)
+{
+	if (a)
+		return a;
+	if (b)
+		return b;
+	return c ? c : d;
+}
+
+static void find_bases(const struct invocation *in, struct shim_config *c)
+{
+	const char *all = in->options[OPTION_UPSTREAM].text;
+
+	c->bases[API_ANTHROPIC] =
+		first(in->options[OPTION_ANTHROPIC_UPSTREAM].text, all,
+		      env("ANTHROPIC_BASE_URL"), "https://api.anthropic.com");
+	c->bases[API_OPENAI] =
+		first(in->options[OPTION_OPENAI_UPSTREAM].text, all,
+		      env("OPENAI_BASE_URL"), "https://api.openai.com");
+	c->bases[API_CHATGPT] =
+		first(in->options[OPTION_CHATGPT_UPSTREAM].text, all, NULL,
+		      "https://chatgpt.com/backend-api/codex");
+}
+
+static int find_mode(const char *name, enum mode *ret)
+{
+	*ret = MODE_PINNED;
+	if (!name)
+		return EXIT_SUCCESS;
+	for (int i = 0; i < MODES; i++)
+		if (strcmp(name, mode_names[i]) == 0) {
+			*ret = (enum mode)i;
+			return EXIT_SUCCESS;
+		}
+	return complain_usage("--mode is pinned, eager or off, not '%s'", name);
+}
+
+/* State that did not exist yet is made: decisions are kept there. */
+static int find_state(const char *argument, struct state *ret)
+{
+	CLEANUP(state_release) struct state found = REPO_STATE_EMPTY;
+	CLEANUP(free_p) char *why = NULL;
+	int r = repo_find(argument, &found);
+
+	if (r < 0)
+		return r;
+	r = state_init(found.repo, 1, ret, &why);
+	if (r < 0)
+		(void)complain("%s", why ? why : reason(r));
+	return r;
+}
+
+static void say(void *arg, const char *text)
+{
+	(void)arg;
+	(void)complain("%s", text);
+}
+
+static bool is_same(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/*
+ * The repository by another path than its own: the one a shell came by, over a
+ * symbolic link, or where it is mounted. NULL: there is none. (Free it.)
+ */
+static char *other_path(const struct state *s, const char *cwd)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+	size_t len = strlen(s->repo), pwd_len, inside;
+	const char *pwd = env("PWD");
+
+	if (cwd && strncmp(cwd, s->repo, len) == 0 && pwd && *pwd == '/' &&
+	    strcmp(pwd, cwd) != 0 && is_same(pwd, cwd)) {
+		pwd_len = strlen(pwd);
+		inside = strlen(cwd + len);
+		if (pwd_len > inside &&
+		    strcmp(pwd + pwd_len - inside, cwd + len) == 0)
+			return sentence("%.*s", (int)(pwd_len - inside), pwd);
+	}
+	if (mount_find(NULL, s->id, &e) == 0 && e.mountpoint &&
+	    strcmp(e.mountpoint, s->repo) != 0)
+		return sentence("%s", e.mountpoint);
+	return NULL;
+}
+
+static int open_brain(const struct invocation *in, struct service *s)
+{
+	const char *policy = in->options[OPTION_POLICY].text;
+	/* Agents are started where 'run' says, or in the shell that we are. */
+	const char *said = env(MANAGER_CWD);
+	CLEANUP(free_p) char *cwd = said ? strdup(said) : getcwd(NULL, 0);
+	CLEANUP(free_p) char *other = other_path(&s->state, cwd);
+	struct brain_options o = {
+		.repo = s->state.repo,
+		.other = other,
+		.cwd = cwd,
+		.tape_socket = s->state.tape_socket,
+		.dir = s->state.dir,
+		.policy = policy && strcmp(policy, OWN_NAME) != 0
+				  ? policy_find(policy)
+				  : &policy_defaults,
+		.say = say,
+	};
+	CLEANUP(free_p) char *why = NULL;
+	int code = find_mode(in->options[OPTION_MODE].text, &o.mode);
+	int r;
+
+	if (code != EXIT_SUCCESS)
+		return code;
+	if (!o.policy)
+		return complain("there is no policy '%s'", policy);
+	r = brain_new(&o, &s->brain, &why);
+	if (r < 0)
+		return complain("%s", why ? why : reason(r));
+	return EXIT_SUCCESS;
+}
+
+/* The first socket that no living manager has. */
+static int open_socket(struct service *s)
+{
+	int r = -EADDRINUSE;
+
+	for (s->slot = 0; r == -EADDRINUSE && s->slot < MANAGERS_MAX;) {
+		CLEANUP(free_p)
+		char *path = manager_path(&s->state, s->slot, ".sock");
+
+		r = wire_server_open(path, shim_answer, s->shim, &s->wire);
+		if (r == -EADDRINUSE)
+			s->slot++;
+	}
+	if (r < 0)
+		return complain("the manager of '%s' cannot be made known: %s",
+				s->state.repo, reason(r));
+	return EXIT_SUCCESS;
+}
+
+static int open_edge(const struct invocation *in, struct service *s)
+{
+	const char *deadline = env("STATETAPE_DEADLINE_MS");
+	struct shim_config c = {
+		.brain = s->brain,
+		.port = (uint16_t)in->options[OPTION_PORT].number,
+		.listen_fd = (int)in->options[OPTION_LISTEN_FD].number,
+		.deadline_ms = deadline ? (int)strtol(deadline, NULL, 10) : 0,
+	};
+	int r;
+
+	find_bases(in, &c);
+	r = shim_open(&c, &s->shim);
+	if (r == -EINVAL)
+		return complain("an address of an API begins with http:// or "
+				"https:// and a host, and has no query");
+	if (r == -ELOOP)
+		return complain("the address of an API is the manager's own; "
+				"requests would go round for ever");
+	if (r == -ENOTSOCK || r == -EBADF)
+		return complain("descriptor %d is no socket that listens on "
+				"127.0.0.1",
+				c.listen_fd);
+	if (r < 0)
+		return complain("port %u of 127.0.0.1 cannot be listened on: "
+				"%s",
+				c.port, reason(r));
+	return open_socket(s);
+}
+
+/* For whoever wants to point an agent here: a whole file, or none. */
+static int write_where(const struct service *s)
+{
+	CLEANUP(free_p)
+	char *path = manager_path(&s->state, s->slot, ".json");
+	CLEANUP(free_p)
+	char *fresh = manager_path(&s->state, s->slot, ".json.new");
+	CLEANUP(free_p)
+	char *text = sentence("{\"port\":%u,\"pid\":%d}\n", shim_port(s->shim),
+			      getpid());
+	CLEANUP(close_p)
+	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ssize_t len = (ssize_t)strlen(text);
+
+	if (fd < 0 || write(fd, text, (size_t)len) != len ||
+	    rename(fresh, path) < 0)
+		return complain("'%s' cannot be written: %s", path,
+				reason(errno));
+	return EXIT_SUCCESS;
+}
+
+static void wait_for_signal(void)
+{
+	sigset_t ends;
+	int which;
+
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)sigwait(&ends, &which);
+}
+
+/* Before any thread is there: all of them inherit it. */
+static void prepare_process(void)
+{
+	struct rlimit limit;
+	sigset_t ends;
+
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
+	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
+			NULL);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int verb_manager(const struct invocation *in)
+{
+	CLEANUP(service_release)
+	struct service s = { .state = REPO_STATE_EMPTY };
+	int code;
+
+	if (in->options[OPTION_PORT].number > PORT_MAX)
+		return complain_usage("there is no port above %d", PORT_MAX);
+	prepare_process();
+	if (find_state(in->arguments[0], &s.state) < 0)
+		return EXIT_FAILURE;
+	code = in->options[OPTION_FORWARD].given ? EXIT_SUCCESS
+						 : open_brain(in, &s);
+	if (code == EXIT_SUCCESS)
+		code = open_edge(in, &s);
+	if (code == EXIT_SUCCESS)
+		code = write_where(&s);
+	if (code != EXIT_SUCCESS)
+		return code;
+	(void)printf("listening on http://127.0.0.1:%u\n", shim_port(s.shim));
+	(void)fflush(stdout);
+	wait_for_signal();
+	return EXIT_SUCCESS;
+}

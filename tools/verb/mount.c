@@ -1,0 +1,28 @@
+/*
+ * `statetape mount`: the command line as fs/mount/guard.h wants it.
+ */
+#include "fs/mount/guard.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+int verb_mount(const struct invocation *in)
+{
+	const struct option_value *o = in->options;
+	const struct guard_options options = {
+		.repo = in->arguments[0],
+		.mountpoint = in->arguments[1],
+		.command = in->command,
+		.foreground = o[OPTION_FOREGROUND].given,
+		.private = o[OPTION_PRIVATE].given,
+		.allow_other = o[OPTION_ALLOW_OTHER].given,
+		.journal = !o[OPTION_NO_JOURNAL].given,
+		.watch = !o[OPTION_NO_WATCH].given,
+		.rings = !o[OPTION_NO_IO_URING].given,
+		.awake = !o[OPTION_NO_AWAKE].given,
+		.journal_keep = o[OPTION_KEEP_SIZE].number,
+	};
+
+	if (in->command && !in->command[0])
+		return complain_usage("a command must follow --");
+	return guard_mount(&options);
+}

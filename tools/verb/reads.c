@@ -1,0 +1,117 @@
+/*
+ * statetape reads: what each process opened, listed, and looked for in vain,
+ * as the mounted file system remembers it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+static void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+static const cJSON *member(const cJSON *j, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(j, name);
+}
+
+static void print_paths(const cJSON *process, const char *name, enum colour c,
+			bool colours)
+{
+	const cJSON *path;
+
+	cJSON_ArrayForEach (path, member(process, name)) {
+		const char *text = cJSON_GetStringValue(path);
+
+		(void)printf("  %s%-8s%s", colour_text(colours, c), name,
+			     colour_text(colours, COLOUR_NONE));
+		/* The root itself has no name below it. */
+		(void)print_safe(stdout, text && *text ? text : ".");
+		(void)putchar('\n');
+	}
+}
+
+static void print_process(const cJSON *p, bool colours)
+{
+	const char *comm = cJSON_GetStringValue(member(p, "comm"));
+	const char *cmdline = cJSON_GetStringValue(member(p, "cmdline"));
+
+	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
+	(void)print_safe(stdout, comm && *comm ? comm : "?");
+	(void)printf("[%.0f]%s", cJSON_GetNumberValue(member(p, "pid")),
+		     colour_text(colours, COLOUR_NONE));
+	if (cmdline && *cmdline) {
+		(void)printf(" %s", colour_text(colours, COLOUR_DIM));
+		(void)print_safe(stdout, cmdline);
+		(void)fputs(colour_text(colours, COLOUR_NONE), stdout);
+	}
+	(void)putchar('\n');
+	print_paths(p, "opened", COLOUR_GREEN, colours);
+	print_paths(p, "listed", COLOUR_CYAN, colours);
+	print_paths(p, "missed", COLOUR_YELLOW, colours);
+}
+
+static void print_answer(const cJSON *answer)
+{
+	bool colours = colour_wanted(stdout);
+	double forgotten = cJSON_GetNumberValue(member(answer, "forgotten"));
+	const cJSON *process;
+
+	cJSON_ArrayForEach (process, member(answer, "processes"))
+		print_process(process, colours);
+	if (forgotten > 0)
+		(void)printf("%s%.0f entries were forgotten to stay within "
+			     "bounds%s\n",
+			     colour_text(colours, COLOUR_RED), forgotten,
+			     colour_text(colours, COLOUR_NONE));
+}
+
+static int ask(const struct invocation *in, const struct state *s, cJSON **ret)
+{
+	CLEANUP(json_p) cJSON *question = must(cJSON_CreateObject());
+	const struct option_value *pid = &in->options[OPTION_PID];
+
+	must(cJSON_AddNumberToObject(question, "pid", (double)pid->number));
+	must(cJSON_AddBoolToObject(question, "tree",
+				   in->options[OPTION_TREE].given));
+	return repo_ask(s, "READS", question, ret);
+}
+
+int verb_reads(const struct invocation *in)
+{
+	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const struct option_value *pid = &in->options[OPTION_PID];
+	int r;
+
+	if (pid->given && (pid->number == 0 || pid->number > INT32_MAX))
+		return complain_usage("--pid wants a process number");
+	if (in->options[OPTION_TREE].given && !pid->given)
+		return complain_usage("--tree wants --pid N: whose "
+				      "descendants?");
+	if (repo_find(in->arguments[0], &s) < 0)
+		return EXIT_FAILURE;
+	r = ask(in, &s, &answer);
+	if (r == -ECONNREFUSED)
+		return complain("'%s' is not mounted; what was read is "
+				"remembered only while it is",
+				s.repo);
+	if (r < 0)
+		return EXIT_FAILURE;
+	if (in->options[OPTION_JSON].given) {
+		CLEANUP(free_p)
+		char *text = must(cJSON_PrintUnformatted(answer));
+
+		(void)puts(text);
+	} else {
+		print_answer(answer);
+	}
+	return EXIT_SUCCESS;
+}

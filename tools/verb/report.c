@@ -1,0 +1,95 @@
+/*
+ * statetape report, statetape context: what the manager did, and what the
+ * agents hold by its account. A running manager is asked; without one its
+ * memory is read.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "manager/decide/archive.h"
+#include "manager/report/report.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+static void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+static void memory_p(struct memory **m)
+{
+	memory_free(*m);
+}
+
+static int from_memory(const struct state *s, const char *ask,
+		       const cJSON *question, cJSON *answer)
+{
+	CLEANUP(memory_p) struct memory *m = NULL;
+	CLEANUP(free_p) char *why = NULL;
+	int r = memory_open(s->dir, false, &m, &why);
+
+	if (r == -ENOENT)
+		return complain("no manager of '%s' has run yet", s->repo);
+	if (r < 0)
+		return complain("%s", why ? why : reason(r));
+	r = report_from(m, ask, question, answer);
+	return r < 0 ? complain("the manager's memory cannot be read: %s",
+				reason(r))
+		     : EXIT_SUCCESS;
+}
+
+static int answer_of(const struct invocation *in, const char *ask,
+		     const cJSON *question, cJSON **ret)
+{
+	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+	int r;
+
+	if (repo_find(in->arguments[0], &s) < 0)
+		return EXIT_FAILURE;
+	r = wire_ask(s.manager_socket, ask, question, REPO_ASK_MS, ret);
+	if (r == 0)
+		return EXIT_SUCCESS;
+	cJSON_Delete(*ret);
+	*ret = must(cJSON_CreateObject());
+	if (r != -ECONNREFUSED && r != -ENOENT)
+		return complain("the manager does not answer: %s", reason(r));
+	return from_memory(&s, ask, question, *ret);
+}
+
+static int show(const struct invocation *in, const char *ask,
+		const cJSON *question, void (*print)(FILE *, const cJSON *))
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	int code = answer_of(in, ask, question, &answer);
+
+	if (code != EXIT_SUCCESS)
+		return code;
+	if (in->options[OPTION_JSON].given) {
+		CLEANUP(free_p)
+		char *text = must(cJSON_PrintUnformatted(answer));
+
+		(void)puts(text);
+	} else {
+		print(stdout, answer);
+	}
+	return EXIT_SUCCESS;
+}
+
+int verb_report(const struct invocation *in)
+{
+	return show(in, "REPORT", NULL, report_print);
+}
+
+int verb_context(const struct invocation *in)
+{
+	CLEANUP(json_p) cJSON *question = must(cJSON_CreateObject());
+	const struct option_value *which = &in->options[OPTION_CONVERSATION];
+
+	if (which->given)
+		must(cJSON_AddStringToObject(question, "conversation",
+					     which->text));
+	return show(in, "CONTEXT", question, report_print_context);
+}

@@ -1,0 +1,493 @@
+/*
+ * statetape status: what is mounted, and is it well? What was lost comes
+ * before everything else, in the output and in the exit code.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/wire/wire.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+#define LAST_END     "last-end"
+#define ORDERLY	     "unmounted" /* how a mount's end begins if it was one */
+#define END_MAX	     8192
+#define LABEL_COLUMN 10
+#define OTHERS_MS    2000
+
+/* One repository, as far as it can be known. */
+struct standing {
+	struct state *state;
+	cJSON *answer;	 /* NULL: it is not mounted */
+	char *end;	 /* how the last mount ended, NULL: nothing is known */
+	bool silent;	 /* mounted, but it does not answer */
+	cJSON *tape;	 /* the tape's answer, NULL: it does not run */
+	cJSON *managers; /* what they answered, each; NULL: there is none */
+};
+
+static void standing_release(struct standing *s)
+{
+	cJSON_Delete(s->answer);
+	cJSON_Delete(s->tape);
+	cJSON_Delete(s->managers);
+	free(s->end);
+}
+
+static const cJSON *member(const cJSON *j, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(j, name);
+}
+
+static uint64_t number(const cJSON *j, const char *name)
+{
+	const cJSON *n = member(j, name);
+
+	return cJSON_IsNumber(n) && n->valuedouble > 0
+		       ? (uint64_t)n->valuedouble
+		       : 0;
+}
+
+static const char *text(const cJSON *j, const char *name)
+{
+	const char *t = cJSON_GetStringValue(member(j, name));
+
+	return t ? t : "";
+}
+
+/* The sentence the last mount left behind. NULL: none. (Free it.) */
+static char *read_end(const struct state *s)
+{
+	CLEANUP(close_p) int fd = -1;
+	char end[END_MAX];
+	ssize_t n;
+
+	if (s->dir_fd >= 0)
+		fd = openat(s->dir_fd, LAST_END, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	n = read(fd, end, sizeof(end) - 1);
+	if (n <= 0)
+		return NULL;
+	end[n] = '\0';
+	end[strcspn(end, "\n")] = '\0';
+	return must(strdup(end));
+}
+
+/* That one of the others does not run is nothing to speak of. */
+static cJSON *ask_other(const char *socket)
+{
+	cJSON *answer = NULL;
+
+	if (wire_ask(socket, "STATUS", NULL, OTHERS_MS, &answer) == 0)
+		return answer;
+	cJSON_Delete(answer);
+	return NULL;
+}
+
+static void ask_managers(struct standing *s)
+{
+	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
+		CLEANUP(free_p)
+		char *path = manager_path(s->state, n, ".sock");
+		cJSON *answer = ask_other(path);
+
+		if (answer && !s->managers)
+			s->managers = must(cJSON_CreateArray());
+		if (answer)
+			(void)cJSON_AddItemToArray(s->managers, answer);
+	}
+}
+
+static void standing_init(struct standing *ret, struct state *s)
+{
+	int r;
+
+	*ret = (struct standing){ .state = s };
+	r = repo_ask(s, "STATUS", NULL, &ret->answer);
+	if (r == -ECONNREFUSED)
+		ret->end = read_end(s);
+	else
+		ret->silent = r < 0;
+	ret->tape = ask_other(s->tape_socket);
+	ask_managers(ret);
+}
+
+static bool ended_badly(const struct standing *s)
+{
+	return s->end && strncmp(s->end, ORDERLY, strlen(ORDERLY)) != 0;
+}
+
+static bool has_lost(const struct standing *s)
+{
+	return number(member(s->answer, "journal"), "lost") > 0;
+}
+
+static bool is_well(const struct standing *s)
+{
+	return !s->silent && !ended_badly(s) && !has_lost(s);
+}
+
+/* For people */
+
+static void label(const char *name)
+{
+	(void)printf("  %-*s", LABEL_COLUMN - 2, name);
+}
+
+static void print_uptime(uint64_t s)
+{
+	if (s < 60)
+		(void)printf("%" PRIu64 " s", s);
+	else if (s < 3600)
+		(void)printf("%" PRIu64 " min", s / 60);
+	else if (s < 86400)
+		(void)printf("%" PRIu64 " h %" PRIu64 " min", s / 3600,
+			     s / 60 % 60);
+	else
+		(void)printf("%" PRIu64 " d %" PRIu64 " h", s / 86400,
+			     s / 3600 % 24);
+}
+
+static void print_head(const cJSON *a, bool colours)
+{
+	const char *repo = text(a, "repo"), *at = text(a, "mountpoint");
+
+	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
+	(void)print_safe(stdout, repo);
+	(void)printf("%s is mounted", colour_text(colours, COLOUR_NONE));
+	if (strcmp(repo, at) != 0) {
+		(void)fputs(" at ", stdout);
+		(void)print_safe(stdout, at);
+	}
+	(void)printf(" (pid %" PRIu64 ", ", number(a, "pid"));
+	print_uptime(number(a, "uptime_s"));
+	(void)puts(strcmp(text(a, "transport"), "io_uring") == 0
+			   ? ", by io_uring)"
+			   : ")");
+}
+
+static void print_lost(const cJSON *j, bool colours)
+{
+	CLEANUP(free_p)
+	char *lines = count_text(number(j, "lost"), "line", "lines");
+	const char *why = text(j, "error");
+
+	if (!number(j, "lost"))
+		return;
+	label("LOST");
+	(void)printf("%s%s of the journal could not be kept%s%s%s\n",
+		     colour_text(colours, COLOUR_RED), lines,
+		     *why ? ", and still cannot: " : "", why,
+		     colour_text(colours, COLOUR_NONE));
+}
+
+static void print_journal(const cJSON *j, bool colours)
+{
+	CLEANUP(free_p)
+	char *segments =
+		count_text(number(j, "segments"), "segment", "segments");
+	CLEANUP(free_p) char *size = size_text(number(j, "bytes"));
+
+	print_lost(j, colours);
+	label("journal");
+	if (!cJSON_IsTrue(member(j, "enabled")))
+		(void)puts("off");
+	else
+		(void)printf("at line %" PRIu64 ", kept from %" PRIu64
+			     ", in %s (%s in the newest)\n",
+			     number(j, "head"), number(j, "oldest"), segments,
+			     size);
+}
+
+static void print_watch(const cJSON *w)
+{
+	CLEANUP(free_p)
+	char *dirs = count_text(number(w, "dirs"), "directory", "directories");
+	CLEANUP(free_p)
+	char *dropped =
+		count_text(number(w, "invalidations"), "cache entry dropped",
+			   "cache entries dropped");
+
+	label("watch");
+	if (!cJSON_IsTrue(member(w, "enabled"))) {
+		(void)puts("off: names and attributes are asked for anew");
+		return;
+	}
+	(void)printf("%s, %s", dirs, dropped);
+	if (number(w, "overflows"))
+		(void)printf(", %" PRIu64 " overflows", number(w, "overflows"));
+	if (cJSON_IsTrue(member(w, "limit_reached")))
+		(void)fputs("; limit reached, see 'statetape doctor'", stdout);
+	(void)putchar('\n');
+}
+
+/* Any object of numbers, as they come: "write 12, create 3". What has not
+   happened is not spoken of. */
+static void print_counts(const char *name, const cJSON *counts)
+{
+	const char *between = NULL;
+	const cJSON *n;
+
+	cJSON_ArrayForEach (n, counts) {
+		if (!cJSON_IsNumber(n) || n->valuedouble == 0)
+			continue;
+		if (!between)
+			label(name);
+		(void)printf("%s%s %.0f", between ? between : "", n->string,
+			     n->valuedouble);
+		between = ", ";
+	}
+	if (between)
+		(void)putchar('\n');
+}
+
+static void print_reads(const cJSON *r)
+{
+	CLEANUP(free_p)
+	char *paths = count_text(number(r, "entries"), "path", "paths");
+	CLEANUP(free_p)
+	char *processes =
+		count_text(number(r, "processes"), "process", "processes");
+
+	label("reads");
+	(void)printf("%s of %s", paths, processes);
+	if (number(r, "forgotten"))
+		(void)printf(", %" PRIu64 " forgotten", number(r, "forgotten"));
+	(void)putchar('\n');
+}
+
+static void print_memory(const cJSON *a)
+{
+	CLEANUP(free_p)
+	char *inodes = count_text(number(a, "inodes"), "inode", "inodes");
+	CLEANUP(free_p)
+	char *handles =
+		count_text(number(a, "handles"), "open file", "open files");
+	CLEANUP(free_p)
+	char *actors = count_text(number(a, "actors"), "author", "authors");
+
+	label("memory");
+	(void)printf("%s, %s, %s\n", inodes, handles, actors);
+}
+
+static void print_manager(const cJSON *manager)
+{
+	const cJSON *edge = member(manager, "edge");
+	CLEANUP(free_p)
+	char *requests =
+		count_text(number(edge, "requests"), "request", "requests");
+
+	if (!edge)
+		return;
+	label("manager");
+	(void)printf("port %" PRIu64 ", %s, %s, %" PRIu64 " rewritten",
+		     number(edge, "port"), text(manager, "mode"), requests,
+		     number(edge, "rewritten"));
+	if (number(edge, "refused"))
+		(void)printf(", %" PRIu64 " refused and sent as they came",
+			     number(edge, "refused"));
+	if (number(edge, "unreachable"))
+		(void)printf(", %" PRIu64 " without an answer",
+			     number(edge, "unreachable"));
+	(void)putchar('\n');
+	print_counts("passed", member(edge, "passed"));
+	/* Why nothing (new) was done, in this session and those before. */
+	print_counts("why", member(manager, "passed"));
+}
+
+/* What the tape could not do comes after what it did. */
+static void print_tape_troubles(const cJSON *t, bool colours)
+{
+	CLEANUP(free_p)
+	char *skipped = count_text(number(t, "skipped"), "file", "files");
+	CLEANUP(free_p)
+	char *gaps = count_text(number(t, "gaps"), "gap", "gaps");
+	CLEANUP(free_p)
+	char *markers = count_text(number(t, "markers"), "entry", "entries");
+
+	if (number(t, "skipped"))
+		(void)printf(", %s%s skipped%s",
+			     colour_text(colours, COLOUR_YELLOW), skipped,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(t, "gaps"))
+		(void)printf(", %s%s%s", colour_text(colours, COLOUR_RED), gaps,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(t, "markers"))
+		(void)printf(", %s%s with a mark of StateTape's own%s",
+			     colour_text(colours, COLOUR_YELLOW), markers,
+			     colour_text(colours, COLOUR_NONE));
+	if (number(member(t, "watch"), "refused"))
+		(void)printf(", %s%" PRIu64 " directories not watched%s",
+			     colour_text(colours, COLOUR_YELLOW),
+			     number(member(t, "watch"), "refused"),
+			     colour_text(colours, COLOUR_NONE));
+}
+
+static void print_tape(const cJSON *t, bool colours)
+{
+	CLEANUP(free_p)
+	char *entries = count_text(number(t, "entries"), "entry", "entries");
+	CLEANUP(free_p) char *size = size_text(number(t, "store_bytes"));
+
+	if (!t)
+		return;
+	label("tape");
+	if (!cJSON_IsTrue(member(t, "ready"))) {
+		(void)printf("starting (pid %" PRIu64 ")\n", number(t, "pid"));
+		return;
+	}
+	(void)printf("at entry %" PRIu64 ", %s kept (%s), %" PRIu64 " pending",
+		     number(t, "n"), entries, size, number(t, "pending"));
+	print_tape_troubles(t, colours);
+	(void)printf(" (pid %" PRIu64 ")\n", number(t, "pid"));
+}
+
+static void print_mounted(const cJSON *a, bool colours)
+{
+	print_head(a, colours);
+	print_journal(member(a, "journal"), colours);
+	print_counts("ops", member(a, "ops"));
+	print_counts("errors", member(a, "errors"));
+	print_watch(member(a, "watch"));
+	print_reads(member(a, "reads"));
+	print_memory(a);
+	print_counts("cache", member(a, "cache"));
+}
+
+static void print_files(const struct standing *s, bool colours)
+{
+	if (s->answer) {
+		print_mounted(s->answer, colours);
+		return;
+	}
+	/* What does not answer has been complained about. */
+	if (s->silent)
+		return;
+	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
+	(void)print_safe(stdout, s->state->repo);
+	(void)printf("%s is not mounted%s\n", colour_text(colours, COLOUR_NONE),
+		     s->tape ? ": changes are noticed after the fact, and not "
+			       "who makes them"
+			     : "");
+	if (!s->end)
+		return;
+	label("last");
+	(void)fputs(
+		colour_text(colours, ended_badly(s) ? COLOUR_RED : COLOUR_NONE),
+		stdout);
+	(void)print_safe(stdout, s->end);
+	(void)printf("%s\n", colour_text(colours, COLOUR_NONE));
+}
+
+static void print_standing(const struct standing *s, bool colours)
+{
+	const cJSON *manager;
+
+	print_files(s, colours);
+	print_tape(s->tape, colours);
+	cJSON_ArrayForEach (manager, s->managers)
+		print_manager(manager);
+}
+
+/* For programs: the answer, or what stands in its place. */
+static void print_standing_json(const struct standing *s)
+{
+	CLEANUP(free_p)
+	char *managers =
+		s->managers ? must(cJSON_PrintUnformatted(s->managers)) : NULL;
+	CLEANUP(free_p)
+	char *tape = s->tape ? must(cJSON_PrintUnformatted(s->tape)) : NULL;
+	char *whole;
+
+	if (s->answer && managers)
+		(void)cJSON_AddRawToObject(s->answer, "managers", managers);
+	if (s->answer && tape)
+		(void)cJSON_AddRawToObject(s->answer, "tape", tape);
+	whole = s->answer ? must(cJSON_PrintUnformatted(s->answer)) : NULL;
+	if (whole) {
+		(void)puts(whole);
+		cJSON_free(whole);
+		return;
+	}
+	(void)fputs("{\"ok\":false,\"mounted\":", stdout);
+	(void)fputs(s->silent ? "true" : "false", stdout);
+	(void)fputs(",\"repo\":", stdout);
+	print_json_string(stdout, s->state->repo);
+	if (s->end) {
+		(void)fputs(",\"last_end\":", stdout);
+		print_json_string(stdout, s->end);
+	}
+	if (managers)
+		(void)printf(",\"managers\":%s", managers);
+	if (tape)
+		(void)printf(",\"tape\":%s", tape);
+	(void)puts("}");
+}
+
+static int show(const struct standing *s, bool json)
+{
+	if (json)
+		print_standing_json(s);
+	else
+		print_standing(s, colour_wanted(stdout));
+	return is_well(s) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int show_one(const char *repo, bool json)
+{
+	CLEANUP(state_release) struct state state = REPO_STATE_EMPTY;
+	CLEANUP(standing_release) struct standing s = { 0 };
+
+	if (repo_find(repo, &state) < 0)
+		return EXIT_FAILURE;
+	standing_init(&s, &state);
+	return show(&s, json);
+}
+
+/* Mounted, or with something to report? Then show it. */
+static int show_if_worth(const char *id, bool json, size_t *shown)
+{
+	CLEANUP(state_release) struct state state = REPO_STATE_EMPTY;
+	CLEANUP(standing_release) struct standing s = { 0 };
+
+	if (state_init_id(id, &state, NULL) < 0)
+		return EXIT_SUCCESS;
+	standing_init(&s, &state);
+	if (!s.answer && !s.tape && !s.managers && is_well(&s))
+		return EXIT_SUCCESS;
+	if ((*shown)++ && !json)
+		(void)putchar('\n');
+	return show(&s, json);
+}
+
+static int show_all(bool json)
+{
+	int code = EXIT_SUCCESS;
+	size_t n = 0, shown = 0;
+	char **ids = NULL;
+	int r = state_list(&ids, &n);
+
+	if (r < 0)
+		return complain("the state directory cannot be read: %s",
+				reason(r));
+	for (size_t i = 0; i < n; i++)
+		if (show_if_worth(ids[i], json, &shown) != EXIT_SUCCESS)
+			code = EXIT_FAILURE;
+	state_list_free(ids, n);
+	if (shown == 0 && !json)
+		(void)puts("Nothing is mounted.");
+	return code;
+}
+
+int verb_status(const struct invocation *in)
+{
+	bool json = in->options[OPTION_JSON].given;
+
+	return in->arguments[0] ? show_one(in->arguments[0], json)
+				: show_all(json);
+}

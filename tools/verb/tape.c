@@ -1,0 +1,191 @@
+#include "tools/verb/tape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/base64.h"
+#include "graph/base/cleanup.h"
+#include "graph/base/json.h"
+#include "graph/base/path.h"
+#include "tape/query/answers.h"
+#include "tape/store/store.h"
+#include "tape/wire/client.h"
+#include "tools/cli/say.h"
+
+#define PATIENCE_MS 10000
+
+int tape_store(const struct state *s, struct store **ret)
+{
+	CLEANUP(free_p) char *why = NULL;
+	CLEANUP(free_p)
+	char *path = sentence("%s/%s", s->dir ? s->dir : "", STORE_NAME);
+	int r = -ENOENT;
+
+	if (s->dir_fd >= 0)
+		r = store_open(path, STORE_READ, ret, &why);
+	if (r == -ENOENT)
+		(void)complain("'%s' has no tape yet: 'statetape tape' keeps "
+			       "one while it runs",
+			       s->repo);
+	else if (r < 0)
+		(void)complain("the tape of '%s' cannot be read: %s", s->repo,
+			       why ? why : reason(r));
+	return r;
+}
+
+/* The answers in this very process. */
+static int open_store(struct tape *t)
+{
+	struct answers_config c;
+	int r = tape_store(&t->state, &t->store);
+
+	if (r < 0)
+		return r;
+	t->root_fd = open(t->state.repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c = (struct answers_config){ .store = t->store, .root_fd = t->root_fd };
+	t->answers = answers_new(&c);
+	return 0;
+}
+
+int tape_open(const char *argument, bool raw, struct tape *ret)
+{
+	struct tape t = TAPE_NONE;
+	struct client_head head;
+	int r = repo_find(argument, &t.state);
+
+	if (r < 0)
+		return r;
+	t.client = client_new(t.state.tape_socket);
+	client_set_timeout(t.client, PATIENCE_MS);
+	/* What was done before we were asked for is on the tape then. */
+	r = client_sync(t.client, PATIENCE_MS, &head);
+	t.raw = raw;
+	/* A tape that is still starting has no graph to be asked, either. */
+	if (r == -ECONNREFUSED || (r == 0 && (raw || !head.ready))) {
+		client_free(t.client);
+		t.client = NULL;
+		r = open_store(&t);
+	} else if (r < 0) {
+		(void)complain(
+			"the tape of '%s' does not answer: %s", t.state.repo,
+			r == -EREMOTEIO ? client_error(t.client) : reason(r));
+	}
+	if (r < 0)
+		tape_release(&t);
+	else
+		*ret = t;
+	return r;
+}
+
+void tape_release(struct tape *t)
+{
+	answers_free(t->answers);
+	store_free(t->store);
+	client_free(t->client);
+	close_p(&t->root_fd);
+	state_release(&t->state);
+	*t = (struct tape)TAPE_NONE;
+}
+
+static int ask_here(struct tape *t, const char *ask, const cJSON *question,
+		    cJSON **ret, char **why)
+{
+	CLEANUP(json_p) cJSON *none = json_object(NULL, NULL);
+	cJSON *answer = json_object(NULL, NULL), *again;
+	char *text;
+	int r = answers_ask(t->answers, ask, question ? question : none,
+			    answer);
+
+	if (r < 0) {
+		const char *said = json_string(answer, "error");
+
+		*why = sentence("%s", said ? said : reason(r));
+		cJSON_Delete(answer);
+		return r;
+	}
+	if (t->raw) {
+		*ret = answer;
+		return 0;
+	}
+	/* Numbers that were written as digits are numbers again. */
+	text = must(cJSON_PrintUnformatted(answer));
+	again = must(cJSON_Parse(text));
+	free(text);
+	cJSON_Delete(answer);
+	*ret = again;
+	return 0;
+}
+
+int tape_try(struct tape *t, const char *ask, const cJSON *question,
+	     cJSON **ret, char **why)
+{
+	CLEANUP(free_p) char *said = NULL;
+	int r;
+
+	if (t->client) {
+		r = client_ask(t->client, ask, question, ret);
+		if (r < 0)
+			said = sentence("%s", r == -EREMOTEIO
+						      ? client_error(t->client)
+						      : reason(r));
+	} else {
+		r = ask_here(t, ask, question, ret, &said);
+	}
+	if (why)
+		*why = TAKE(said);
+	return r;
+}
+
+int tape_ask(struct tape *t, const char *ask, const cJSON *question,
+	     cJSON **ret)
+{
+	CLEANUP(free_p) char *why = NULL;
+	int r = tape_try(t, ask, question, ret, &why);
+
+	if (r < 0)
+		(void)complain("%s", why);
+	return r;
+}
+
+char *tape_text(const cJSON *answer, size_t *ret_len)
+{
+	const char *text = json_string(answer, "text");
+	const char *coded = json_string(answer, "base64");
+	char *bytes = NULL;
+
+	if (text) {
+		*ret_len = strlen(text);
+		return must(strdup(text));
+	}
+	if (!coded || base64_decode(coded, &bytes, ret_len) < 0)
+		return NULL;
+	return bytes;
+}
+
+char *tape_content(struct tape *t, const char *hash, size_t *ret_len)
+{
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+	CLEANUP(json_p) cJSON *answer = NULL;
+
+	json_put_text(q, "hash", hash);
+	if (tape_try(t, "CONTENT", q, &answer, NULL) < 0)
+		return NULL;
+	return tape_text(answer, ret_len);
+}
+
+char *tape_path(const struct tape *t, const char *path)
+{
+	CLEANUP(free_p) char *whole = NULL;
+	const char *repo = t->state.repo;
+	size_t len = strlen(repo);
+
+	if (path_canonical(path, true, &whole) == 0 &&
+	    path_lies_in(whole, repo) && strlen(whole) > len)
+		return must(strdup(whole + len + 1));
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	return must(strdup(path));
+}

@@ -1,0 +1,153 @@
+/*
+ * statetape tape: finds the directory below the mount and runs the daemon.
+ *
+ * Where the repository is mounted over itself its path leads through the
+ * mount. The file system process holds the directory below open and tells
+ * under which number; /proc opens it again for whoever may look into that
+ * process, which is the same user.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/mount/mount.h"
+#include "graph/base/cleanup.h"
+#include "tape/daemon.h"
+#include "tools/cli/options.h"
+#include "tools/cli/repo.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+
+static void json_p(cJSON **j)
+{
+	cJSON_Delete(*j);
+}
+
+static const char *announced; /* the repository's path */
+
+static void announce(size_t files, size_t symbols)
+{
+	(void)printf("statetape: tape of %s is ready: %zu files, %zu symbols\n",
+		     announced, files, symbols);
+	(void)fflush(stdout);
+}
+
+static bool is_mounted_over(const struct state *s)
+{
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+
+	return mount_find(s->repo, NULL, &e) == 0 && strcmp(e.id, s->id) == 0;
+}
+
+/* What the file system process serves. */
+static int open_below(const struct state *s)
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const cJSON *pid, *fd;
+	char path[64];
+	int r = repo_ask(s, "STATUS", NULL, &answer);
+
+	if (r < 0)
+		return r;
+	pid = cJSON_GetObjectItemCaseSensitive(answer, "pid");
+	fd = cJSON_GetObjectItemCaseSensitive(answer, "root_fd");
+	if (!cJSON_IsNumber(pid) || !cJSON_IsNumber(fd))
+		return -EPROTO;
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid->valueint,
+		       fd->valueint);
+	r = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+static int open_root(const struct state *s)
+{
+	int fd;
+
+	if (is_mounted_over(s))
+		return open_below(s);
+	fd = open(s->repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* With its directories, which the first to come makes. */
+static int make_state(struct state *s)
+{
+	CLEANUP(state_release) struct state made = REPO_STATE_EMPTY;
+	CLEANUP(free_p) char *why = NULL;
+	struct state found;
+	int r = state_init(s->repo, 1, &made, &why);
+
+	if (r < 0) {
+		(void)complain("%s", why ? why : reason(r));
+		return r;
+	}
+	found = *s;
+	*s = made;
+	made = found;
+	return 0;
+}
+
+/* "DAYS", "SIZE" with its unit, or both with a slash between. */
+static int parse_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes)
+{
+	const char *slash = strchr(text, '/');
+	const char *size = slash ? slash + 1 : text;
+	CLEANUP(free_p) char *days = NULL;
+
+	if (!slash && strspn(text, "0123456789") == strlen(text)) {
+		slash = text + strlen(text);
+		size = NULL;
+	}
+	if (slash) {
+		days = must(strndup(text, (size_t)(slash - text)));
+		if (strspn(days, "0123456789") != strlen(days) ||
+		    options_size(days, ret_days) < 0)
+			return -EINVAL;
+	}
+	return size ? options_size(size, ret_bytes) : 0;
+}
+
+static int find_keep(const struct invocation *in, struct tape_config *c)
+{
+	const struct option_value *o = &in->options[OPTION_KEEP];
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *text = o->given ? o->text : getenv("STATETAPE_KEEP");
+
+	if (!text || (!*text && !o->given))
+		return 0;
+	if (parse_keep(text, &c->keep_days, &c->keep_bytes) == 0)
+		return 0;
+	return complain_usage("%s wants days, a size, or both, such as 30, 2G "
+			      "or 30/2G, not '%s'",
+			      o->given ? "--keep" : "STATETAPE_KEEP", text);
+}
+
+int verb_tape(const struct invocation *in)
+{
+	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+	CLEANUP(close_p) int root_fd = -1;
+	struct tape_config c = { .state = &s,
+				 .journal = !in->options[OPTION_NO_MOUNT].given,
+				 .ready = announce };
+	int wrong = find_keep(in, &c);
+
+	if (wrong)
+		return wrong;
+	if (repo_find(in->arguments[0], &s) < 0 || make_state(&s) < 0)
+		return EXIT_FAILURE;
+	if (in->options[OPTION_ROOT_FD].given)
+		root_fd = (int)in->options[OPTION_ROOT_FD].number;
+	else
+		root_fd = open_root(&s);
+	if (root_fd < 0)
+		return complain("the directory of '%s' cannot be opened: %s",
+				s.repo, reason(root_fd));
+	c.root_fd = root_fd;
+	announced = s.repo;
+	return tape_run(&c) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

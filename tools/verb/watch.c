@@ -1,0 +1,194 @@
+/*
+ * statetape watch: entries as they come. What is published is only a call to
+ * look: entries that were missed are asked for by number, so that none is
+ * left out and none is told twice, whatever becomes of the connection.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/cleanup.h"
+#include "graph/base/json.h"
+#include "tape/wire/sp.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/entry_text.h"
+#include "tools/verb/tape.h"
+
+#define TOPIC	      "tape."
+#define MESSAGE_MAX   (64u << 20)
+#define LOOK_AGAIN_MS 1000
+#define PAGE	      500
+
+struct watch {
+	struct tape *tape;
+	struct sp_conn conn;
+	uint64_t seen; /* the newest entry that was told */
+	bool json, colours;
+};
+
+static void stop(int signal)
+{
+	(void)signal;
+	_exit(EXIT_SUCCESS);
+}
+
+static void show(struct watch *w, const cJSON *e)
+{
+	w->seen = json_number(e, "n", w->seen);
+	if (w->json) {
+		CLEANUP(free_p) char *line = must(cJSON_PrintUnformatted(e));
+
+		(void)puts(line);
+	} else {
+		entry_print_line(stdout, e, w->colours);
+	}
+}
+
+/* All that came since. */
+static int catch_up(struct watch *w)
+{
+	bool more = true;
+
+	while (more) {
+		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+		CLEANUP(json_p) cJSON *answer = NULL;
+		const cJSON *e;
+		int r;
+
+		json_put_number(q, "n", w->seen);
+		json_put_number(q, "limit", PAGE);
+		r = tape_try(w->tape, "SINCE", q, &answer, NULL);
+		if (r < 0)
+			return r;
+		cJSON_ArrayForEach (e, json_member(answer, "entries"))
+			show(w, e);
+		more = cJSON_IsTrue(json_member(answer, "more"));
+	}
+	return 0;
+}
+
+/* One message. What follows the newest told is told; else we ask. */
+static int hear(struct watch *w)
+{
+	CLEANUP(json_p) cJSON *e = NULL;
+	size_t topic = strlen(TOPIC);
+	uint64_t n;
+
+	if (w->conn.kept != w->conn.len || w->conn.kept < topic ||
+	    memcmp(w->conn.in, TOPIC, topic) != 0)
+		return 0;
+	e = cJSON_ParseWithLength(w->conn.in + topic, w->conn.kept - topic);
+	n = json_number(e, "n", 0);
+	if (n <= w->seen)
+		return 0;
+	if (n > w->seen + 1)
+		return catch_up(w);
+	if (w->json) {
+		/* As it was sent, with every digit. */
+		w->seen = n;
+		(void)printf("%s\n", w->conn.in + topic);
+		return 0;
+	}
+	show(w, e);
+	return 0;
+}
+
+static int listen_once(struct watch *w, bool *heard)
+{
+	int r = sp_conn_receive(&w->conn);
+
+	*heard = r > 0;
+	return r > 0 ? hear(w) : r;
+}
+
+static bool is_unread(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
+}
+
+/* Connect first and look then: nothing falls in between. */
+static int begin(struct watch *w)
+{
+	int r;
+
+	sp_conn_release(&w->conn);
+	r = sp_connect(w->tape->state.pub_socket, LOOK_AGAIN_MS, SP_SUB, SP_PUB,
+		       MESSAGE_MAX, &w->conn);
+	return r < 0 ? r : catch_up(w);
+}
+
+/* Until the connection breaks. */
+static int attend(struct watch *w)
+{
+	for (;;) {
+		bool heard = true;
+		int r = 0;
+
+		while (heard && r == 0)
+			r = listen_once(w, &heard);
+		if (fflush(stdout) != 0 || is_unread())
+			return -EPIPE;
+		if (r < 0)
+			return r;
+		r = sp_conn_wait(&w->conn, LOOK_AGAIN_MS);
+		if (r < 0 && r != -ETIMEDOUT && r != -EINTR)
+			return r;
+	}
+}
+
+static void run(struct watch *w)
+{
+	bool told = false;
+
+	for (;;) {
+		int r = begin(w);
+
+		if (r == 0)
+			r = attend(w);
+		if (fflush(stdout) != 0 || r == -EPIPE || is_unread())
+			return;
+		if (!told && r == -ECONNREFUSED)
+			(void)complain("the tape is not running; waiting for "
+				       "it");
+		told = r == -ECONNREFUSED;
+		(void)poll(NULL, 0, LOOK_AGAIN_MS);
+	}
+}
+
+/* Where to begin: at the newest, or so many before it. */
+static int first_number(struct tape *t, uint64_t back, uint64_t *ret)
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	int r = tape_ask(t, "STATUS", NULL, &answer);
+	uint64_t n = json_number(answer, "n", 0);
+
+	if (r == 0)
+		*ret = n > back ? n - back : 0;
+	return r;
+}
+
+int verb_watch(const struct invocation *in)
+{
+	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	struct watch w = { .tape = &t,
+			   .conn = SP_CONN_NONE,
+			   .json = in->options[OPTION_JSON].given,
+			   .colours = colour_wanted(stdout) };
+	struct sigaction action = { .sa_handler = stop };
+
+	if (tape_open(in->arguments[0], w.json, &t) < 0 ||
+	    first_number(&t, in->options[OPTION_COUNT].number, &w.seen) < 0)
+		return EXIT_FAILURE;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	run(&w);
+	sp_conn_release(&w.conn);
+	return EXIT_SUCCESS;
+}
