@@ -54,7 +54,7 @@ static void json_p(cJSON **j)
 	cJSON_Delete(*j);
 }
 
-int memory_code(int rc)
+int archive_code(int rc)
 {
 	switch (rc & 0xff) {
 	case SQLITE_OK:
@@ -86,7 +86,7 @@ static int version_of(sqlite3 *db)
 	return sqlite3_column_int(s, 0);
 }
 
-static int open_at(const char *path, bool write, struct memory *m)
+static int open_at(const char *path, bool write, struct archive *m)
 {
 	int rc, version;
 
@@ -95,27 +95,27 @@ static int open_at(const char *path, bool write, struct memory *m)
 				   : SQLITE_OPEN_READONLY,
 			     NULL);
 	if (rc != SQLITE_OK)
-		return memory_code(rc);
+		return archive_code(rc);
 	(void)sqlite3_busy_timeout(m->db, 2000);
 	version = version_of(m->db);
 	if (version < 0 || version > SCHEMA)
 		return -EBADMSG;
-	return write ? memory_code(
+	return write ? archive_code(
 			       sqlite3_exec(m->db, schema, NULL, NULL, NULL))
 		     : 0;
 }
 
-int memory_open(const char *dir, bool write, struct memory **ret,
-		char **ret_why)
+int archive_open(const char *dir, bool write, struct archive **ret,
+		 char **ret_why)
 {
 	CLEANUP(free_p) char *path = NULL;
-	struct memory *m = must_calloc(1, sizeof(*m));
+	struct archive *m = must_calloc(1, sizeof(*m));
 	int rc;
 
 	(void)pthread_mutex_init(&m->lock, NULL);
 	if (dir && asprintf(&path, "%s/" MEMORY_NAME, dir) < 0) {
 		path = NULL;
-		memory_free(m);
+		archive_free(m);
 		return -ENOMEM;
 	}
 	rc = open_at(path ? path : ":memory:", write, m);
@@ -127,11 +127,11 @@ int memory_open(const char *dir, bool write, struct memory **ret,
 	    asprintf(ret_why, "'%s' cannot be used: %s", path ? path : "memory",
 		     m->db ? sqlite3_errmsg(m->db) : "out of memory") < 0)
 		*ret_why = NULL;
-	memory_free(m);
+	archive_free(m);
 	return rc;
 }
 
-void memory_free(struct memory *m)
+void archive_free(struct archive *m)
 {
 	if (!m)
 		return;
@@ -196,7 +196,7 @@ static void heads_read(struct conversation *c, const char *text,
 	}
 }
 
-static int save_conversation(struct memory *m, const struct conversation *c,
+static int save_conversation(struct archive *m, const struct conversation *c,
 			     int64_t at_ns)
 {
 	sqlite3_stmt *s =
@@ -250,7 +250,7 @@ static char *own(const char *text)
 	return copy;
 }
 
-static int load_conversation(struct memory *m, struct conversation *c)
+static int load_conversation(struct archive *m, struct conversation *c)
 {
 	CLEANUP(finalize_p)
 	sqlite3_stmt *s = prepare(
@@ -428,7 +428,7 @@ static void read_record(struct conversation *c, struct held *h,
 	read_lists(c, h, j);
 }
 
-static int load_records(struct memory *m, struct conversation *c)
+static int load_records(struct archive *m, struct conversation *c)
 {
 	CLEANUP(finalize_p)
 	sqlite3_stmt *s = prepare(m, "SELECT key, data, text FROM record"
@@ -452,7 +452,7 @@ static int load_records(struct memory *m, struct conversation *c)
 	return 0;
 }
 
-static int save_record(struct memory *m, const struct conversation *c,
+static int save_record(struct archive *m, const struct conversation *c,
 		       const struct held *h)
 {
 	sqlite3_stmt *s = keep(m, KEPT_RECORD,
@@ -502,7 +502,7 @@ static cJSON *about_json(const struct about *a)
 	return j;
 }
 
-static int load_pins(struct memory *m, struct conversation *c)
+static int load_pins(struct archive *m, struct conversation *c)
 {
 	CLEANUP(finalize_p)
 	sqlite3_stmt *s = prepare(m, "SELECT key, about, text FROM pin"
@@ -529,7 +529,7 @@ static int load_pins(struct memory *m, struct conversation *c)
 	return 0;
 }
 
-static int save_pin(struct memory *m, const struct conversation *c,
+static int save_pin(struct archive *m, const struct conversation *c,
 		    const struct pin *p)
 {
 	sqlite3_stmt *s =
@@ -555,7 +555,7 @@ static int save_pin(struct memory *m, const struct conversation *c,
 
 /* -- All together. */
 
-int memory_load(struct memory *m, struct conversation *c)
+int archive_load(struct archive *m, struct conversation *c)
 {
 	int rc;
 
@@ -569,8 +569,8 @@ int memory_load(struct memory *m, struct conversation *c)
 	return rc;
 }
 
-static int save_request(struct memory *m, const struct conversation *c,
-			const struct memory_request *r)
+static int save_request(struct archive *m, const struct conversation *c,
+			const struct archive_request *r)
 {
 	sqlite3_stmt *s = keep(
 		m, KEPT_REQUEST,
@@ -598,8 +598,8 @@ static int save_request(struct memory *m, const struct conversation *c,
 	return run_kept(s);
 }
 
-static int save_all(struct memory *m, struct conversation *c,
-		    const struct memory_request *r)
+static int save_all(struct archive *m, struct conversation *c,
+		    const struct archive_request *r)
 {
 	struct held *h, *next_held;
 	struct pin *p, *next_pin;
@@ -615,20 +615,20 @@ static int save_all(struct memory *m, struct conversation *c,
 	return rc < 0 ? rc : save_request(m, c, r);
 }
 
-int memory_save(struct memory *m, struct conversation *c,
-		const struct memory_request *r)
+int archive_save(struct archive *m, struct conversation *c,
+		 const struct archive_request *r)
 {
 	struct held *h, *next_held;
 	struct pin *p, *next_pin;
 	int rc;
 
 	(void)pthread_mutex_lock(&m->lock);
-	rc = memory_code(
+	rc = archive_code(
 		sqlite3_exec(m->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
 	if (rc == 0)
 		rc = save_all(m, c, r);
 	if (rc == 0)
-		rc = memory_code(
+		rc = archive_code(
 			sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL));
 	else
 		(void)sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
@@ -643,8 +643,8 @@ int memory_save(struct memory *m, struct conversation *c,
 	return rc;
 }
 
-int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
-		 int64_t read, int64_t written)
+int archive_usage(struct archive *m, const struct conversation *c,
+		  int64_t input, int64_t read, int64_t written)
 {
 	sqlite3_stmt *s;
 	int rc;

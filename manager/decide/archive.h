@@ -17,18 +17,18 @@
 
 #define MEMORY_NAME "manager.db"
 
-struct memory;
+struct archive;
 
 /*
  * In directory `dir`; NULL: in this process alone. -EBADMSG: it is none, or a
  * newer program's. *ret_why (free it) is a sentence, if given.
  */
-int memory_open(const char *dir, bool write, struct memory **ret,
-		char **ret_why);
-void memory_free(struct memory *m);
+int archive_open(const char *dir, bool write, struct archive **ret,
+		 char **ret_why);
+void archive_free(struct archive *m);
 
 /* One request, for the report. Tokens are estimates. */
-struct memory_request {
+struct archive_request {
 	int64_t at_ns;
 	uint32_t request;    /* of its conversation */
 	const char *outcome; /* "rewritten", "unchanged", or why it passed */
@@ -43,21 +43,21 @@ struct memory_request {
 };
 
 /* Fills `c`, which is new, with what is kept of it. -ENOENT: nothing is. */
-int memory_load(struct memory *m, struct conversation *c);
+int archive_load(struct archive *m, struct conversation *c);
 /* What changed in `c`, and how the request went; 0 or a negative errno. */
-int memory_save(struct memory *m, struct conversation *c,
-		const struct memory_request *r);
+int archive_save(struct archive *m, struct conversation *c,
+		 const struct archive_request *r);
 /* A reply said what the provider's cache did. */
-int memory_usage(struct memory *m, const struct conversation *c, int64_t input,
-		 int64_t read, int64_t written);
+int archive_usage(struct archive *m, const struct conversation *c,
+		  int64_t input, int64_t read, int64_t written);
 
 /* Add to a counter that outlives the process. */
-void memory_count(struct memory *m, const char *name, uint64_t n);
-typedef void memory_counter(void *ctx, const char *name, uint64_t n);
-int memory_counters(struct memory *m, memory_counter *visit, void *ctx);
+void archive_count(struct archive *m, const char *name, uint64_t n);
+typedef void archive_counter(void *ctx, const char *name, uint64_t n);
+int archive_counters(struct archive *m, archive_counter *visit, void *ctx);
 
 /* Sums over all requests since `since_ns`, and latencies (free them). */
-struct memory_sums {
+struct archive_sums {
 	uint64_t conversations, requests, rewrites;
 	uint64_t received, sent, held, stale;
 	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
@@ -67,8 +67,8 @@ struct memory_sums {
 	uint64_t p50_us, p99_us;
 	uint64_t usage_input, usage_read, usage_written;
 };
-int memory_sum(struct memory *m, int64_t since_ns, struct memory_sums *ret);
+int archive_sum(struct archive *m, int64_t since_ns, struct archive_sums *ret);
 /* The conversations' keys, newest first (free each, and the list). */
-int memory_list(struct memory *m, char ***ret, size_t *ret_n);
+int archive_list(struct archive *m, char ***ret, size_t *ret_n);
 
 #endif

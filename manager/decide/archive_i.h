@@ -23,21 +23,21 @@ enum kept {
 	KEPT
 };
 
-struct memory {
+struct archive {
 	pthread_mutex_t lock;
 	sqlite3 *db;		  /* protected by lock */
 	sqlite3_stmt *kept[KEPT]; /* likewise; NULL: not made yet */
 };
 
 /* SQLite's code as ours. */
-int memory_code(int rc);
+int archive_code(int rc);
 
 static inline void finalize_p(sqlite3_stmt **s)
 {
 	(void)sqlite3_finalize(*s);
 }
 
-static inline sqlite3_stmt *prepare(struct memory *m, const char *sql)
+static inline sqlite3_stmt *prepare(struct archive *m, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
@@ -47,7 +47,7 @@ static inline sqlite3_stmt *prepare(struct memory *m, const char *sql)
 }
 
 /* One that is made once; run_kept() leaves it as it was found. */
-static inline sqlite3_stmt *keep(struct memory *m, enum kept which,
+static inline sqlite3_stmt *keep(struct archive *m, enum kept which,
 				 const char *sql)
 {
 	if (!m->kept[which])
@@ -77,7 +77,7 @@ static inline void bind_count(sqlite3_stmt *s, int at, uint64_t n)
 
 static inline int run(sqlite3_stmt *s)
 {
-	return s ? memory_code(sqlite3_step(s)) : -EIO;
+	return s ? archive_code(sqlite3_step(s)) : -EIO;
 }
 
 static inline int run_kept(sqlite3_stmt *s)

@@ -7,7 +7,7 @@
 #include "manager/decide/archive.h"
 #include "manager/decide/archive_i.h"
 
-void memory_count(struct memory *m, const char *name, uint64_t n)
+void archive_count(struct archive *m, const char *name, uint64_t n)
 {
 	sqlite3_stmt *s;
 
@@ -23,7 +23,7 @@ void memory_count(struct memory *m, const char *name, uint64_t n)
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
-int memory_counters(struct memory *m, memory_counter *visit, void *ctx)
+int archive_counters(struct archive *m, archive_counter *visit, void *ctx)
 {
 	sqlite3_stmt *s;
 
@@ -36,8 +36,8 @@ int memory_counters(struct memory *m, memory_counter *visit, void *ctx)
 	return s ? 0 : -EIO;
 }
 
-static int sum_requests(struct memory *m, int64_t since_ns,
-			struct memory_sums *ret)
+static int sum_requests(struct archive *m, int64_t since_ns,
+			struct archive_sums *ret)
 {
 	CLEANUP(finalize_p)
 	sqlite3_stmt *s = prepare(
@@ -72,7 +72,7 @@ static int sum_requests(struct memory *m, int64_t since_ns,
 	return 0;
 }
 
-static uint64_t latency(struct memory *m, int64_t since_ns, uint64_t count,
+static uint64_t latency(struct archive *m, int64_t since_ns, uint64_t count,
 			unsigned percent)
 {
 	CLEANUP(finalize_p)
@@ -87,7 +87,7 @@ static uint64_t latency(struct memory *m, int64_t since_ns, uint64_t count,
 	return sqlite3_step(s) == SQLITE_ROW ? column_number(s, 0) : 0;
 }
 
-static void sum_usage(struct memory *m, struct memory_sums *ret)
+static void sum_usage(struct archive *m, struct archive_sums *ret)
 {
 	CLEANUP(finalize_p)
 	sqlite3_stmt *s = prepare(m, "SELECT total(usage_input),"
@@ -101,9 +101,9 @@ static void sum_usage(struct memory *m, struct memory_sums *ret)
 	ret->usage_written = (uint64_t)sqlite3_column_double(s, 2);
 }
 
-int memory_sum(struct memory *m, int64_t since_ns, struct memory_sums *ret)
+int archive_sum(struct archive *m, int64_t since_ns, struct archive_sums *ret)
 {
-	struct memory_sums sums = { 0 };
+	struct archive_sums sums = { 0 };
 	int rc;
 
 	(void)pthread_mutex_lock(&m->lock);
@@ -117,7 +117,7 @@ int memory_sum(struct memory *m, int64_t since_ns, struct memory_sums *ret)
 	return rc;
 }
 
-int memory_list(struct memory *m, char ***ret, size_t *ret_n)
+int archive_list(struct archive *m, char ***ret, size_t *ret_n)
 {
 	ARRAY(char *) keys = { 0 };
 	sqlite3_stmt *s;

@@ -56,7 +56,7 @@ struct turn {
 	int64_t predicted; /* tokens the cache should read; -1: who knows */
 	bool settled;	   /* the tape was asked about all that is new */
 	bool unkept;	   /* what was decided is in our own head only */
-	struct memory_request row; /* to be kept with it */
+	struct archive_request row; /* to be kept with it */
 	int64_t at_ns, began_ns;
 	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
 };
@@ -132,7 +132,7 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	prices_init(&b->prices);
 	rc = o->prices ? prices_override(&b->prices, o->prices, ret_why) : 0;
 	if (rc == 0)
-		rc = memory_open(o->dir, true, &b->memory, ret_why);
+		rc = archive_open(o->dir, true, &b->memory, ret_why);
 	if (rc < 0) {
 		brain_free(b);
 		return rc;
@@ -152,7 +152,7 @@ void brain_free(struct brain *b)
 		HASH_DEL(b->conversations, c);
 		conversation_free(c);
 	}
-	memory_free(b->memory);
+	archive_free(b->memory);
 	prices_release(&b->prices);
 	(void)pthread_mutex_destroy(&b->lock);
 	free(b->repo);
@@ -271,7 +271,7 @@ static uint64_t moved(const struct thought *th, uint32_t item)
 	return at > 0 ? (uint64_t)at : 0;
 }
 
-static void account(struct thought *th, struct memory_request *ret)
+static void account(struct thought *th, struct archive_request *ret)
 {
 	const struct plan *p = &th->p;
 	const struct price *price = p->price;
@@ -280,7 +280,7 @@ static void account(struct thought *th, struct memory_request *ret)
 	bool cold = p->l.free == EPOCH_COLD;
 	struct charge with, without;
 
-	*ret = (struct memory_request){
+	*ret = (struct archive_request){
 		.at_ns = th->r->at_ns,
 		.request = p->c->requests,
 		.outcome = th->body	 ? "rewritten"
@@ -424,7 +424,7 @@ static void make_plan(struct thought *th)
 	}
 	plan_make(&th->p);
 	if (th->p.policy_failed)
-		memory_count(th->b->memory, "policy failed", 1);
+		archive_count(th->b->memory, "policy failed", 1);
 }
 
 static void splice(struct thought *th)
@@ -450,10 +450,10 @@ static void splice(struct thought *th)
 static void think_locked(struct thought *th, struct conversation *c)
 {
 	struct turn *turn = th->turn;
-	struct memory_request *row = &turn->row;
+	struct archive_request *row = &turn->row;
 
 	if (!c->loaded) {
-		c->returned = memory_load(th->b->memory, c) == 0;
+		c->returned = archive_load(th->b->memory, c) == 0;
 		c->loaded = true;
 	}
 	c->subagent = th->who.subagent;
@@ -556,7 +556,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 		(struct asks){ b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS };
 	think(&th);
 	if (th.outcome)
-		memory_count(b->memory, th.outcome, 1);
+		archive_count(b->memory, th.outcome, 1);
 	records_release(&th.records);
 	transcript_release(&th.t);
 	turn->body = th.body;
@@ -566,7 +566,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 
 void brain_passed(struct brain *b, const char *why)
 {
-	memory_count(b->memory, why, 1);
+	archive_count(b->memory, why, 1);
 }
 
 /* -- The reply. */
@@ -579,7 +579,7 @@ void turn_sent(struct turn *t)
 		return;
 	t->unkept = false;
 	(void)pthread_mutex_lock(&t->c->lock);
-	rc = memory_save(t->b->memory, t->c, &t->row);
+	rc = archive_save(t->b->memory, t->c, &t->row);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (rc < 0)
 		say(t->b, "What was decided could not be kept; after a "
@@ -597,7 +597,7 @@ void turn_unsent(struct turn *t)
 	/* What was decided is sent with the next request instead; only what
 	 * the cache holds now is not what was thought. */
 	t->predicted = -1;
-	memory_count(t->b->memory, "not sent in time", 1);
+	archive_count(t->b->memory, "not sent in time", 1);
 	if (!t->c)
 		return;
 	(void)pthread_mutex_lock(&t->c->lock);
@@ -608,14 +608,14 @@ void turn_unsent(struct turn *t)
 
 void turn_refused(struct turn *t, int status)
 {
-	memory_count(t->b->memory, "refused upstream", 1);
+	archive_count(t->b->memory, "refused upstream", 1);
 	t->predicted = -1;
 	if (!t->c)
 		return;
 	turn_sent(t);
 	(void)pthread_mutex_lock(&t->c->lock);
 	t->c->refused = true;
-	(void)memory_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)archive_usage(t->b->memory, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	say(t->b,
 	    "Upstream answered %d to a rewritten request; its "
@@ -651,7 +651,7 @@ static void check_cache(struct turn *t, const struct sse_usage *u)
 		return;
 	}
 	c->surprises++;
-	memory_count(t->b->memory, "cache read less than predicted", 1);
+	archive_count(t->b->memory, "cache read less than predicted", 1);
 	if (!c->warned)
 		say(t->b,
 		    "The provider's cache read %lld of the %lld tokens "
@@ -687,8 +687,8 @@ static void learn(struct turn *t)
 	check_cache(t, u);
 	if (t->head && t->request == c->requests)
 		t->head->kept = kept_of(t->dialect, u);
-	(void)memory_usage(t->b->memory, c, u->input, u->cache_read,
-			   u->cache_write);
+	(void)archive_usage(t->b->memory, c, u->input, u->cache_read,
+			    u->cache_write);
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
@@ -707,7 +707,7 @@ static void hold(struct turn *t)
 	/* What the tape was not asked about was done before this, too. */
 	if (t->settled)
 		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
-	(void)memory_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)archive_usage(t->b->memory, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (oldest != UINT64_MAX && t->b->ask)
 		(void)asks_hold(&a, t->c->key, oldest, HOLD_MS);

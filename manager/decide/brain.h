@@ -1,5 +1,5 @@
 /*
- * What the HTTP edge (shim.h) knows of everything behind it: a request's body
+ * What the HTTP edge (proxy.h) knows of everything behind it: a request's body
  * goes in, the body to send comes out, and the reply is shown as it passes.
  * Behind it stand conversations, records, the tape's nominations, decisions.
  *

@@ -18,14 +18,14 @@
 #include "graph/base/cleanup.h"
 #include "manager/http/coding.h"
 #include "manager/http/limits.h"
-#include "manager/http/shim_i.h"
+#include "manager/http/proxy_i.h"
 #include "manager/http/upstream.h"
 
 #define LENGTH_UNKNOWN (-1)
 #define LENGTH_NONE    (-2) /* no body at all */
 
 struct visit {
-	struct shim *shim;
+	struct proxy *proxy;
 	struct MHD_Connection *connection;
 	char *target;
 	struct request request; /* its body is set in think() alone */
@@ -39,7 +39,7 @@ struct visit {
 	const char *refusal; /* what we answer ourselves, with this status */
 	int refusal_status;
 	struct buf body;
-	size_t held; /* what of it is in the shim's count */
+	size_t held; /* what of it is in the proxy's count */
 
 	struct exchange *exchange;
 	struct turn *turn;	 /* NULL: the brain was not asked */
@@ -57,14 +57,14 @@ static int64_t now_ns(clockid_t clock)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-struct visit *visit_new(struct shim *s, const char *target,
+struct visit *visit_new(struct proxy *s, const char *target,
 			struct MHD_Connection *connection)
 {
 	struct visit *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	v->shim = s;
+	v->proxy = s;
 	v->connection = connection;
 	v->body = BUF(EDGE_BODY_MAX);
 	v->target = strdup(target);
@@ -83,7 +83,7 @@ bool visit_has_begun(const struct visit *v)
 
 static void body_release(struct visit *v)
 {
-	v->shim->counters.held -= v->held;
+	v->proxy->counters.held -= v->held;
 	v->held = 0;
 	buf_release(&v->body);
 	free(TAKE(v->packed));
@@ -105,8 +105,8 @@ static void count_pass(const struct visit *v)
 		[FATE_CODING] = "a body that could not be decoded",
 	};
 
-	if (v->shim->brain && !v->turn && why[v->fate])
-		brain_passed(v->shim->brain, why[v->fate]);
+	if (v->proxy->brain && !v->turn && why[v->fate])
+		brain_passed(v->proxy->brain, why[v->fate]);
 }
 
 void visit_free(struct visit *v)
@@ -121,10 +121,10 @@ void visit_free(struct visit *v)
 	body_release(v);
 	if (v->begun) {
 		count_pass(v);
-		v->shim->counters.requests++;
-		v->shim->counters.fates[v->fate]++;
+		v->proxy->counters.requests++;
+		v->proxy->counters.fates[v->fate]++;
 	}
-	v->shim->counters.active--;
+	v->proxy->counters.active--;
 	set_patience(v, EDGE_IDLE_SECONDS);
 	free(v->headers);
 	free(v->target);
@@ -174,7 +174,7 @@ static enum MHD_Result answer_ourselves(struct visit *v, int status,
 		return MHD_NO;
 	(void)MHD_add_response_header(response, "Content-Type",
 				      "application/json");
-	if (close || v->shim->draining)
+	if (close || v->proxy->draining)
 		(void)MHD_add_response_header(response, "Connection", "close");
 	r = MHD_queue_response(v->connection, (unsigned)status, response);
 	MHD_destroy_response(response);
@@ -199,13 +199,13 @@ static int64_t body_length(const struct request *r)
 /* Count `len` bytes more as held. false: that would be too much for all. */
 static bool hold(struct visit *v, size_t len)
 {
-	uint64_t before = atomic_fetch_add(&v->shim->counters.held, len);
+	uint64_t before = atomic_fetch_add(&v->proxy->counters.held, len);
 
 	if (before + len <= EDGE_BODIES_MAX) {
 		v->held += len;
 		return true;
 	}
-	v->shim->counters.held -= len;
+	v->proxy->counters.held -= len;
 	return false;
 }
 
@@ -219,7 +219,7 @@ static int client_fd(const struct visit *v)
 
 static int open_exchange(struct visit *v)
 {
-	const char *base = v->shim->bases[v->api];
+	const char *base = v->proxy->bases[v->api];
 	CLEANUP(free_p) char *url = route_url(v->api, base, v->target);
 	size_t count = v->request.headers_count, kept = 0;
 	CLEANUP(free_p)
@@ -237,7 +237,7 @@ static int open_exchange(struct visit *v)
 		if (!route_is_hop(v->headers, count, v->headers[i].name))
 			headers[kept++] = v->headers[i];
 	o.headers_count = kept;
-	return exchange_open(v->shim->upstream, &o, &v->exchange);
+	return exchange_open(v->proxy->upstream, &o, &v->exchange);
 }
 
 /* From now on the body passes in pieces, what is held of it first. */
@@ -298,8 +298,8 @@ enum MHD_Result visit_begin(struct visit *v, const char *method)
 	if (v->refusal)
 		return MHD_YES;
 
-	v->fate = v->shim->brain && route_is_turn(&v->request) ? FATE_UNCHANGED
-							       : FATE_OTHER;
+	v->fate = v->proxy->brain && route_is_turn(&v->request) ? FATE_UNCHANGED
+								: FATE_OTHER;
 	v->length = body_length(&v->request);
 	if (!is_to_hold(v, &fate))
 		v->failed = begin_streaming(v, fate);
@@ -324,7 +324,7 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 {
 	int r;
 
-	v->shim->counters.bytes_in += len;
+	v->proxy->counters.bytes_in += len;
 	if (v->failed || v->refusal)
 		return MHD_YES;
 	if (v->streaming)
@@ -332,7 +332,7 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 	else
 		r = take_held(v, bytes, len);
 	if (r == -ECANCELED) {
-		v->shim->counters.cancelled++;
+		v->proxy->counters.cancelled++;
 		return MHD_NO;
 	}
 	/* MHD lets nobody answer in the middle: the rest is thrown away. */
@@ -345,13 +345,13 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 			     size_t *ret_len)
 {
 	struct request *r = &v->request;
-	int64_t patience = v->shim->deadline_ms * INT64_C(1000000);
+	int64_t patience = v->proxy->deadline_ms * INT64_C(1000000);
 	const char *made;
 	size_t len = 0;
 
 	r->at_ns = now_ns(CLOCK_REALTIME);
 	r->deadline_ns = now_ns(CLOCK_MONOTONIC) + patience;
-	made = brain_think(v->shim->brain, r, &len, &v->turn);
+	made = brain_think(v->proxy->brain, r, &len, &v->turn);
 	if (!made)
 		return NULL;
 	v->fate = FATE_REWRITTEN;
@@ -454,7 +454,7 @@ static void show(void *arg, const char *bytes, size_t len)
 static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 {
 	struct visit *v = arg;
-	struct counters *c = &v->shim->counters;
+	struct counters *c = &v->proxy->counters;
 	ssize_t n = exchange_pull(v->exchange, bytes, max);
 
 	(void)at;
@@ -512,7 +512,7 @@ static struct MHD_Response *make_response(struct visit *v)
 	for (size_t i = 0; i < count; i++)
 		if (!route_is_hop(headers, count, headers[i].name))
 			pass_header(response, &headers[i]);
-	if (v->shim->draining)
+	if (v->proxy->draining)
 		(void)MHD_add_response_header(response, "Connection", "close");
 	return response;
 }
@@ -572,8 +572,8 @@ static enum MHD_Result unreachable(struct visit *v, int e)
 				  ? exchange_why(v->exchange)
 				  : strerrordesc_np(-e);
 
-	print_place(v->shim->bases[v->api], place, sizeof(place));
-	v->shim->counters.unreachable++;
+	print_place(v->proxy->bases[v->api], place, sizeof(place));
+	v->proxy->counters.unreachable++;
 	if (asprintf(&sentence, "The model's API at \"%s\" gave no answer: %s.",
 		     place, why ? why : "unknown error") < 0) {
 		sentence = NULL;
@@ -603,6 +603,6 @@ enum MHD_Result visit_answer(struct visit *v)
 		return pass_reply(v);
 	if (r != -ECANCELED)
 		return unreachable(v, r);
-	v->shim->counters.cancelled++;
+	v->proxy->counters.cancelled++;
 	return MHD_NO;
 }

@@ -23,7 +23,7 @@ static void add_counter(void *ctx, const char *name, uint64_t n)
 	add(ctx, name, n);
 }
 
-static void add_sums(const struct memory_sums *s, cJSON *answer)
+static void add_sums(const struct archive_sums *s, cJSON *answer)
 {
 	cJSON *tokens, *cost, *latency, *usage;
 
@@ -61,21 +61,22 @@ static void add_sums(const struct memory_sums *s, cJSON *answer)
 	(void)cJSON_AddBoolToObject(answer, "estimated", 1);
 }
 
-static int answer_report(struct memory *m, const cJSON *question, cJSON *answer)
+static int answer_report(struct archive *m, const cJSON *question,
+			 cJSON *answer)
 {
 	const cJSON *since =
 		cJSON_GetObjectItemCaseSensitive(question, "since_ns");
-	struct memory_sums sums;
+	struct archive_sums sums;
 	int rc;
 
-	rc = memory_sum(m,
-			cJSON_IsNumber(since) ? (int64_t)since->valuedouble : 0,
-			&sums);
+	rc = archive_sum(
+		m, cJSON_IsNumber(since) ? (int64_t)since->valuedouble : 0,
+		&sums);
 	if (rc < 0)
 		return rc;
 	add_sums(&sums, answer);
-	return memory_counters(m, add_counter,
-			       cJSON_AddObjectToObject(answer, "passed"));
+	return archive_counters(m, add_counter,
+				cJSON_AddObjectToObject(answer, "passed"));
 }
 
 static void add_record(cJSON *list, const struct conversation *c,
@@ -149,14 +150,14 @@ static void add_conversation(cJSON *list, struct conversation *c, bool live)
 /* NOLINTEND(readability-function-*) */
 
 /* One conversation: the one in the brain if there is one, else from memory. */
-static void answer_one(struct brain *b, struct memory *m, const char *key,
+static void answer_one(struct brain *b, struct archive *m, const char *key,
 		       cJSON *list)
 {
 	struct conversation *c;
 
 	if (!b) {
 		c = conversation_new(key);
-		if (memory_load(m, c) == 0)
+		if (archive_load(m, c) == 0)
 			add_conversation(list, c, false);
 		conversation_free(c);
 		return;
@@ -164,7 +165,7 @@ static void answer_one(struct brain *b, struct memory *m, const char *key,
 	c = brain_conversation(b, key, 0);
 	(void)pthread_mutex_lock(&c->lock);
 	if (!c->loaded) {
-		(void)memory_load(m, c);
+		(void)archive_load(m, c);
 		c->loaded = true;
 	}
 	add_conversation(list, c, true);
@@ -172,7 +173,7 @@ static void answer_one(struct brain *b, struct memory *m, const char *key,
 	brain_leave(b, c);
 }
 
-static int answer_context(struct brain *b, struct memory *m,
+static int answer_context(struct brain *b, struct archive *m,
 			  const cJSON *question, cJSON *answer)
 {
 	const char *wanted = cJSON_GetStringValue(
@@ -181,7 +182,7 @@ static int answer_context(struct brain *b, struct memory *m,
 	char **keys;
 	size_t count;
 	bool found = false;
-	int rc = memory_list(m, &keys, &count);
+	int rc = archive_list(m, &keys, &count);
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (!found && (!wanted ||
@@ -195,7 +196,7 @@ static int answer_context(struct brain *b, struct memory *m,
 	return rc;
 }
 
-int report_from(struct memory *m, const char *ask, const cJSON *question,
+int report_from(struct archive *m, const char *ask, const cJSON *question,
 		cJSON *answer)
 {
 	if (strcmp(ask, "REPORT") == 0)
@@ -213,7 +214,7 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 					      mode_names[b->mode]);
 		(void)cJSON_AddStringToObject(answer, "policy",
 					      b->policy->name);
-		return memory_counters(
+		return archive_counters(
 			b->memory, add_counter,
 			cJSON_AddObjectToObject(answer, "passed"));
 	}

@@ -26,7 +26,7 @@
 #include <cjson/cJSON.h>
 
 struct brain;
-struct memory;
+struct archive;
 
 /*
  * A question that came over the manager's socket (tape/wire/wire.h), from a
@@ -37,7 +37,7 @@ struct memory;
 int report_answer(struct brain *b, const char *ask, const cJSON *question,
 		  cJSON *answer);
 /* From memory alone. -ENOSYS: no such question. */
-int report_from(struct memory *m, const char *ask, const cJSON *question,
+int report_from(struct archive *m, const char *ask, const cJSON *question,
 		cJSON *answer);
 
 /* For a person, from a REPORT or CONTEXT answer. */

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 
-import shim
+import proxy
 import st
 from world import CONFIG, MARK, NEW, World, notes, prefix_kept, result_texts
 
@@ -96,7 +96,7 @@ def without_a_tape_requests_pass():
         # What was told is told again, nothing new is.
         assert notes(after) == notes(before)
         prefix_kept(before, after)
-        with shim.Client(w.port) as c:
+        with proxy.Client(w.port) as c:
             c.ask("POST", "/v1/messages", b"{no JSON")
             c.ask("POST", "/v1/messages", b"no gzip",
                   headers=[("Content-Encoding", "gzip")])

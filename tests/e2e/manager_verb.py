@@ -10,7 +10,7 @@ import stat
 import subprocess
 
 import fakemodel
-import shim
+import proxy
 import st
 
 
@@ -23,7 +23,7 @@ class Manager:
     def __enter__(self):
         self.home = st.Home()
         for name in [n for n in self.home.env if n not in
-                     shim.clean_environment()]:
+                     proxy.clean_environment()]:
             if not name.startswith("XDG_"):
                 del self.home.env[name]
         self.home.env["STATETAPE_DEADLINE_MS"] = "2000"
@@ -48,7 +48,7 @@ class Manager:
             return f.read()
 
     def client(self):
-        return shim.Client(self.port)
+        return proxy.Client(self.port)
 
     def where(self):
         top = self.home.env["XDG_RUNTIME_DIR"] + "/statetape"
@@ -126,7 +126,7 @@ def a_repository_may_have_several():
         other = s.start()
         port = int(other.stdout.readline().rsplit(b":", 1)[1])
         assert [a["edge"]["port"] for a in managers(s)] == [s.port, port]
-        with shim.Client(port) as c:
+        with proxy.Client(port) as c:
             assert c.ask("POST", "/v1/messages", turn()).status == 200
         other.terminate()
         assert other.wait(st.DEADLINE) == 0
@@ -148,7 +148,7 @@ def a_socket_may_be_handed_down():
             socket.create_server(("127.0.0.1", 0)) as listening:
         fd, port = listening.fileno(), listening.getsockname()[1]
         for end in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
-            with shim.Client(port) as c:  # before there is one
+            with proxy.Client(port) as c:  # before there is one
                 proc = s.start("--listen-fd", str(fd), pass_fds=[fd])
                 assert c.ask("POST", "/v1/messages", turn()).status == 200
             proc.send_signal(end)
@@ -172,12 +172,12 @@ def nonsense_is_refused():
 def keys_are_nowhere_afterwards():
     with fakemodel.Model() as m, Manager("--upstream", m.url) as s:
         with s.client() as c:
-            c.ask("POST", "/v1/messages?key=" + shim.KEY, turn(), [
-                ("x-api-key", shim.KEY),
-                ("Authorization", "Bearer " + shim.KEY)])
+            c.ask("POST", "/v1/messages?key=" + proxy.KEY, turn(), [
+                ("x-api-key", proxy.KEY),
+                ("Authorization", "Bearer " + proxy.KEY)])
         s.home.run("status", s.repo)
         s.end()
-        found = subprocess.run(["grep", "-rla", shim.KEY, s.home.top],
+        found = subprocess.run(["grep", "-rla", proxy.KEY, s.home.top],
                                capture_output=True)
         assert found.returncode == 1, found.stdout
 

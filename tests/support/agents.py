@@ -13,7 +13,7 @@ each agent carries out with the tools it has:
     ("tool", name, arguments)  one of that agent's own
     ("outside", function)      called by the model before it says the step
 
-Between agent and shim stands a recorder, put there by a program that bears the
+Between agent and proxy stands a recorder, put there by a program that bears the
 agent's name, so that what was sent can be held against what arrived. Nothing
 leaves the machine: the case gets a network of its own that has but loopback.
 """

@@ -25,7 +25,7 @@
 #include "graph/base/cleanup.h"
 #include "manager/decide/brain.h"
 #include "manager/http/limits.h"
-#include "manager/http/shim.h"
+#include "manager/http/proxy.h"
 #include "manager/report/report.h"
 #include "tape/wire/wire.h"
 
@@ -209,14 +209,14 @@ static int number(const char *variable)
 
 static int serve(struct brain *b, const char *base, const char *socket)
 {
-	struct shim_config c = {
+	struct proxy_config c = {
 		.brain = b,
 		.bases = { base, base, base },
 		.deadline_ms = number("EDGE_DEADLINE_MS"),
 		.grace_ms = number("EDGE_GRACE_MS"),
 	};
 	struct wire_server *wire = NULL;
-	struct shim *shim;
+	struct proxy *proxy;
 	sigset_t ends;
 	int r, which;
 
@@ -225,18 +225,18 @@ static int serve(struct brain *b, const char *base, const char *socket)
 	(void)sigaddset(&ends, SIGINT);
 	(void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	r = shim_open(&c, &shim);
+	r = proxy_open(&c, &proxy);
 	if (r == 0 && socket)
-		r = wire_server_open(socket, shim_answer, shim, &wire);
+		r = wire_server_open(socket, proxy_answer, proxy, &wire);
 	if (r < 0) {
 		(void)fprintf(stderr, "edge: %s\n", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	(void)printf("%d\n", shim_port(shim));
+	(void)printf("%d\n", proxy_port(proxy));
 	(void)fflush(stdout);
 	(void)sigwait(&ends, &which);
 	wire_server_free(wire);
-	shim_free(shim);
+	proxy_free(proxy);
 	return EXIT_SUCCESS;
 }
 

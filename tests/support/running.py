@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import shim
+import proxy
 import st
 
 APP = "def f():\n    return 1\n"
@@ -28,7 +28,7 @@ def place(uid=None, name="repo"):
     """A Home and a repository in it. Temporary files have a directory of
     their own there, so that those left over are seen."""
     with st.Home(uid) as home:
-        for key in [k for k in home.env if k not in shim.clean_environment()
+        for key in [k for k in home.env if k not in proxy.clean_environment()
                     and not k.startswith("XDG_")]:
             del home.env[key]
         home.env["TMPDIR"] = home.mkdir("tmp")

@@ -15,7 +15,7 @@ import signal
 import subprocess
 
 import fakemodel
-import shim
+import proxy
 import st
 
 MARK = "[statetape]"
@@ -50,7 +50,7 @@ class World:
         self.home = st.Home()
         self.stack.callback(self.home.close)
         for name in [n for n in self.home.env if n not in
-                     shim.clean_environment()]:
+                     proxy.clean_environment()]:
             if not name.startswith("XDG_"):
                 del self.home.env[name]
         self.home.env["STATETAPE_DEADLINE_MS"] = "5000"
@@ -98,7 +98,7 @@ class World:
         with contextlib.suppress(OSError, EOFError, AssertionError, IndexError,
                                  ValueError, KeyError):
             path = "%s/%s/tape.sock" % (top, os.listdir(top)[0])
-            return shim.ask(path, "SYNC")["ready"]
+            return proxy.ask(path, "SYNC")["ready"]
         return False
 
     def start_manager(self):
@@ -173,7 +173,7 @@ class World:
                     "type": "object"}}], "max_tokens": 1000, "stream": True}
         self.sent = json.dumps(body, ensure_ascii=False,
                                separators=(",", ":")).encode()
-        with shim.Client(self.port) as c:
+        with proxy.Client(self.port) as c:
             r = c.ask("POST", "/v1/messages?beta=true", self.sent,
                       headers=[("X-Claude-Code-Session-Id", "example"),
                                ("x-api-key", "k")])

@@ -15,7 +15,7 @@
 #include "fs/mount/mount.h"
 #include "graph/base/cleanup.h"
 #include "manager/decide/brain.h"
-#include "manager/http/shim.h"
+#include "manager/http/proxy.h"
 #include "manager/policy/policy.h"
 #include "tape/wire/state.h"
 #include "tape/wire/wire.h"
@@ -29,7 +29,7 @@
 struct service {
 	struct state state;
 	struct brain *brain;
-	struct shim *shim;
+	struct proxy *proxy;
 	struct wire_server *wire;
 	unsigned slot; /* which of the repository's managers we are */
 };
@@ -44,7 +44,7 @@ static void service_release(struct service *s)
 	if (where)
 		(void)unlink(where);
 	wire_server_free(s->wire);
-	shim_free(s->shim);
+	proxy_free(s->proxy);
 	brain_free(s->brain);
 	state_release(&s->state);
 }
@@ -66,7 +66,7 @@ static const char *first(const char *a, const char *b, const char *c,
 	return c ? c : d;
 }
 
-static void find_bases(const struct invocation *in, struct shim_config *c)
+static void find_bases(const struct invocation *in, struct proxy_config *c)
 {
 	const char *all = in->options[OPTION_UPSTREAM].text;
 
@@ -188,7 +188,7 @@ static int open_socket(struct service *s)
 		CLEANUP(free_p)
 		char *path = manager_path(&s->state, s->slot, ".sock");
 
-		r = wire_server_open(path, shim_answer, s->shim, &s->wire);
+		r = wire_server_open(path, proxy_answer, s->proxy, &s->wire);
 		if (r == -EADDRINUSE)
 			s->slot++;
 	}
@@ -201,7 +201,7 @@ static int open_socket(struct service *s)
 static int open_edge(const struct invocation *in, struct service *s)
 {
 	const char *deadline = env("STATETAPE_DEADLINE_MS");
-	struct shim_config c = {
+	struct proxy_config c = {
 		.brain = s->brain,
 		.port = (uint16_t)in->options[OPTION_PORT].number,
 		.listen_fd = (int)in->options[OPTION_LISTEN_FD].number,
@@ -210,7 +210,7 @@ static int open_edge(const struct invocation *in, struct service *s)
 	int r;
 
 	find_bases(in, &c);
-	r = shim_open(&c, &s->shim);
+	r = proxy_open(&c, &s->proxy);
 	if (r == -EINVAL)
 		return complain("an address of an API begins with http:// or "
 				"https:// and a host, and has no query");
@@ -236,8 +236,8 @@ static int write_where(const struct service *s)
 	CLEANUP(free_p)
 	char *fresh = manager_path(&s->state, s->slot, ".json.new");
 	CLEANUP(free_p)
-	char *text = sentence("{\"port\":%u,\"pid\":%d}\n", shim_port(s->shim),
-			      getpid());
+	char *text = sentence("{\"port\":%u,\"pid\":%d}\n",
+			      proxy_port(s->proxy), getpid());
 	CLEANUP(close_p)
 	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	ssize_t len = (ssize_t)strlen(text);
@@ -299,7 +299,7 @@ int verb_manager(const struct invocation *in)
 		code = write_where(&s);
 	if (code != EXIT_SUCCESS)
 		return code;
-	(void)printf("listening on http://127.0.0.1:%u\n", shim_port(s.shim));
+	(void)printf("listening on http://127.0.0.1:%u\n", proxy_port(s.proxy));
 	(void)fflush(stdout);
 	wait_for_signal();
 	return EXIT_SUCCESS;

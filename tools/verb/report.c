@@ -19,17 +19,17 @@ static void json_p(cJSON **j)
 	cJSON_Delete(*j);
 }
 
-static void memory_p(struct memory **m)
+static void memory_p(struct archive **m)
 {
-	memory_free(*m);
+	archive_free(*m);
 }
 
 static int from_memory(const struct state *s, const char *ask,
 		       const cJSON *question, cJSON *answer)
 {
-	CLEANUP(memory_p) struct memory *m = NULL;
+	CLEANUP(memory_p) struct archive *m = NULL;
 	CLEANUP(free_p) char *why = NULL;
-	int r = memory_open(s->dir, false, &m, &why);
+	int r = archive_open(s->dir, false, &m, &why);
 
 	if (r == -ENOENT)
 		return complain("no manager of '%s' has run yet", s->repo);

@@ -7,8 +7,8 @@
  * It says on stderr, in one sentence each, when upstream cannot be reached.
  * Nothing it says or keeps holds a header's value or a body.
  */
-#ifndef STATETAPE_MANAGER_HTTP_SHIM_H
-#define STATETAPE_MANAGER_HTTP_SHIM_H
+#ifndef STATETAPE_MANAGER_HTTP_PROXY_H
+#define STATETAPE_MANAGER_HTTP_PROXY_H
 
 #include <stdint.h>
 
@@ -17,10 +17,10 @@
 #include "manager/http/route.h"
 
 struct brain;
-struct shim;
+struct proxy;
 
-struct shim_config {
-	struct brain *brain; /* outlives the shim; NULL: all just passes */
+struct proxy_config {
+	struct brain *brain; /* outlives the proxy; NULL: all just passes */
 	uint16_t port;	     /* on 127.0.0.1; 0: any that is free */
 	int listen_fd;	     /* instead, a socket that listens there; 0: none */
 	const char *bases[APIS]; /* URLs of the APIs; copied */
@@ -31,21 +31,21 @@ struct shim_config {
 /*
  * Serve, from threads of its own. Signals are best blocked before. Call it
  * while there is one thread. -EADDRINUSE: the port is taken. -ENOTSOCK:
- * `listen_fd` does not listen on 127.0.0.1; it is the shim's, also if this
- * fails. -EINVAL: a base is no http(s) URL. -ELOOP: a base is the shim itself.
+ * `listen_fd` does not listen on 127.0.0.1; it is the proxy's, also if this
+ * fails. -EINVAL: a base is no http(s) URL. -ELOOP: a base is the proxy itself.
  * It tells malloc how to behave for all of the process.
  */
-int shim_open(const struct shim_config *c, struct shim **ret);
-uint16_t shim_port(const struct shim *s);
+int proxy_open(const struct proxy_config *c, struct proxy **ret);
+uint16_t proxy_port(const struct proxy *s);
 
 /*
  * Take no more connections (whoever else has the socket that listens may), let
  * replies under way end within the grace, end the rest, free all.
  */
-void shim_free(struct shim *s);
+void proxy_free(struct proxy *s);
 
-/* A wire_handler (tape/wire/wire.h) whose context is the shim. */
-int shim_answer(void *shim, const char *ask, const cJSON *question,
-		cJSON *answer);
+/* A wire_handler (tape/wire/wire.h) whose context is the proxy. */
+int proxy_answer(void *proxy, const char *ask, const cJSON *question,
+		 cJSON *answer);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * What shim.c and visit.c share: the server's own fields, and the visits that
+ * What proxy.c and visit.c share: the server's own fields, and the visits that
  * it serves. A visit is one request of a client, from its first line to the
  * end of its reply, and lives on its connection's thread.
  */
-#ifndef STATETAPE_MANAGER_HTTP_SHIM_I_H
-#define STATETAPE_MANAGER_HTTP_SHIM_I_H
+#ifndef STATETAPE_MANAGER_HTTP_PROXY_I_H
+#define STATETAPE_MANAGER_HTTP_PROXY_I_H
 
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "manager/http/shim.h"
+#include "manager/http/proxy.h"
 
 /* What became of a request's body; one each, all together are `requests`. */
 enum fate {
@@ -38,7 +38,7 @@ struct counters {
 	_Atomic uint64_t held;	      /* bytes of bodies in memory now */
 };
 
-struct shim {
+struct proxy {
 	struct brain *brain;
 	struct upstream *upstream;
 	struct MHD_Daemon *daemon;
@@ -52,7 +52,7 @@ struct shim {
 struct visit;
 
 /* At a request's first line; NULL: no memory. */
-struct visit *visit_new(struct shim *s, const char *target,
+struct visit *visit_new(struct proxy *s, const char *target,
 			struct MHD_Connection *connection);
 void visit_free(struct visit *v);
 

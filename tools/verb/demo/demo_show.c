@@ -12,7 +12,7 @@
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
-#include "tools/demo/demo.h"
+#include "tools/verb/demo/demo.h"
 
 #define ASK_MS	  5000
 #define COLUMN	  9  /* where texts begin, behind a label */

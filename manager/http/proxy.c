@@ -6,7 +6,7 @@
  * up to the grace; then upstream_stop() wakes every thread that waits for
  * upstream, and shutting the sockets down wakes those that wait for clients.
  */
-#include "manager/http/shim.h"
+#include "manager/http/proxy.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "graph/base/cleanup.h"
 #include "manager/http/limits.h"
-#include "manager/http/shim_i.h"
+#include "manager/http/proxy_i.h"
 #include "manager/http/upstream.h"
 #include "manager/report/report.h"
 
@@ -99,7 +99,7 @@ static bool is_ourselves(const char *url, uint16_t port)
 	return false;
 }
 
-static int copy_bases(struct shim *s, const struct shim_config *c)
+static int copy_bases(struct proxy *s, const struct proxy_config *c)
 {
 	for (int i = 0; i < APIS; i++) {
 		if (!c->bases[i] || !is_url(c->bases[i]))
@@ -156,7 +156,7 @@ static int look_at(int fd, uint16_t *ret_port)
  * No log of MHD's: what it cannot parse it may quote, keys and all. The Date
  * of a reply is upstream's.
  */
-static int serve(struct shim *s, int listen_fd)
+static int serve(struct proxy *s, int listen_fd)
 {
 	unsigned flags = MHD_USE_THREAD_PER_CONNECTION |
 			 MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
@@ -189,14 +189,14 @@ static void tame_malloc(void)
 	/* NOLINTEND(concurrency-mt-unsafe) */
 }
 
-static void shim_p(struct shim **s)
+static void proxy_p(struct proxy **s)
 {
-	shim_free(*s);
+	proxy_free(*s);
 }
 
-int shim_open(const struct shim_config *c, struct shim **ret)
+int proxy_open(const struct proxy_config *c, struct proxy **ret)
 {
-	CLEANUP(shim_p) struct shim *s = calloc(1, sizeof(*s));
+	CLEANUP(proxy_p) struct proxy *s = calloc(1, sizeof(*s));
 	CLEANUP(close_p) int fd = c->listen_fd > 0 ? c->listen_fd : -1;
 	int r = 0;
 
@@ -226,12 +226,12 @@ int shim_open(const struct shim_config *c, struct shim **ret)
 	return 0;
 }
 
-uint16_t shim_port(const struct shim *s)
+uint16_t proxy_port(const struct proxy *s)
 {
 	return s->port;
 }
 
-static void drain(struct shim *s)
+static void drain(struct proxy *s)
 {
 	struct timespec nap = { .tv_nsec = DRAIN_LOOK_MS * 1000000L };
 	int listening;
@@ -246,7 +246,7 @@ static void drain(struct shim *s)
 		(void)nanosleep(&nap, NULL);
 }
 
-void shim_free(struct shim *s)
+void proxy_free(struct proxy *s)
 {
 	if (!s)
 		return;
@@ -281,7 +281,7 @@ static bool put_fates(cJSON *edge, const struct counters *c)
 	return passed != NULL;
 }
 
-static int report(const struct shim *s, cJSON *answer)
+static int report(const struct proxy *s, cJSON *answer)
 {
 	const struct counters *c = &s->counters;
 	cJSON *edge = cJSON_AddObjectToObject(answer, "edge");
@@ -302,10 +302,10 @@ static int report(const struct shim *s, cJSON *answer)
 	return ok ? 0 : -ENOMEM;
 }
 
-int shim_answer(void *shim, const char *ask, const cJSON *question,
-		cJSON *answer)
+int proxy_answer(void *proxy, const char *ask, const cJSON *question,
+		 cJSON *answer)
 {
-	struct shim *s = shim;
+	struct proxy *s = proxy;
 	int r = 0;
 
 	if (strcmp(ask, "STATUS") == 0)

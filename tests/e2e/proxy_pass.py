@@ -6,7 +6,7 @@ import json
 import random
 
 import fakemodel
-import shim
+import proxy
 import st
 
 SEED = 20240601
@@ -29,7 +29,7 @@ def a_turn_passes_byte_for_byte_both_ways():
     odd = b'{ "model":"m", "x": 9007199254740991, "y":1.50e3,\n "messages" ' \
         b':[{"role":"user","content":"caf\\u00e9 \\ud800 \xc3\xa9"}]}'
     with fakemodel.Model([{"text": "a longer answer " * 40}]) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         for n, (target, body) in enumerate(BODIES.items()):
             for stream in (False, True):
                 sent = json.dumps(dict(body, stream=stream)).encode()
@@ -47,7 +47,7 @@ def a_turn_passes_byte_for_byte_both_ways():
 
 def headers_keep_order_case_and_value():
     given = [("X-Zeta", "1"), ("accept", "text/event-stream"),
-             ("x-api-key", shim.KEY), ("Content-Type", "application/json"),
+             ("x-api-key", proxy.KEY), ("Content-Type", "application/json"),
              ("X-Empty", ""), ("anthropic-version", "2023-06-01"),
              ("USER-Agent", "a/1 (b; c)"), ("X-Zeta", "2"),
              ("Accept-Encoding", "gzip, br, zstd"), ("Cookie", "a=b; c=d"),
@@ -58,7 +58,7 @@ def headers_keep_order_case_and_value():
             ("retry-after", "12"), ("Date", "Mon, 01 Jan 2024 00:00:00 GMT"),
             ("Keep-Alive", "timeout=9")]
     with fakemodel.Model(lambda r: {"headers": back}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages("x"), given)
         got = [(n, v) for n, v in m.requests[0].headers
                if n not in ("Host", "Content-Length")]
@@ -71,7 +71,7 @@ def headers_keep_order_case_and_value():
 
 
 def nothing_is_added_to_a_bare_request():
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         assert c.ask("GET", "/v1/models").status == 200
         assert [n for n, _ in m.requests[0].headers] == ["Host"]
         assert c.ask("POST", "/v1/other", b"").status == 200
@@ -80,7 +80,7 @@ def nothing_is_added_to_a_bare_request():
 
 
 def all_methods_and_targets_pass():
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         for method, target in (
                 ("GET", "/v1/models?limit=1000&x=%2Fa%20b&&y=a+b"),
                 ("HEAD", "/api/hello"), ("DELETE", "/v1/files/../a//b"),
@@ -97,7 +97,7 @@ def all_methods_and_targets_pass():
 
 def a_connection_is_kept_on_both_sides():
     seen = set()
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         m.before = lambda h: seen.add(h.client_address)
         for _ in range(5):
             assert c.ask("POST", "/v1/messages", messages("x")).whole
@@ -112,7 +112,7 @@ def a_kept_connection_that_was_closed_is_made_anew():
         return {"headers": [("Connection", "close")]} if len(
             m.requests) % 2 else {}
 
-    with fakemodel.Model(close) as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model(close) as m, proxy.Edge(m.url) as e, e.client() as c:
         for _ in range(6):
             r = c.ask("POST", "/v1/messages", messages("x"))
             assert r.status == 200 and r.whole
@@ -120,7 +120,7 @@ def a_kept_connection_that_was_closed_is_made_anew():
 
 def requests_sent_ahead_are_answered_in_order():
     with fakemodel.Model(lambda r: {"text": r.json["messages"][0]["content"]}
-                         ) as m, shim.Edge(m.url) as e, e.client() as c:
+                         ) as m, proxy.Edge(m.url) as e, e.client() as c:
         for n in range(5):
             c.send("POST", "/v1/messages", messages("number %d" % n))
         for n in range(5):
@@ -131,7 +131,7 @@ def chunked_bodies_pass():
     body = json.dumps(messages("x" * 5000)).encode()
     chunked = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(p), p) for p in (
         body[i:i + 700] for i in range(0, len(body), 700))) + b"0\r\n\r\n"
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         for target in ("/v1/messages", "/v1/files"):
             r = c.ask("POST", target, chunked,
                       [("Transfer-Encoding", "chunked")])
@@ -153,7 +153,7 @@ def bodies_of_every_size_pass():
         r.body = r.text = b""
         return {"status": 200, "body": b"ok", "times": 9}
 
-    with fakemodel.Model(hashed) as m, shim.Edge(m.url) as e, \
+    with fakemodel.Model(hashed) as m, proxy.Edge(m.url) as e, \
             e.client() as c:
         block = rng.randbytes(1 << 20)
         for size in sizes:
@@ -174,14 +174,14 @@ def bodies_of_every_size_pass():
 def a_reply_larger_than_any_buffer_passes():
     body = random.Random(SEED).randbytes(20 << 20)
     with fakemodel.Model(lambda r: {"status": 200, "body": body}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("GET", "/v1/big")
         assert r.body == body and r.whole
         assert e.edge()["bytes_out"] >= len(body)
 
 
 def coded_bodies_pass_as_they_came_and_are_read():
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         plain = json.dumps(messages("x" * 3000)).encode()
         for n, coding in enumerate(("gzip", "zstd", "deflate")):
             sent = fakemodel.pack(coding, plain)
@@ -200,7 +200,7 @@ def coded_bodies_pass_as_they_came_and_are_read():
 def a_bomb_is_passed_on_unread():
     bomb = fakemodel.zstd_pack(b"\0" * (65 << 20))
     with fakemodel.Model(lambda r: {"status": 200, "body": b"ok"}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", bomb, [("Content-Encoding", "zstd")])
         assert r.status == 200 and m.requests[0].body == bomb
         assert e.edge()["passed"]["too_long"] == 1
@@ -210,7 +210,7 @@ def coded_replies_pass_as_they_came_and_are_shown_decoded():
     said = {}
     with fakemodel.Model(lambda r: {"coding": said["coding"],
                                     "text": "some words " * 300}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         n = 0
         for coding in ("gzip", "zstd", "deflate"):
             for stream in (False, True):

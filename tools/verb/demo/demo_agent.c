@@ -14,7 +14,7 @@
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
-#include "tools/demo/demo.h"
+#include "tools/verb/demo/demo.h"
 
 #define ANSWER_MAX (4u << 20)
 #define OUTPUT_MAX (64u << 10)

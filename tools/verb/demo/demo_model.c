@@ -16,7 +16,7 @@
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
-#include "tools/demo/demo.h"
+#include "tools/verb/demo/demo.h"
 
 #define BODY_MAX	(8u << 20)
 #define BYTES_PER_TOKEN 4 /* about */

@@ -13,7 +13,7 @@ import threading
 import time
 
 import fakemodel
-import shim
+import proxy
 import st
 
 IS = b"@REWRITTEN-BY-THE-BRAIN@"
@@ -34,7 +34,7 @@ def free_port():
 # -- rewriting ----------------------------------------------------------------
 
 def a_rewritten_body_is_sent_in_its_coding():
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         plain = messages("so @rewrite@ it is")
         for coding in (None, "gzip", "zstd", "deflate"):
             r = c.ask("POST", "/v1/messages", fakemodel.pack(coding, plain),
@@ -52,7 +52,7 @@ def a_refused_rewriting_is_sent_as_it_came_before_the_client_hears():
         def script(r, status=status):
             return {"status": status} if IS in r.text else {"text": "fine"}
 
-        with fakemodel.Model(script) as m, shim.Edge(m.url) as e, \
+        with fakemodel.Model(script) as m, proxy.Edge(m.url) as e, \
                 e.client() as c:
             sent = fakemodel.zstd_pack(messages("@rewrite@", stream=True))
             r = c.ask("POST", "/v1/messages", sent,
@@ -66,7 +66,7 @@ def a_refused_rewriting_is_sent_as_it_came_before_the_client_hears():
 
 def a_body_refused_twice_is_the_clients_to_hear_of():
     with fakemodel.Model(lambda r: {"status": 400, "body": b"no"}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages("@rewrite@"))
         assert r.status == 400 and r.body == b"no" and len(m.requests) == 2
         r = c.ask("POST", "/v1/messages", messages("as it came"))
@@ -77,7 +77,7 @@ def other_errors_pass_at_once_with_their_headers():
     with fakemodel.Model(lambda r: {
             "status": int(r.header("x-want")), "body": b'{"e":1}',
             "headers": [("Retry-After", "7"), ("x-should-retry", "true")]
-            }) as m, shim.Edge(m.url) as e, e.client() as c:
+            }) as m, proxy.Edge(m.url) as e, e.client() as c:
         for n, status in enumerate((401, 403, 404, 429, 500, 503, 529)):
             r = c.ask("POST", "/v1/messages", messages("@rewrite@"),
                       [("x-want", str(status))])
@@ -88,7 +88,7 @@ def other_errors_pass_at_once_with_their_headers():
 
 
 def a_late_brain_is_not_waited_for_twice():
-    with fakemodel.Model() as m, shim.Edge(
+    with fakemodel.Model() as m, proxy.Edge(
             m.url, env={"EDGE_DEADLINE_MS": "50"}) as e, e.client() as c:
         sent = messages("@slow@ @rewrite@")
         assert c.ask("POST", "/v1/messages", sent).status == 200
@@ -99,7 +99,7 @@ def a_late_brain_is_not_waited_for_twice():
 # -- refused here -------------------------------------------------------------
 
 def websockets_are_refused_with_426():
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("GET", "/v1/responses", headers=[
             ("Upgrade", "websocket"), ("Connection", "Upgrade"),
             ("Sec-WebSocket-Key", "x"), ("Sec-WebSocket-Version", "13")])
@@ -140,7 +140,7 @@ def odd_framing_is_refused():
              b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
              b"GET / HTTP/1.1\r\n\r\n",
              b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n")
-    with fakemodel.Model() as m, shim.Edge(m.url) as e:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e:
         for head in heads:
             got = raw_status(e, b"POST /v1/messages HTTP/1.1\r\nHost: "
                              b"127.0.0.1\r\n" + head + b"\r\n" + body)
@@ -166,11 +166,11 @@ def odd_framing_is_refused():
 # -- upstream -----------------------------------------------------------------
 
 def nobody_there_is_said_in_the_callers_words():
-    with shim.Edge("http://127.0.0.1:%d" % free_port(),
+    with proxy.Edge("http://127.0.0.1:%d" % free_port(),
                    expect_log="^statetape: The model's API at ") as e, \
             e.client() as c:
         r = c.ask("POST", "/v1/messages", messages(),
-                  [("x-api-key", shim.KEY)])
+                  [("x-api-key", proxy.KEY)])
         assert r.status == 502 and r.json()["type"] == "error"
         assert r.json()["error"]["type"] == "api_error"
         r = c.ask("POST", "/v1/responses", {"input": "x"})
@@ -185,7 +185,7 @@ def nobody_there_is_said_in_the_callers_words():
 
 def a_reply_that_breaks_off_breaks_off():
     step = {"text": "words " * 100, "cut": 5, "times": 2}
-    with fakemodel.Model(lambda r: step) as m, shim.Edge(m.url) as e:
+    with fakemodel.Model(lambda r: step) as m, proxy.Edge(m.url) as e:
         with e.client() as c:
             r = c.ask("POST", "/v1/messages", messages(stream=True))
             assert r.status == 200 and not r.whole
@@ -209,7 +209,7 @@ def nonsense_from_upstream_is_a_502():
                  b"a" * (400 << 10)):
         with fakemodel.Model(lambda r, said=said: {
                 "raw": lambda _, s: s.sendall(said)}) as m, \
-                shim.Edge(m.url, expect_log="gave no answer") as e, \
+                proxy.Edge(m.url, expect_log="gave no answer") as e, \
                 e.client() as c:
             assert c.ask("POST", "/v1/messages", messages()).status == 502
 
@@ -221,7 +221,7 @@ def early_replies_and_interim_ones_pass():
                   b"\r\nok")
 
     with fakemodel.Model(lambda r: {"raw": interim}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages())
         assert r.status == 200 and r.body == b"ok"
         assert r.header("x-real") == "1" and r.header("link") is None
@@ -234,7 +234,7 @@ def early_replies_and_interim_ones_pass():
             pass
         raise ConnectionResetError
 
-    with fakemodel.Model() as m, shim.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
         m.before = early
         r = c.ask("POST", "/v1/messages", b"x" * (65 << 20))
         assert r.status == 413 and r.body == b"no"
@@ -254,7 +254,7 @@ def each_event_arrives_before_the_next_is_sent():
     for coding in (None, "gzip", "zstd"):
         step = {"text": "words " * 200, "gate": gate, "coding": coding}
         with fakemodel.Model(lambda r, s=step: s) as m, \
-                shim.Edge(m.url) as e, e.client() as c:
+                proxy.Edge(m.url) as e, e.client() as c:
             c.send("POST", "/v1/messages", messages(stream=True))
             r = c.head()
             for p in c.pieces(r):
@@ -284,7 +284,7 @@ def a_client_that_leaves_ends_the_request_upstream():
 
     ended = []
     with fakemodel.Model(lambda r: {"raw": endless}) as m, \
-            shim.Edge(m.url) as e:
+            proxy.Edge(m.url) as e:
         with e.client() as c:
             c.send("POST", "/v1/messages", messages(stream=True))
             assert next(c.pieces(c.head())) == b"hello"
@@ -312,7 +312,7 @@ def the_end_waits_for_replies_under_way():
 
     with fakemodel.Model(lambda r: {"text": "to the end " * 50,
                                     "gate": gate}) as m, \
-            shim.Edge(m.url) as e, e.client() as c:
+            proxy.Edge(m.url) as e, e.client() as c:
         c.send("POST", "/v1/messages", messages(stream=True))
         r = c.head()
         e.proc.send_signal(signal.SIGTERM)
@@ -327,7 +327,7 @@ def the_end_waits_for_replies_under_way():
 def the_end_does_not_wait_for_ever():
     with fakemodel.Model(lambda r: {"text": "x", "gate": lambda n:
                                     n < 2 or time.sleep(3600)}) as m, \
-            shim.Edge(m.url, env={"EDGE_GRACE_MS": "300"}) as e, \
+            proxy.Edge(m.url, env={"EDGE_GRACE_MS": "300"}) as e, \
             e.client() as c, e.client() as idle:
         idle.ask("GET", "/")
         c.send("POST", "/v1/messages", messages(stream=True))
@@ -369,7 +369,7 @@ def tls_is_verified():
         trusted = {"SSL_CERT_FILE": cert}
         for base, env, status in ((url, {}, 502), (url, trusted, 200),
                                   (other, trusted, 502)):
-            with shim.Edge(base, env=env, expect_log="gave no answer") as e, \
+            with proxy.Edge(base, env=env, expect_log="gave no answer") as e, \
                     e.client() as c:
                 r = c.ask("POST", "/v1/messages", messages())
                 assert r.status == status, (base, r.status, e.log())
@@ -394,12 +394,12 @@ def proxies_of_the_environment_are_used():
     proxy = "http://127.0.0.1:%d" % server.server_address[1]
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         server.seen.clear()
-        with shim.Edge("http://model.invalid", env={name: proxy}) as e, \
+        with proxy.Edge("http://model.invalid", env={name: proxy}) as e, \
                 e.client() as c:
             r = c.ask("POST", "/v1/messages?b=1", messages())
             assert r.status == 200 and r.body == b"via"
             assert server.seen == ["http://model.invalid/v1/messages?b=1"]
-    with fakemodel.Model() as m, shim.Edge(m.url, env={
+    with fakemodel.Model() as m, proxy.Edge(m.url, env={
             "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"}) as e, \
             e.client() as c:
         assert c.ask("POST", "/v1/messages", messages()).status == 200
@@ -410,10 +410,10 @@ def proxies_of_the_environment_are_used():
 
 def keys_are_nowhere_afterwards():
     with fakemodel.Model(lambda r: {"cut": 2, "text": "x"}) as m, \
-            shim.Edge(m.url, expect_log="gave no answer") as e:
-        heads = [("x-api-key", shim.KEY),
-                 ("Authorization", "Bearer " + shim.KEY)]
-        target = "/v1/messages?key=" + shim.KEY
+            proxy.Edge(m.url, expect_log="gave no answer") as e:
+        heads = [("x-api-key", proxy.KEY),
+                 ("Authorization", "Bearer " + proxy.KEY)]
+        target = "/v1/messages?key=" + proxy.KEY
         with e.client() as c:
             c.ask("POST", target, messages("@rewrite@", stream=True), heads)
         with e.client() as c:
@@ -428,7 +428,7 @@ def keys_are_nowhere_afterwards():
             if os.path.isfile(path):
                 with open(path, errors="replace") as f:
                     kept += f.read()
-        assert shim.KEY not in kept
+        assert proxy.KEY not in kept
 
 
 st.main(a_rewritten_body_is_sent_in_its_coding,

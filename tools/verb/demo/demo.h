@@ -5,8 +5,8 @@
  * the person who watches (demo_show.c) asks the tape, and looks at what
  * arrived at the model.
  */
-#ifndef STATETAPE_TOOLS_DEMO_DEMO_H
-#define STATETAPE_TOOLS_DEMO_DEMO_H
+#ifndef STATETAPE_TOOLS_VERB_DEMO_DEMO_H
+#define STATETAPE_TOOLS_VERB_DEMO_DEMO_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

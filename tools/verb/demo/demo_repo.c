@@ -8,7 +8,7 @@
 
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
-#include "tools/demo/demo.h"
+#include "tools/verb/demo/demo.h"
 
 static const char config_py[] =
 	"\"\"\"Where the server finds its settings.\"\"\"\n"

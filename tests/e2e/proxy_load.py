@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Many conversations at once, clients that do not read, and rubbish.
 
-$STATETAPE_SHIM_SECONDS (3): how long the conversations go on.
-$STATETAPE_SHIM_CLIENTS (200): how many there are.
-$STATETAPE_SHIM_SEED: of what is thrown at the edge.
+$STATETAPE_PROXY_SECONDS (3): how long the conversations go on.
+$STATETAPE_PROXY_CLIENTS (200): how many there are.
+$STATETAPE_PROXY_SEED: of what is thrown at the edge.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ import threading
 import time
 
 import fakemodel
-import shim
+import proxy
 import st
 
-SECONDS = float(os.environ.get("STATETAPE_SHIM_SECONDS", "3"))
-CLIENTS = int(os.environ.get("STATETAPE_SHIM_CLIENTS", "200"))
-SEED = int(os.environ.get("STATETAPE_SHIM_SEED") or
+SECONDS = float(os.environ.get("STATETAPE_PROXY_SECONDS", "3"))
+CLIENTS = int(os.environ.get("STATETAPE_PROXY_CLIENTS", "200"))
+SEED = int(os.environ.get("STATETAPE_PROXY_SEED") or
            random.SystemRandom().randrange(1 << 32))
 MIB = 1 << 20
 
@@ -45,7 +45,7 @@ def text_of(body):
 
 def converse(port, who, until, failures, done):
     try:
-        with shim.Client(port) as c:
+        with proxy.Client(port) as c:
             turn = 0
             while time.monotonic() < until or turn == 0:
                 r = c.ask("POST", "/v1/messages", {
@@ -63,7 +63,7 @@ def converse(port, who, until, failures, done):
 def many_conversations_stream_without_a_lost_byte():
     failures, done = [], []
     with fakemodel.Model(script, validate=False, keep=False) as m, \
-            shim.Edge(m.url) as e:
+            proxy.Edge(m.url) as e:
         until = time.monotonic() + SECONDS
         threads = [threading.Thread(target=converse, args=(
             e.port, n, until, failures, done)) for n in range(CLIENTS)]
@@ -97,7 +97,7 @@ def a_client_that_does_not_read_stops_upstream():
             sent.append(len(block))
 
     with fakemodel.Model(lambda r: {"raw": flood}) as m, \
-            shim.Edge(m.url) as e:
+            proxy.Edge(m.url) as e:
         with e.client() as c:
             before = e.rss()
             c.send("GET", "/v1/flood")
@@ -197,7 +197,7 @@ def rubbish_does_not_disturb():
         return {"raw": lambda _, s: s.sendall(head + junk)}
 
     with fakemodel.Model(odd_reply, keep=False) as m, \
-            shim.Edge(m.url, expect_log="gave no answer") as e:
+            proxy.Edge(m.url, expect_log="gave no answer") as e:
         n = 0
         while time.monotonic() < until or n < 200:
             throw(e.port, rng)

@@ -21,7 +21,7 @@
 #include "tools/cli/config.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
-#include "tools/demo/demo.h"
+#include "tools/verb/demo/demo.h"
 
 #define REMOVE_FDS  16
 #define MODEL_MS    10000

@@ -1,6 +1,6 @@
 """The manager's edge under test, and a client that sees every byte.
 
-    with fakemodel.Model(script) as m, shim.Edge(m.url) as e:
+    with fakemodel.Model(script) as m, proxy.Edge(m.url) as e:
         with e.client() as c:
             reply = c.ask("POST", "/v1/messages", body)
 
