@@ -112,7 +112,7 @@ static void put_config(FILE *out)
 		put_setting(out, &config_rows[i]);
 	(void)fputs(".PP\nFor example:\n.RS 4\n.EX\n", out);
 	roff_example(out, "[run]");
-	roff_example(out, "mode = \"eager\"     # as the paper does");
+	roff_example(out, "mode = \"eager\"     # rewrite in place, at once");
 	roff_example(out, "[upstream]");
 	roff_example(out, "anthropic = \"https://gateway.example.com\"");
 	(void)fputs(".EE\n.RE\n", out);

@@ -1,7 +1,7 @@
 /*
- * statetape-tape(5): what is said on the tape's sockets and how it is stored.
- * Members, questions and tables come from the code that goes by them; what is
- * written here are the parts that no table has.
+ * statetape-tape(5): the protocol of the tape's sockets and the stored format.
+ * Members, questions and tables are printed from the tables that the code uses;
+ * the text here is what no table has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,90 +15,89 @@
 #include "tools/cli/say.h"
 
 static const char description[] =
-	"The tape of a repository is a numbered log of what became of its "
-	"files: one entry for each settled change of a file, with its author, "
-	"the lines it touched and the symbols it changed. It is kept in an "
-	"SQLite database; each entry is published when it is there; and "
-	"questions about all of it are answered.\n"
+	"The tape of a repository is a numbered log of changes to its "
+	"files: one entry for each settled change of a file, with its "
+	"author, the lines it touched and the symbols it changed. The tape "
+	"process stores entries in an SQLite database, publishes each one, "
+	"and answers questions about them.\n"
 	"\n"
-	"Both sockets speak the scalability protocols of nng "
-	"(https://nng.nanomsg.org) and can be used from any language that has "
-	"them. They are Unix sockets, for their owner alone: tape.pub to "
-	"subscribe and tape.sock to ask, in $XDG_RUNTIME_DIR/statetape/ID/. "
-	"'statetape status --json' tells the directory (\"sockets\" in "
-	"\"tape\").\n"
+	"Both sockets use the scalability protocols of nng "
+	"(https://nng.nanomsg.org), so any language with a library for "
+	"these can use them. They are Unix sockets of mode 0600 in "
+	"$XDG_RUNTIME_DIR/statetape/ID/: tape.pub to subscribe and "
+	"tape.sock to ask. 'statetape status --json' prints the directory "
+	"(\"sockets\" in \"tape\").\n"
 	"\n"
-	"Paths and names are bytes, and JSON is text. In strings of that kind "
-	"a backslash begins an escape, as in the journal: \\\\ is a backslash, "
-	"\\n and \\t are what they are in C, and \\xHH is a byte. Paths are "
+	"Paths and names are bytes, and JSON is text. In such strings a "
+	"backslash begins an escape, as in the journal: \\\\ is a "
+	"backslash, \\n and \\t are as in C, and \\xHH is a byte. Paths are "
 	"relative to the root of the repository.";
 
 static const char entries[] =
 	"A path is dirty from the first operation that may have changed it "
-	"until it settles: its last writer closed it, another file was renamed "
-	"over it, it was removed, nobody wrote to it for 200 ms, or somebody "
-	"asked SYNC. What the file then holds is compared with what it held "
-	"before; where that is the same there is no entry. A file that is "
-	"written elsewhere and renamed over is one edit of its target, by "
-	"whoever wrote the text. A directory that moves is a rename of each of "
-	"its files.\n"
+	"until it settles: when its last writer closes it, another file is "
+	"renamed over it, it is removed, no process wrote to it for 200 ms, "
+	"or a client asks SYNC. The tape then compares the file with its "
+	"last known content; if they are equal there is no entry. A file "
+	"that is written under another name and renamed over its target is "
+	"one edit of the target, attributed to the process that wrote the "
+	"text. A directory that moves is a rename of each of its files.\n"
 	"\n"
-	"Entries are numbered from 1 without a hole, never changed, and each "
-	"is "
-	"one JSON object:";
+	"Entries are numbered from 1 without gaps and never changed. Each "
+	"is one JSON object:";
 
 static const char subscribing[] =
-	"A message on tape.pub is the topic \"tape.\" followed by the entry's "
-	"JSON. Subscribe to \"tape.\", or to \"\".\n"
+	"A message on tape.pub is the topic \"tape.\" followed by the "
+	"entry's JSON. Subscribe to \"tape.\", or to \"\".\n"
 	"\n"
-	"Nobody is waited for: who is slow, or was not there, misses messages. "
-	"The numbers tell. Whoever wants every entry once keeps the number of "
-	"the last one he has and goes by it:\n"
+	"The tape does not wait for subscribers: one that is slow or not "
+	"connected misses messages, and sees this by the numbers. To get "
+	"every entry exactly once, keep the number of the last entry and "
+	"follow three rules:\n"
 	"\n"
-	"1. Subscribe first, then ask SINCE with the last number, again while "
-	"\"more\" is true.\n"
+	"1. Subscribe first, then ask SINCE with the last number, again "
+	"while \"more\" is true.\n"
 	"\n"
-	"2. Pass over a message whose number is not greater than the last.\n"
+	"2. Ignore a message whose number is not greater than the last.\n"
 	"\n"
-	"3. When a number comes that is not the last plus one, ask SINCE.\n"
+	"3. When a number is not the last plus one, ask SINCE.\n"
 	"\n"
-	"That ends in the same sequence for everybody, across restarts of the "
-	"tape, too. Entries are committed before they are published: what was "
-	"told is never taken back.";
+	"Every subscriber then sees the same sequence, across restarts of "
+	"the tape too. Entries are committed before they are published: a "
+	"published entry is never withdrawn.";
 
 static const char bytes[] =
-	"Where there is no library for these protocols, little is missing. "
-	"Both sides of a stream connection begin with eight bytes: 0, \"SP\", "
-	"0, their protocol as two bytes, the higher first, and 0, 0. "
-	"Subscribers are 0x21 and are greeted by 0x20; who asks is 0x30 and is "
-	"greeted by 0x31. Then a message is the byte 1, its length as eight "
-	"bytes, the highest first, and itself.\n"
+	"Without a library, the protocols are small. Both sides of a stream "
+	"connection begin with eight bytes: 0, \"SP\", 0, their protocol "
+	"number as two bytes in big-endian order, and 0, 0. A subscriber "
+	"sends 0x21 and receives 0x20; a client that asks sends 0x30 and "
+	"receives 0x31. After that, a message is the byte 1, its length as "
+	"eight bytes in big-endian order, and its bytes.\n"
 	"\n"
-	"On tape.pub a subscriber sends nothing more, has every message, and "
-	"passes over those whose topic is not his. On tape.sock a question "
-	"begins with four bytes of the asker's choice, the highest bit of "
-	"which is set, and its answer with the same four.";
+	"On tape.pub a subscriber sends nothing more, receives every "
+	"message, and ignores those with another topic. On tape.sock a "
+	"question begins with four bytes that the client chooses, with the "
+	"highest bit set, and its answer begins with the same four.";
 
 static const char errors[] =
 	"A question is an object with \"v\", 1, \"ask\", its name, and its "
-	"members; an answer one with \"v\", \"ok\" and its members, or if ok "
-	"is "
-	"false \"error\", a sentence. Members that are not known are passed "
-	"over. One that is of the wrong type, or missing where it is wanted, "
-	"is "
-	"refused. Every question can be repeated without harm.";
+	"members; an answer is one with \"v\", \"ok\" and its members, or, "
+	"if ok is false, \"error\", a sentence. Unknown members are "
+	"ignored. A member of the wrong type, or a required one that is "
+	"missing, is refused. Every question can safely be repeated.";
 
 static const char store[] =
-	"The tape is $XDG_STATE_HOME/statetape/ID/tape.db. Anybody may read it "
-	"while it is written; one process writes, which holds a lock on "
-	"tape.db-lock. Text files up to 1 MiB have their content kept. The "
-	"views log and drift are for people:";
+	"The tape is $XDG_STATE_HOME/statetape/ID/tape.db. Any process of "
+	"its owner may read it while it is written; one process writes, and "
+	"holds a lock on tape.db-lock. The content of text files of up to 1 "
+	"MiB is kept. The views log and drift are for people:";
 
 static const char chain[] =
-	"An entry's hash is the SHA-256 of the hash before it (32 bytes, zeros "
-	"before the first entry) and of the following, where numbers are eight "
-	"bytes with the lowest first, a text is its length plus one and its "
-	"bytes, and a text that is not there is 0:\n"
+	"An entry's hash is the SHA-256 of the previous entry's hash (32 "
+	"bytes; "
+	"zeros before the first entry) and of the following, where a number is "
+	"eight bytes in little-endian order, a text is its length plus one "
+	"followed by its bytes, and an absent text is 0:\n"
 	"\n"
 	"the text \"statetape entry 1\"; n; at_ns; kind; origin (mount, "
 	"outside, recovered: 0 to 2); syntax (none, ok, error, vast: 0 to 3); "
@@ -112,11 +111,12 @@ static const char chain[] =
 	"and the last line of the journal; marker; whether the content was "
 	"kept.\n"
 	"\n"
-	"So an entry that is altered, removed or put in is found by 'statetape "
-	"verify', which names it. Whoever can write the database can make all "
-	"of it anew; against that helps a number and its hash noted elsewhere, "
-	"as every subscriber has them. What was given up by --keep ends at "
-	"\"root\", from which the chain is checked.";
+	"So 'statetape verify' finds and names an entry that was altered, "
+	"removed or inserted. A process that can write the database can "
+	"rebuild "
+	"all of it; to detect that, keep a number and its hash elsewhere, as "
+	"every subscriber has them. Entries deleted by --keep end at \"root\", "
+	"from which the chain is checked.";
 
 static const struct {
 	const char *text;
@@ -220,14 +220,15 @@ static void put_examples(FILE *out)
 void generate_man_tape(FILE *out)
 {
 	CLEANUP(free_p)
-	char *limits = sentence("A question may have %u bytes, an answer %u; "
-				"one that would have more is refused.",
-				WIRE_QUESTION_MAX, WIRE_ANSWER_MAX);
+	char *limits =
+		sentence("A question may have up to %u bytes, an answer %u; "
+			 "longer ones are refused.",
+			 WIRE_QUESTION_MAX, WIRE_ANSWER_MAX);
 
 	(void)fprintf(out,
 		      ".TH STATETAPE\\-TAPE 5 \"\" \"statetape %s\"\n"
-		      ".SH NAME\nstatetape\\-tape \\- the log of what became "
-		      "of a repository's files\n",
+		      ".SH NAME\nstatetape\\-tape \\- the log of changes "
+		      "to a repository's files\n",
 		      STATETAPE_VERSION);
 	put_section(out, "DESCRIPTION", description);
 	put_section(out, "ENTRIES", entries);
@@ -241,9 +242,10 @@ void generate_man_tape(FILE *out)
 	for (size_t i = 0; i < ASKS; i++)
 		put_question(out, &protocol_questions[i]);
 	put_section(out, "RECORDS",
-		    "What an agent holds, as NOMINATE is asked about it:");
+		    "A record that an agent holds, as a NOMINATE question "
+		    "lists it:");
 	put_members(out, protocol_record);
-	(void)fputs(".PP\nOf one that is nominated is told:\n", out);
+	(void)fputs(".PP\nThe answer gives for each nominated record:\n", out);
 	put_members(out, protocol_nomination);
 	put_section(out, "ON THE WIRE", bytes);
 	put_section(out, "THE STORE", store);

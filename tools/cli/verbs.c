@@ -8,11 +8,11 @@ const char verb_program_summary[] =
 	"keep what a coding agent holds true to its repository";
 
 const char verb_program_description[] =
-	"statetape run starts an agent with everything around it: its "
-	"repository is mounted, what is written is laid to the functions and "
-	"classes that it changes, and each request to the agent's model is put "
-	"right on its way where it holds what is no longer so. The other verbs "
-	"are its parts, one by one, and questions to them.\n"
+	"statetape run starts an agent with its repository mounted. Every "
+	"write is attributed to its process and to the functions and classes "
+	"it changes, and each request to the agent's model is corrected on its "
+	"way: text that later writes made false is replaced or marked. The "
+	"other verbs start the parts one by one and query them.\n"
 	"\n"
 	"statetape mounts a repository over itself and passes every system "
 	"call through to the directory below. Each operation that can change "
@@ -83,21 +83,20 @@ const struct verb_note verb_environment[] = {
 	  "Where sockets are kept, below statetape/. Default: /run/user/UID, "
 	  "else statetape-UID/ in the temporary directory." },
 	{ "PAGER",
-	  "What shows long output on a terminal; empty or cat: nothing does. "
-	  "Default: less." },
+	  "The program that shows long output on a terminal; empty or cat: "
+	  "none. Default: less." },
 	{ "ANTHROPIC_BASE_URL, OPENAI_BASE_URL",
-	  "Where manager finds the model's API if no option says so. Default: "
-	  "the public ones." },
+	  "The model's API, unless an option of manager names it. Default: "
+	  "the public addresses." },
 	{ "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
-	  "The proxy on manager's way there; also in small letters." },
+	  "The proxy that manager uses to reach it; lower case works too." },
 	{ "SSL_CERT_FILE, SSL_CERT_DIR",
 	  "The certificates manager trusts. Default: the system's." },
 	{ "STATETAPE_DEADLINE_MS",
-	  "The time manager has for one request before it passes it on as "
-	  "it came. Default: 50." },
+	  "Milliseconds that manager may spend on one request before it "
+	  "forwards it unchanged. Default: 50." },
 	{ "STATETAPE_KEEP",
-	  "What tape --keep is to be if it is not given, also where run "
-	  "starts the tape." },
+	  "The default of tape --keep, also when run starts the tape." },
 	{ "NO_COLOR", "If set and not empty, no colours on a terminal." },
 	{ "TMPDIR", "Where demo makes its repository. Default: /tmp." },
 	{ 0 },
@@ -108,18 +107,18 @@ const struct verb_note verb_files[] = {
 	  "The journal of one repository; ID is the repository's name and a "
 	  "hash of its path." },
 	{ "$XDG_STATE_HOME/statetape/ID/graph.cache",
-	  "What graph read from the files; it can be removed at any time." },
+	  "Parsed files, for a fast start; can be removed at any time." },
 	{ "$XDG_STATE_HOME/statetape/ID/tape.db",
 	  "The tape of one repository, an SQLite database; see "
 	  "statetape-tape(5)." },
 	{ "$XDG_STATE_HOME/statetape/ID/last-end",
 	  "How the last mount ended, in one sentence." },
 	{ "$XDG_STATE_HOME/statetape/ID/log",
-	  "What the process that serves the files had to say." },
+	  "Messages of the process that serves the files." },
 	{ "$XDG_STATE_HOME/statetape/ID/session.log, manager.log",
-	  "What the session of run, its tape and its manager had to say." },
+	  "Messages of run's session and tape, and of its manager." },
 	{ "$XDG_CONFIG_HOME/statetape/config.toml, REPO/.statetape.toml",
-	  "What run is to do every time; see CONFIGURATION." },
+	  "Defaults for run; see CONFIGURATION." },
 	{ "$XDG_RUNTIME_DIR/statetape/ID/",
 	  "The sockets of a mounted repository." },
 	{ "$XDG_RUNTIME_DIR/statetape/ID/manager.json",
@@ -135,10 +134,10 @@ const struct verb_note verb_exits[] = {
 	{ "1", "It failed, and stderr says why; or status or doctor found "
 	       "something wrong." },
 	{ "2", "The command line was not understood." },
-	{ "125", "mount or run did not get as far as running its command." },
+	{ "125", "mount or run failed before it could start its command." },
 	{ "126", "The command given to mount or run cannot be run." },
 	{ "127", "The command given to mount or run was not found." },
-	{ "128+N", "Signal N ended that command; else its code is ours." },
+	{ "128+N", "Signal N ended that command; otherwise its exit code." },
 	{ 0 },
 };
 

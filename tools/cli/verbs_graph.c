@@ -85,7 +85,8 @@ static const struct verb_option follow_options[] = {
 };
 
 static const struct verb_example graph_examples[] = {
-	{ "statetape graph callers Session.send", "Who calls it, and where" },
+	{ "statetape graph callers Session.send",
+	  "Which functions call it, and where" },
 	{ "statetape graph impact --depth 3 load_config",
 	  "What a change of it may reach" },
 	{ "statetape graph callees --dot main | dot -Tsvg > main.svg",
@@ -117,13 +118,13 @@ const struct verb row_graph = {
 		       "nothing is imported: names and types are resolved "
 		       "from the text alone.\n"
 		       "\n"
-		       "Where a SYMBOL is wanted, the end of its name will "
-		       "do if only one symbol's name ends so.\n"
+		       "The last parts of a SYMBOL's dotted name are enough "
+		       "if only one symbol's name ends with them.\n"
 		       "\n"
 		       "Hidden directories, __pycache__, node_modules, "
 		       "virtual environments and directories marked as a "
 		       "cache are left out; symbolic links are not followed. "
-		       "What was read from a file is kept for the next time.",
+		       "Parsed files are cached for the next time.",
 	.options = no_options,
 	.examples = graph_examples,
 	.group = true,
@@ -223,14 +224,13 @@ const struct verb row_graph_diff = {
 	.name = "graph diff",
 	.summary = "Show which symbols differ between two trees",
 	.description =
-		"Builds the graph of BEFORE, makes it that of AFTER "
-		"file by file, and shows what that did: X, symbols "
-		"removed or with another text; dX, those whose calls "
-		"now lead elsewhere or come from elsewhere, though "
-		"their own text is the same; added ones; and beside "
-		"them, as extended, modules and variables that "
-		"differ (X) and symbols that read such a variable "
-		"(R).\n"
+		"Builds the graph of BEFORE, updates it file by file "
+		"to that of AFTER, and shows the difference: X, "
+		"symbols removed or with a changed text; dX, symbols "
+		"with the same text whose callers or callees changed; "
+		"added symbols; and, as extended, modules and "
+		"variables that differ (X) and symbols that read such "
+		"a variable (R).\n"
 		"\n"
 		"With --json it is one object: "
 		"{\"X\":[],\"dX\":[],\"added\":[],"
@@ -245,16 +245,16 @@ const struct verb row_graph_diff = {
 const struct verb row_graph_follow = {
 	.id = VERB_GRAPH_FOLLOW,
 	.name = "graph follow",
-	.summary = "Keep a graph current, told what changed",
+	.summary = "Update a graph from a list of changed paths",
 	.description = "Builds the graph once. Then each line on stdin names "
-		       "paths that changed, came or went, relative to REPO "
-		       "and separated by tabs (a directory stands for all "
-		       "that is in it); these are read again, and one "
-		       "line says what that did, as graph diff --json does, "
-		       "with the microseconds it took as \"us\". A line "
-		       "!symbols or !edges prints the present state as those "
-		       "verbs do with --json, ended by an empty line. What "
-		       "is not understood is answered by {\"error\":...}.",
+		       "paths that changed, appeared or disappeared, relative "
+		       "to REPO and separated by tabs (a directory stands for "
+		       "all files in it). They are read again, and one line "
+		       "of output gives the difference, as graph diff --json "
+		       "does, with the microseconds it took as \"us\". A "
+		       "line !symbols or !edges prints the present state as "
+		       "those verbs do with --json, ended by an empty line. A "
+		       "line that makes no sense gives {\"error\":...}.",
 	.options = follow_options,
 	.arguments = { REPO_OPTIONAL },
 };

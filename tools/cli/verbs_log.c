@@ -3,9 +3,9 @@
  */
 #include "tools/cli/verbs_i.h"
 
-#define TAPE_ABSENT                                                       \
-	"While 'statetape tape' runs it is asked, after everything done " \
-	"before is on the tape; otherwise what was kept is read. "
+#define TAPE_ABSENT                                                    \
+	"A running tape answers, after it has recorded every earlier " \
+	"change; otherwise its database is read. "
 
 #define ENTRY_ARGUMENT      \
 	{                   \
@@ -29,7 +29,7 @@ static const struct verb_option log_options[] = {
 	  .kind = OPTION_TEXT,
 	  .value = "NAME",
 	  .text = "Only entries that changed this symbol, or its calls or "
-		  "reads; the end of its name after a dot is enough" },
+		  "reads; the last parts of its dotted name are enough" },
 	{ .id = OPTION_PID,
 	  .name = "pid",
 	  .kind = OPTION_NUMBER,
@@ -68,7 +68,7 @@ static const struct verb_option log_options[] = {
 static const struct verb_example log_examples[] = {
 	{ "statetape log -n 5 -p", "The last five changes, with diffs" },
 	{ "statetape log --symbol load_config --since '2 hours ago'",
-	  "Who touched a function this morning" },
+	  "Who changed a function in the last two hours" },
 	{ "statetape log --author 'sed *' --path '*.py'",
 	  "What sed did to Python files" },
 	{ 0 },
@@ -82,7 +82,7 @@ const struct verb row_log = {
 		       "added and removed, the command that did it with its "
 		       "process and its ancestors, when, and the symbols it "
 		       "changed or whose calls or reads it changed. On a "
-		       "terminal a pager is used ($PAGER, else less).\n"
+		       "terminal a pager shows them ($PAGER, else less).\n"
 		       "\n" TAPE_ABSENT REPO_DEFAULT,
 	.options = log_options,
 	.arguments = { REPO_OPTIONAL },
@@ -176,8 +176,8 @@ const struct verb row_cat = {
 	.summary = "Print a file as it was after an entry",
 	.description = "The bytes of the file at PATH, from the repository's "
 		       "root, after entry N; 0 is before the first entry. "
-		       "Texts up to 1 MiB are kept, as long as they are not "
-		       "retired.\n"
+		       "The tape keeps texts of up to 1 MiB until tape --keep "
+		       "deletes them.\n"
 		       "\n" REPO_DEFAULT,
 	.options = no_options,
 	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
@@ -187,8 +187,8 @@ const struct verb row_cat = {
 static const struct verb_option restore_options[] = {
 	{ .id = OPTION_FORCE,
 	  .name = "force",
-	  .text = "Write even if nothing is mounted, or for others alone, so "
-		  "that the tape cannot tell who did it" },
+	  .text = "Write even without a mount that we can see, so that the "
+		  "tape cannot name the author" },
 	{ 0 },
 };
 
@@ -201,10 +201,10 @@ const struct verb row_restore = {
 	.id = VERB_RESTORE,
 	.name = "restore",
 	.summary = "Bring a file back as it was after an entry",
-	.description = "Writes what the file at PATH held after entry N "
-		       "through the mount, at once and with the mode the file "
-		       "has now, so that the restoring is itself on the "
-		       "tape.\n"
+	.description = "Writes the content that the file at PATH had after "
+		       "entry N, in one rename and with the file's present "
+		       "mode, through the mount: so the restore is an entry "
+		       "on the tape itself.\n"
 		       "\n" REPO_DEFAULT,
 	.options = restore_options,
 	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
@@ -227,8 +227,8 @@ const struct verb row_watch = {
 	.name = "watch",
 	.summary = "Print entries as they come",
 	.description = "One line per entry, until interrupted. No entry is "
-		       "left out and none is told twice, across restarts of "
-		       "the tape, too.\n"
+		       "left out and none is printed twice, even if the tape "
+		       "restarts meanwhile.\n"
 		       "\n" REPO_DEFAULT,
 	.options = watch_options,
 	.arguments = { REPO_OPTIONAL },

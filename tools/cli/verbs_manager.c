@@ -13,47 +13,48 @@ static const struct verb_option manager_options[] = {
 	  .name = "listen-fd",
 	  .kind = OPTION_NUMBER,
 	  .value = "N",
-	  .text = "Listen on descriptor N instead, a socket of 127.0.0.1 that "
-		  "was handed down" },
+	  .text = "Listen on descriptor N instead, an inherited socket of "
+		  "127.0.0.1" },
 	{ .id = OPTION_UPSTREAM,
 	  .name = "upstream",
 	  .letter = 'u',
 	  .kind = OPTION_TEXT,
 	  .value = "URL",
-	  .text = "Where all requests go on to, whatever API they are for" },
+	  .text = "Forward all requests to URL, whatever API they are for" },
 	{ .id = OPTION_ANTHROPIC_UPSTREAM,
 	  .name = "anthropic-upstream",
 	  .kind = OPTION_TEXT,
 	  .value = "URL",
-	  .text = "Where requests to Anthropic's API go on to" },
+	  .text = "Forward requests to Anthropic's API to URL" },
 	{ .id = OPTION_OPENAI_UPSTREAM,
 	  .name = "openai-upstream",
 	  .kind = OPTION_TEXT,
 	  .value = "URL",
-	  .text = "Where requests to OpenAI's API, or one like it, go on to" },
+	  .text = "Forward requests to OpenAI's API, or a compatible one, to "
+		  "URL" },
 	{ .id = OPTION_CHATGPT_UPSTREAM,
 	  .name = "chatgpt-upstream",
 	  .kind = OPTION_TEXT,
 	  .value = "URL",
-	  .text = "Where requests of Codex with a ChatGPT login go on to" },
+	  .text = "Forward requests of Codex with a ChatGPT login to URL" },
 	{ .id = OPTION_MODE,
 	  .name = "mode",
 	  .letter = 'm',
 	  .kind = OPTION_TEXT,
 	  .value = "MODE",
-	  .text = "pinned (if not given): say at once what went stale, rewrite "
-		  "when it is free or pays; eager: rewrite at once; off: look "
-		  "and report, change nothing" },
+	  .text = "pinned (if not given): append a note when a record goes "
+		  "stale, rewrite it when that is free or pays; eager: rewrite "
+		  "at once; off: report only, change nothing" },
 	{ .id = OPTION_POLICY,
 	  .name = "policy",
 	  .kind = OPTION_TEXT,
 	  .value = "POLICY",
-	  .text = "statetape (if not given): what the tape proposes; control: "
-		  "nothing, for comparison" },
+	  .text = "statetape (if not given): act on the tape's nominations; "
+		  "control: change nothing, for comparison" },
 	{ .id = OPTION_FORWARD,
 	  .name = "forward",
-	  .text = "Only pass requests on: look at none, keep nothing, need no "
-		  "tape; what 'statetape run' falls back to" },
+	  .text = "Forward every request unread, keep nothing, need no tape: "
+		  "the fallback of 'statetape run'" },
 	{ 0 },
 };
 
@@ -68,26 +69,24 @@ static const struct verb_example manager_examples[] = {
 const struct verb row_manager = {
 	.id = VERB_MANAGER,
 	.name = "manager",
-	.summary = "Keep what an agent holds true to the repository",
+	.summary = "Rewrite requests to a model so that they stay true",
 	.description =
-		"Serves on this machine, for its own programs alone, what an "
-		"agent takes for its model's API. Each request is passed on, "
-		"its reply streamed back. Before that, what the transcript in "
-		"it shows of the repository is compared with what the tape "
-		"has seen since, and what has gone stale is marked, renewed "
-		"or taken out. A request for which there is nothing to do, or "
-		"that is not understood, goes on byte for byte; so does every "
-		"request while the tape does not answer. " REPO_DEFAULT "\n"
+		"Stands between an agent and its model's API, on 127.0.0.1. "
+		"Before a request is forwarded, the parts of its transcript "
+		"that show the repository are compared with the tape, and the "
+		"stale ones are marked, refreshed or removed. The reply is "
+		"streamed back. A request with nothing to do, or in an unknown "
+		"format, is forwarded byte for byte; so is every request while "
+		"the tape does not answer. " REPO_DEFAULT "\n"
 		"\n"
-		"It runs in the foreground until interrupted, prints where it "
-		"listens, and is asked by 'statetape status' how it is "
-		"doing. A repository may have several. An agent is pointed at "
-		"it by its own setting for the "
-		"API's address. The API is told by the request's headers and "
-		"path; it is where the options say, else where "
-		"ANTHROPIC_BASE_URL and OPENAI_BASE_URL point in the "
-		"manager's own environment, else the public one. Keys and "
-		"texts pass through and are neither kept nor logged.",
+		"It runs in the foreground until interrupted and prints its "
+		"address; 'statetape status' shows its counters. A repository "
+		"may have several. Set the agent's own variable or option for "
+		"the API's address to it. The manager recognises the API by "
+		"the request's headers and path, and forwards to the address "
+		"that its options name, else ANTHROPIC_BASE_URL and "
+		"OPENAI_BASE_URL in its own environment, else the public one. "
+		"Keys and texts are neither stored nor logged.",
 	.options = manager_options,
 	.arguments = { REPO_OPTIONAL },
 	.examples = manager_examples,
@@ -104,14 +103,15 @@ const struct verb row_report = {
 	.summary = "What the manager did, and what it cost or saved",
 	.description =
 		"Prints how many requests went through the manager of REPO, "
-		"how many tokens agents held in them, how many of those were "
-		"stale, what was refreshed, dropped or asked to be run again, "
-		"an estimate of the cost with and without it, cached tokens "
-		"that had to be written anew, the time added, and why "
-		"requests were passed on as they came. Tokens are estimated "
-		"at four bytes each, costs in tokens of plain input; a record "
-		"counts in every request it is part of. A running manager is "
-		"asked, otherwise what it kept is read. " REPO_DEFAULT,
+		"how many tokens they held and how many of those were stale, "
+		"how many records were refreshed, dropped or marked for "
+		"another run, the estimated cost with and without the manager, "
+		"cached tokens that had to be written again, the time added, "
+		"and why requests were forwarded unchanged. Tokens are "
+		"estimated at four bytes each, costs in tokens of plain input; "
+		"a record counts in every request that contains it. A running "
+		"manager answers, otherwise its database is "
+		"read. " REPO_DEFAULT,
 	.options = report_options,
 	.arguments = { REPO_OPTIONAL },
 };
@@ -122,7 +122,8 @@ static const struct verb_option context_options[] = {
 	  .letter = 'c',
 	  .kind = OPTION_TEXT,
 	  .value = "KEY",
-	  .text = "Those whose key begins so (the newest one if not given)" },
+	  .text = "The conversations whose key begins with KEY (the newest one "
+		  "if not given)" },
 	OPTION_JSON_ENTRY("the answer as JSON"),
 	{ 0 },
 };
@@ -132,11 +133,11 @@ const struct verb row_context = {
 	.name = "context",
 	.summary = "What an agent holds now, what of it is stale, and why",
 	.description =
-		"Prints each tool result of a conversation as the manager "
-		"knows it: in which request it came, whether it is fresh, "
-		"stale or not tracked, its kind and size, what it shows, what "
-		"made it stale, and what the model was told of that or got in "
-		"its place. " REPO_DEFAULT,
+		"Prints each tool result of a conversation: the request it "
+		"arrived in, whether it is fresh, stale or not tracked, its "
+		"kind and size, the file and lines it shows, what made it "
+		"stale, and the note or replacement that the model "
+		"got. " REPO_DEFAULT,
 	.options = context_options,
 	.arguments = { REPO_OPTIONAL },
 };
@@ -146,8 +147,8 @@ static const struct verb_option replay_options[] = {
 	  .name = "repo",
 	  .kind = OPTION_TEXT,
 	  .value = "DIRECTORY",
-	  .text = "The repository's path in the session; files of which the "
-		  "session shows only parts are taken from there as they are" },
+	  .text = "The repository's path in the session; files that the "
+		  "session shows only in part are read from there" },
 	{ .id = OPTION_MODE,
 	  .name = "mode",
 	  .letter = 'm',
@@ -169,14 +170,13 @@ const struct verb row_replay = {
 	.name = "replay",
 	.summary = "What the manager would have done in a recorded session",
 	.description =
-		"Plays a session that is over through the manager: Claude "
-		"Code's JSONL, a rollout of Codex, or a directory of captured "
-		"request bodies named NNN.json. What files held is taken from "
-		"the session: whole files that were read, edits and writes. "
-		"What other processes changed is known only where a later "
-		"read shows it, and nothing is known of the code's meaning: "
-		"records are judged by their lines. So it shows less than a "
-		"live session would.",
+		"Runs a recorded session through the manager: Claude Code's "
+		"JSONL, a rollout of Codex, or a directory of captured request "
+		"bodies named NNN.json. File contents are taken from the "
+		"session: whole files that were read, edits and writes. "
+		"Changes by other processes are known only where a later read "
+		"shows them, and there is no code graph: records are compared "
+		"line by line. So it finds less than a live session would.",
 	.options = replay_options,
 	.arguments = { { .name = "TRANSCRIPT", .complete = COMPLETE_FILE } },
 	.examples = replay_examples,

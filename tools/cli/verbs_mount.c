@@ -16,25 +16,25 @@ static const struct verb_option mount_options[] = {
 		  "ends" },
 	{ .id = OPTION_ALLOW_OTHER,
 	  .name = "allow-other",
-	  .text = "Let other users use the mount, as root's mounts always "
-		  "do; the kernel checks permissions as on the directory "
-		  "below" },
+	  .text = "Let other users use the mount, as mounts made by root "
+		  "always do; the kernel checks permissions as in the plain "
+		  "directory" },
 	{ .id = OPTION_NO_JOURNAL,
 	  .name = "no-journal",
-	  .text = "Pass everything through and write nothing down, to measure "
-		  "what the journal costs" },
+	  .text = "Pass everything through without a journal, to measure what "
+		  "the journal costs" },
 	{ .id = OPTION_NO_WATCH,
 	  .name = "no-watch",
 	  .text = "Do not look for changes made below the mount; they may stay "
 		  "invisible while the kernel has the old state cached" },
 	{ .id = OPTION_NO_IO_URING,
 	  .name = "no-io-uring",
-	  .text = "Take requests by the device alone, though the kernel offers "
-		  "io_uring for them" },
+	  .text = "Read requests from /dev/fuse even if the kernel offers "
+		  "io_uring" },
 	{ .id = OPTION_NO_AWAKE,
 	  .name = "no-awake",
-	  .text = "Let processors sleep between requests that come one upon "
-		  "another, which spares power and makes each take longer" },
+	  .text = "Let processors sleep between requests in quick succession: "
+		  "saves power, and each request takes longer" },
 	{ .id = OPTION_KEEP_SIZE,
 	  .name = "keep",
 	  .kind = OPTION_SIZE,
@@ -47,7 +47,7 @@ static const struct verb_option mount_options[] = {
 static const struct verb_example mount_examples[] = {
 	{ "statetape mount ~/src/app", "Watch a repository in place" },
 	{ "statetape mount -p ~/src/app -- make test",
-	  "Watch one command, and leave everyone else alone" },
+	  "Watch one command; other processes see the plain directory" },
 	{ 0 },
 };
 
@@ -103,7 +103,7 @@ static const struct verb_example journal_examples[] = {
 	{ "statetape journal --path '*.py' -n 20",
 	  "The last twenty changes to Python files" },
 	{ "statetape journal --json --since 4096 | jq .author.cmdline",
-	  "Who did what after line 4096" },
+	  "The commands behind every line after 4096" },
 	{ 0 },
 };
 
@@ -156,7 +156,7 @@ const struct verb row_mount = {
 		"journal before its system call returns.\n"
 		"\n"
 		"If the process that serves the mount dies, the mount "
-		"is taken away and the plain directory is there again. "
+		"is removed and the plain directory is visible again. "
 		"A repository can be mounted once at a time.\n"
 		"\n"
 		"As root the mount is made directly. An ordinary user "
@@ -181,12 +181,11 @@ const struct verb row_mount = {
 const struct verb row_umount = {
 	.id = VERB_UMOUNT,
 	.name = "umount",
-	.summary = "Take the mount away; the directory stays",
+	.summary = "Unmount a repository; the directory stays",
 	.description =
 		"Unmounts a repository named by its own path or by its "
-		"mountpoint. The journal stays where it is. Fails "
-		"while somebody uses the mount, unless --lazy is "
-		"given.",
+		"mountpoint. The journal is kept. Fails while a "
+		"process uses the mount, unless --lazy is given.",
 	.options = umount_options,
 	.arguments = {
 		{ .name = "REPO|MOUNTPOINT",
@@ -203,9 +202,9 @@ const struct verb row_status = {
 		       "report: where, since when, how far the journal is, "
 		       "and what the file system holds in memory.\n"
 		       "\n"
-		       "Journal lines that could not be kept (a full disk, a "
-		       "removed directory) come first. If a mount ended "
-		       "unexpectedly, the reason it left is shown.\n"
+		       "Journal lines that could not be written (a full disk, "
+		       "a removed directory) are shown first. If a mount "
+		       "ended unexpectedly, its last message is shown.\n"
 		       "\n"
 		       "The exit code is 0 if all is well or nothing is "
 		       "mounted, and 1 if lines were lost, a mount does not "
@@ -223,10 +222,10 @@ const struct verb row_journal = {
 		       "path, offset and length, and the error if it "
 		       "failed. " REPO_DEFAULT "\n"
 		       "\n"
-		       "Lines that are no longer kept are named by their "
-		       "numbers. --pid N goes by the chain of ancestors that "
-		       "was recorded when the process was first seen, so "
-		       "children of N are found long after N is gone.\n"
+		       "Lines that were discarded are listed by their "
+		       "numbers. --pid N uses the ancestors recorded when a "
+		       "process was first seen, so children of N are found "
+		       "long after N has ended.\n"
 		       "\n"
 		       "With --json an operation is one object: n, time "
 		       "(seconds since 1970, as text with nine decimals), "
@@ -249,13 +248,12 @@ const struct verb row_journal = {
 const struct verb row_reads = {
 	.id = VERB_READS,
 	.name = "reads",
-	.summary = "Print what each process read or looked for in vain",
+	.summary = "Print which files each process read or failed to find",
 	.description = "Asks the mounted file system what each process "
 		       "opened for reading, which directories it listed, and "
-		       "which names it looked up that were not there. This "
-		       "is kept in memory while the mount lives, within a "
-		       "bound; the answer says if something was "
-		       "forgotten. " REPO_DEFAULT,
+		       "which names it looked up that did not exist. The file "
+		       "system keeps this in memory, up to a limit; the "
+		       "answer says if anything was dropped. " REPO_DEFAULT,
 	.options = reads_options,
 	.arguments = { REPO_OPTIONAL },
 	.examples = reads_examples,
@@ -266,10 +264,10 @@ const struct verb row_doctor = {
 	.name = "doctor",
 	.summary = "Check that this machine has what is needed",
 	.description = "Prints one line per requirement: ok, degraded (with "
-		       "what is lost) or missing (with the fix). It looks as "
-		       "the user who calls it, so an ordinary user and root "
-		       "may get different answers. With REPO, the repository "
-		       "itself and the place of its state are checked too.\n"
+		       "what is lost) or missing (with the fix). It checks "
+		       "with the caller's rights, so an ordinary user and "
+		       "root may get different answers. With REPO, it also "
+		       "checks the repository and its state directory.\n"
 		       "\n"
 		       "The exit code is 0 if statetape can work here and 1 "
 		       "if something is missing.",
@@ -280,14 +278,14 @@ const struct verb row_doctor = {
 const struct verb row_demo = {
 	.id = VERB_DEMO,
 	.name = "demo",
-	.summary = "Show it at work on a small repository of its own",
+	.summary = "Show a scripted agent at work in a small repository",
 	.description =
 		"Makes a small Python repository in a temporary directory and "
-		"runs an agent in it, with everything around it that run "
-		"starts. The model answers from a script; what it says, what "
-		"the tape notes, and what the manager adds to the agent's "
-		"requests is printed as it happens. Needs no network and no "
-		"key, touches no state of yours, and cleans up.",
+		"runs an agent in it as 'statetape run' would. The model "
+		"answers from a script; its replies, the tape's entries and "
+		"what the manager adds to the agent's requests are printed as "
+		"they happen. Needs no network and no key, uses no state of "
+		"yours, and cleans up.",
 	.options = demo_options,
 };
 
@@ -314,8 +312,8 @@ const struct verb row_generate = {
 	.summary = "Print a man page or a shell's completions",
 	.description =
 		"Prints a man page (man, man-tape) or the completions for a "
-		"shell (bash, zsh, fish), made from the same tables that "
-		"the program itself goes by.",
+		"shell (bash, zsh, fish), made from the tables that the "
+		"program itself uses.",
 	.options = no_options,
 	.arguments = {
 		{ .name = "FORMAT", .complete = COMPLETE_FORMAT },

@@ -9,10 +9,9 @@ static const struct verb_option run_options[] = {
 	  .letter = 'r',
 	  .kind = OPTION_TEXT,
 	  .value = "DIR",
-	  .text = "The repository the agent works in, started there unless the "
-		  "current directory is a part of it (if not given: the "
-		  "nearest directory upwards with a .git, else the current "
-		  "one)" },
+	  .text = "The agent's repository; the agent starts in its root unless "
+		  "the current directory lies in it (if not given: the nearest "
+		  "parent directory with a .git, else the current directory)" },
 	{ .id = OPTION_MODE,
 	  .name = "mode",
 	  .kind = OPTION_TEXT,
@@ -24,8 +23,8 @@ static const struct verb_option run_options[] = {
 	  .name = "policy",
 	  .kind = OPTION_TEXT,
 	  .value = "POLICY",
-	  .text = "Who decides: statetape, or control, which leaves every "
-		  "request as it is" },
+	  .text = "Which policy decides: statetape, or control, which leaves "
+		  "every request as it is" },
 	{ .id = OPTION_MOUNT,
 	  .name = "mount",
 	  .kind = OPTION_TEXT,
@@ -35,21 +34,21 @@ static const struct verb_option run_options[] = {
 		  "works" },
 	{ .id = OPTION_NO_MOUNT,
 	  .name = "no-mount",
-	  .text = "Do not mount: changes are noticed after the fact, and not "
-		  "who makes them" },
+	  .text = "Do not mount: changes are found afterwards, without their "
+		  "authors" },
 	{ .id = OPTION_PORT,
 	  .name = "port",
 	  .kind = OPTION_NUMBER,
 	  .value = "N",
-	  .text = "The manager's port on 127.0.0.1, for an agent that reads it "
-		  "from a file of its own (if not given: any that is free)" },
+	  .text = "The manager's port on 127.0.0.1, for an agent whose own "
+		  "configuration file names it (if not given: any free port)" },
 	{ 0 },
 };
 
 static const struct verb_example run_examples[] = {
 	{ "statetape run -- claude", "Claude Code, in the current repository" },
 	{ "statetape run --repo ~/src/app -- codex exec 'fix the tests'",
-	  "Codex, with its own words" },
+	  "Codex, with arguments of its own" },
 	{ "statetape run --mode off -- aider",
 	  "Watch and report, and change nothing" },
 	{ 0 },
@@ -68,31 +67,32 @@ const struct verb row_run = {
 		"says what was done. Nothing is written into the repository.\n"
 		"\n"
 		"Several agents may work on one repository: they share the "
-		"mount and the tape, and each hears of what the others wrote. "
-		"If the tape or the manager dies it is started again, and the "
-		"agent goes on meanwhile with its requests as they are.\n"
+		"mount and the tape, and each is notified of what the others "
+		"wrote. If the tape or the manager dies it is restarted; until "
+		"then the agent's requests are forwarded unchanged.\n"
 		"\n"
 		"Agents known by name: claude, codex, opencode, qwen, aider, "
 		"copilot (with COPILOT_PROVIDER_BASE_URL), grok. Any other is "
 		"pointed at the manager by ANTHROPIC_BASE_URL and "
-		"OPENAI_BASE_URL. Requests go on to where those variables, or "
-		"the agent's own, led before; an address that stands in a "
-		"file of the agent's is not seen, and belongs into "
-		"CONFIGURATION as upstream. Keys and logins stay as they are. "
-		"For pi, droid, cline and cn, which read the manager's address "
-		"from such a file, there is --port. gemini's protocol is not "
-		"followed: what it writes is on the tape, its requests stay as "
-		"they are.\n"
+		"OPENAI_BASE_URL. Requests are forwarded to the address that "
+		"those variables, or the agent's own, named before. An address "
+		"in the agent's own configuration file is not read: set it as "
+		"upstream (see CONFIGURATION). Keys and logins are not "
+		"changed. pi, droid, cline and cn read the manager's address "
+		"from such a file: give it a fixed --port. gemini's protocol "
+		"is not understood: its writes are on the tape, its requests "
+		"are not changed.\n"
 		"\n"
-		"What is wanted every time can be put into "
-		"$XDG_CONFIG_HOME/statetape/config.toml, or .statetape.toml in "
-		"the repository, or into variables; see CONFIGURATION in "
-		"statetape(1). Options stand above all.\n"
+		"Defaults can be set in "
+		"$XDG_CONFIG_HOME/statetape/config.toml, "
+		"in .statetape.toml in the repository, or in environment "
+		"variables; see CONFIGURATION in statetape(1). Options on the "
+		"command line override them.\n"
 		"\n"
 		"The exit code is the agent's, 127 if it was not found, 126 if "
-		"it could not be run, and 125 if it never came to that. If a "
-		"signal ended the agent, the same ends this program, which a "
-		"shell shows as 128 + N.",
+		"it could not be run, and 125 if it was not started at all. If "
+		"a signal ended the agent, this program ends by the same "
+		"signal, which a shell shows as 128 + N.",
 	.options = run_options,
 	.examples = run_examples,
 	.command = true,

@@ -8,21 +8,21 @@ static const struct verb_option tape_options[] = {
 	  .name = "keep",
 	  .kind = OPTION_TEXT,
 	  .value = "DAYS/SIZE",
-	  .text = "Give up what is older than so many days, then the oldest "
-		  "until the tape is no larger, such as 30/2G, 30 or 2G; old "
-		  "contents go before entries, and nothing goes that files "
-		  "have now or a conversation still needs. If not given, all "
-		  "is kept" },
+	  .text = "Delete entries older than DAYS, then the oldest until the "
+		  "tape is at most SIZE, such as 30/2G, 30 or 2G; old contents "
+		  "are deleted before entries, and never a content that a file "
+		  "has now or a conversation still needs (if not given: keep "
+		  "everything)" },
 	{ .id = OPTION_NO_MOUNT,
 	  .name = "no-mount",
-	  .text = "Do without the journal: changes are noticed, but not who "
+	  .text = "Work without the journal: changes are found, but not who "
 		  "made them" },
 	{ .id = OPTION_ROOT_FD,
 	  .name = "root-fd",
 	  .kind = OPTION_NUMBER,
 	  .value = "N",
-	  .text = "The directory below the mount, which whoever started the "
-		  "tape has open as descriptor N" },
+	  .text = "Use descriptor N, opened by the caller, as the directory "
+		  "below the mount" },
 	{ 0 },
 };
 
@@ -35,17 +35,17 @@ static const struct verb_example tape_examples[] = {
 const struct verb row_tape = {
 	.id = VERB_TAPE,
 	.name = "tape",
-	.summary = "Keep the tape of what changed, and of which symbols",
+	.summary = "Record each change and the symbols it touched",
 	.description =
 		"Follows the journal of the repository, turns settled changes "
 		"into numbered entries with their author and the symbols they "
-		"touched, keeps these for good, publishes each, and answers "
-		"questions about them. Prints one line when it is ready, and "
-		"stays in the foreground until it is interrupted.\n"
+		"touched, stores them, publishes each, and answers questions "
+		"about them. Prints one line when it is ready, and stays in "
+		"the foreground until it is interrupted.\n"
 		"\n"
 		"The repository need not be mounted: a mount may come and go "
-		"meanwhile. What is changed past the mount is noticed, too, "
-		"and said to come from outside.\n"
+		"meanwhile. Changes that bypass the mount are found too, and "
+		"recorded with \"outside\" as their author.\n"
 		"\n" REPO_DEFAULT,
 	.options = tape_options,
 	.arguments = { REPO_OPTIONAL },
