@@ -1,6 +1,4 @@
-/*
- * See agent.h. What each of them reads was seen by running it.
- */
+/* See agent.h. The table records what each agent was seen to read. */
 #include "tools/run/agent.h"
 
 #include <cjson/cJSON.h>
@@ -15,16 +13,16 @@
 
 /* "%u" in a value is the port. */
 struct agent {
-	const char *program; /* NULL: any other */
-	/* What it reads where its model is from, the first that is set. */
+	const char *program; /* NULL: any other agent */
+	/* Variables that name its model's API; the first that is set counts. */
 	struct {
 		const char *name, *value;
 		enum agent_api api;
 	} variables[VARIABLES_MAX];
-	const char *usual;    /* where it asks if none of them is; NULL: where
-			       * everybody does */
-	const char *words[2]; /* put before the user's own */
-	const char *settings; /* a file that we do not touch says it */
+	const char *usual;    /* its default API; NULL: the public one */
+	const char *words[2]; /* put before the user's own arguments */
+	const char *settings; /* its own file names the API; we do not change
+				 that file */
 	void (*point)(unsigned port);
 	char *(*find)(enum agent_api api);
 	char *(*note)(void);
@@ -33,13 +31,13 @@ struct agent {
 #define PLAIN "http://127.0.0.1:%u"
 #define V1    "http://127.0.0.1:%u/v1"
 
-/* As some of them call it. */
+/* Other names of the same agents. */
 static const char *const api_names[AGENT_APIS] = {
 	[AGENT_ANTHROPIC] = "anthropic",
 	[AGENT_OPENAI] = "openai",
 };
 
-/* A variable that is set to something; NULL: it is not. */
+/* The variable's value; NULL: unset or empty. */
 static const char *setting(const char *name)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
@@ -54,11 +52,11 @@ static void set(const char *name, const char *value)
 	(void)setenv(name, value, 1);
 }
 
-/* -- opencode: settings as JSON, in a variable. */
+/* opencode: settings as JSON, in a variable. */
 
 #define OPENCODE "OPENCODE_CONFIG_CONTENT"
 
-/* What he has settled; an empty object if it is nothing. */
+/* The user's own settings; an empty object if there are none. */
 static cJSON *opencode_settings(void)
 {
 	const char *text = setting(OPENCODE);
@@ -70,7 +68,7 @@ static cJSON *opencode_settings(void)
 	return must(cJSON_CreateObject());
 }
 
-/* The options of one provider, made if they are not there. */
+/* The options of one provider, created if missing. */
 static cJSON *opencode_options(cJSON *root, enum agent_api api)
 {
 	const char *path[] = { "provider", api_names[api], "options" };
@@ -115,8 +113,8 @@ static void point_opencode(unsigned port)
 }
 
 /*
- * -- copilot: asks GitHub's own service, with its own login, unless the user
- * has named a provider; to name one for him would take that login away.
+ * copilot uses GitHub's own service with its own login unless the user has
+ * named a provider. Naming one for the user would disable that login.
  */
 
 #define COPILOT "COPILOT_PROVIDER_BASE_URL"
@@ -149,7 +147,7 @@ static void point_copilot(unsigned port)
 	if (!copilot_can_be_pointed())
 		return;
 	set(COPILOT, copilot_speaks(AGENT_ANTHROPIC) ? plain : v1);
-	/* Nothing old could be rewritten on a websocket. */
+	/* Transcripts sent over a websocket cannot be rewritten. */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	(void)unsetenv("COPILOT_PROVIDER_TRANSPORT");
 }
@@ -171,7 +169,7 @@ static char *note_gemini(void)
 			"followed: its requests stay as they are");
 }
 
-/* -- All of them. */
+/* All agents. */
 
 #define ANTHROPIC(name)                      \
 	{                                    \
@@ -213,7 +211,7 @@ static const struct agent agents[] = {
 	{ .program = "droid", .settings = "~/.factory/settings.json" },
 	{ .program = "cline", .settings = "what 'cline auth' has set" },
 	{ .program = "cn", .settings = "its config.yaml" },
-	/* The demonstration's. */
+	/* The demo's own agent. */
 	{ .program = "statetape",
 	  .variables = { ANTHROPIC("ANTHROPIC_BASE_URL") } },
 	{ .variables = MOST },
@@ -230,7 +228,7 @@ static const struct agent *find(const char *word)
 	return c;
 }
 
-/* `form` with the port in it; it is one of the table's. (Free it.) */
+/* `form`, one of the table's, with the port filled in (free it). */
 static char *filled(const char *form, unsigned port)
 {
 	const char *at = strstr(form, "%u");
@@ -278,7 +276,7 @@ char *agent_note(const char *program)
 			program);
 }
 
-/* `name` set to what `old` says, and to us. */
+/* Set `name` to `old` plus our address. */
 static void except_us(const char *name, const char *old)
 {
 	CLEANUP(free_p)
@@ -289,8 +287,8 @@ static void except_us(const char *name, const char *old)
 }
 
 /*
- * No proxy finds the way to us: 127.0.0.1 is itself there. Who reads the one
- * variable may not read the other.
+ * Exempt 127.0.0.1 from any HTTP proxy, which could not reach our port.
+ * Programs read either the upper-case or the lower-case variable, so set both.
  */
 static void avoid_proxies(void)
 {

@@ -17,11 +17,13 @@
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
 
-#define SECOND_NS     1000000000LL
-#define LONG_LIFE_NS  (60 * SECOND_NS) /* after it a death is the first */
+#define SECOND_NS 1000000000LL
+#define LONG_LIFE_NS \
+	(60 *        \
+	 SECOND_NS) /* after living this long, a death counts as the first */
 #define PAUSE_NS      (SECOND_NS / 10)
 #define PAUSE_MAX_NS  (30 * SECOND_NS)
-#define PAUSE_FROM    2 /* deaths: the first is made good at once */
+#define PAUSE_FROM    2 /* deaths: the first is restarted at once */
 #define STOP_GRACE_MS 5000
 
 int64_t child_now_ns(void)
@@ -48,9 +50,9 @@ static _Noreturn void become(const struct child *c, pid_t parent)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
-		_exit(EXIT_FAILURE); /* it died before we could be told */
+		_exit(EXIT_FAILURE); /* the parent died before prctl() */
 	(void)setsid();
-	(void)!chdir("/"); /* nothing is kept from being unmounted */
+	(void)!chdir("/"); /* do not keep any mount busy */
 	(void)sigemptyset(&none);
 	(void)pthread_sigmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
@@ -139,7 +141,7 @@ int child_tend(struct child *c)
 	return (int)((c->again_ns - child_now_ns()) / 1000000) + 1;
 }
 
-/* Wait for the end of `pid`, at most so long. True: it has ended. */
+/* Wait at most so long for `pid` to end. True: it has ended. */
 static bool wait_end(pid_t pid, int ms)
 {
 	CLEANUP(close_p) int fd = (int)syscall(SYS_pidfd_open, pid, 0);

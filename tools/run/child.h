@@ -1,11 +1,11 @@
 /*
- * A process of ours that is kept alive: another verb of this same program,
- * started again when it dies. It lives in a session of its own, out of reach
- * of the terminal's Ctrl-C, in the root directory, talks to a log, and ends
- * when we do.
+ * A child process that is kept alive: another verb of this program, restarted
+ * when it dies. It runs in a session of its own (setsid), so the terminal's
+ * Ctrl-C does not reach it, in the root directory, logs to a file, and ends
+ * with us.
  *
- * One that dies again and again is given more and more time between two
- * starts, so that a fault never becomes a busy loop.
+ * One that keeps dying waits longer before each restart, so that a fault never
+ * becomes a busy loop.
  */
 #ifndef STATETAPE_TOOLS_RUN_CHILD_H
 #define STATETAPE_TOOLS_RUN_CHILD_H
@@ -15,33 +15,37 @@
 #include <sys/types.h>
 
 struct child {
-	const char *name;  /* for texts: "the tape" */
-	char *const *argv; /* argv[0] is shown; this program is run */
-	int keep_fd;	   /* handed on under its own number; -1: none */
+	const char *name;  /* in messages: "the tape" */
+	char *const *argv; /* argv[0] is only shown; this program is run */
+	int keep_fd;	   /* inherited under the same number; -1: none */
 	int log_fd;	   /* its stdout and stderr */
 
-	pid_t pid;		   /* 0: not running */
-	unsigned deaths;	   /* since it was first started */
-	int64_t born_ns, again_ns; /* CLOCK_MONOTONIC; again: 0: not due */
+	pid_t pid;	 /* 0: not running */
+	unsigned deaths; /* since the first start */
+	int64_t born_ns,
+		again_ns; /* CLOCK_MONOTONIC; again: 0: no restart is due */
 };
 
-/* Start it. On failure a negative errno, and it is due again. */
+/* Start it. On failure returns a negative errno and schedules a restart. */
 int child_start(struct child *c);
 
 /*
- * `pid` ended with `status`: was it this one? Then it is due to be started
- * again, and *ret_text says what happened (free it); NULL when that has been
- * said often enough: for one that keeps dying, every time their number has
- * doubled.
+ * If the process `pid`, which ended with `status`, is this child: schedule its
+ * restart and return true. *ret_text says what happened (free it), or is NULL
+ * when that was said often enough: a child that keeps dying is reported each
+ * time the number of deaths has doubled.
  */
 bool child_ended(struct child *c, pid_t pid, int status, char **ret_text);
 
-/* Start it if it is due. The milliseconds until it is, -1: it is not. */
+/*
+ * Restart it if that is due. Returns the milliseconds until it is, -1: no
+ * restart is due.
+ */
 int child_tend(struct child *c);
 
-/* Ask it to end, without waiting. It is not due any more. */
+/* Ask it to end, without waiting; it is not restarted. */
 void child_dismiss(struct child *c);
-/* The same, wait, and in the end make it. */
+/* The same, then wait, and kill it if it does not end. */
 void child_stop(struct child *c);
 
 /* "was killed by SIGKILL", "ended with code 1". (Free it.) */

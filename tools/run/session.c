@@ -1,6 +1,4 @@
-/*
- * A run's side: see session.h. The other side is verb_session.c.
- */
+/* A run's side of the session (session.h). verb_session.c is the other side. */
 #include "tools/run/session.h"
 
 #include <cjson/cJSON.h>
@@ -25,12 +23,12 @@
 #include "tools/run/child.h"
 #include "tools/run/session_i.h"
 
-#define START_MS 30000 /* until a session that was started is there */
-#define HELLO_MS 5000  /* until one that is there says so */
-#define LIFE_MS	 10000 /* until one that is ending is gone */
+#define START_MS 30000 /* for a new session to answer */
+#define HELLO_MS 5000  /* for a running session to greet us */
+#define LIFE_MS	 10000 /* for an ending session to be gone */
 #define LIFE_TRY 5
 #define LEAVE_MS 10000
-#define TRIES	 4 /* to start one, if it is killed on the way */
+#define TRIES	 4 /* attempts to start one that is killed meanwhile */
 
 const char *const session_mount_names[SESSION_MOUNTS] = {
 	[SESSION_AUTO] = "auto",
@@ -75,7 +73,7 @@ int session_connect(const struct state *s, int *ret_fd)
 	return 0;
 }
 
-/* A whole line out of what has come, without its end; NULL: none yet. */
+/* The next whole line received, without its newline; NULL: none yet. */
 static char *take_line(struct session *s)
 {
 	char *end = memchr(s->line, '\n', s->len);
@@ -91,13 +89,13 @@ static char *take_line(struct session *s)
 	return text;
 }
 
-/* Receive what is there. 0: the other end is closed. */
+/* Receive what is available. 0: the other end is closed. */
 static ssize_t receive(struct session *s, int flags)
 {
 	ssize_t n;
 
 	if (s->len == sizeof(s->line))
-		s->len = 0; /* no line of ours is so long */
+		s->len = 0; /* no line of the protocol is this long */
 	do
 		n = recv(s->fd, s->line + s->len, sizeof(s->line) - s->len,
 			 flags);
@@ -155,7 +153,7 @@ static int try_join(const struct state *s, struct session *ret)
 	return r;
 }
 
-/* What a session is born with. */
+/* The descriptors a new session inherits. */
 struct birth {
 	enum session_mount mount;
 	int log;
@@ -194,8 +192,10 @@ static int open_lock(const struct state *s, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Nobody else is starting one when this returns. It ends with the descriptor
-   (or with us: a signal that kills may come while we wait). */
+/*
+ * Take the lock for starting a session. It is released with the descriptor. May
+ * be interrupted while waiting, by a signal that ends us.
+ */
 static int lock_start(const struct state *s, int *ret_fd)
 {
 	CLEANUP(close_p) int fd = open_lock(s, SESSION_START);
@@ -209,7 +209,7 @@ static int lock_start(const struct state *s, int *ret_fd)
 	return 0;
 }
 
-/* A session that takes no more runs may still be unmounting. */
+/* A session that accepts no more runs may still be unmounting. */
 static int lock_life(const struct state *s, int *ret_fd)
 {
 	CLEANUP(close_p) int fd = open_lock(s, SESSION_LIFE);
@@ -228,13 +228,16 @@ static int lock_life(const struct state *s, int *ret_fd)
 	return 0;
 }
 
-/* Did it end because somebody killed it, or the guard it had? */
+/* Was the session, or its guard, killed? */
 static bool was_killed(int status)
 {
 	return WIFSIGNALED(status) || WEXITSTATUS(status) > 128;
 }
 
-/* The start lock is held, and nobody answers. -EAGAIN: it was killed. */
+/*
+ * Start a session; the start lock is held and no session answers. -EAGAIN: the
+ * new one was killed.
+ */
 static int start(const struct state *s, enum session_mount mount, int log,
 		 struct session *ret)
 {
@@ -292,7 +295,7 @@ int session_join(const struct state *s, enum session_mount mount,
 	}
 	while (r == -EAGAIN && tries-- > 0)
 		r = start(s, mount, log, ret);
-	/* What it said on the way is why it failed, or could not mount. */
+	/* Its messages say why it failed or could not mount. */
 	if (log >= 0 &&
 	    (r < 0 || (ret->mount == SESSION_NONE && mount != SESSION_NONE)))
 		state_copy_log(log, from, stderr);
@@ -303,7 +306,10 @@ int session_join(const struct state *s, enum session_mount mount,
 	return r;
 }
 
-/* "left": how many are still there, which is its last word. -1: no such. */
+/*
+ * The number in a "left" line, the session's last message: runs that remain.
+ * -1: not such a line.
+ */
 static int left_in(const char *line)
 {
 	cJSON *said = cJSON_Parse(line);
@@ -314,7 +320,7 @@ static int left_in(const char *line)
 	return n;
 }
 
-/* How many it says are left; -1: it ended without a word. */
+/* The number of runs that remain; -1: it ended without saying. */
 static int hear_last_word(struct session *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
@@ -342,7 +348,7 @@ static void wait_end(pid_t pid)
 		(void)poll(&p, 1, LEAVE_MS);
 }
 
-/* Should it not have been able to, nobody else would say so. */
+/* If the session could not unmount, this is the only process left to say so. */
 static void check_unmounted(const struct session *s, const struct state *state)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -362,7 +368,7 @@ void session_leave(struct session *s, const struct state *state)
 		return;
 	(void)shutdown(s->fd, SHUT_WR);
 	left = hear_last_word(s);
-	/* Parts may be killed until the very end. */
+	/* Processes may be killed until the very end. */
 	if (left <= 0)
 		session_bury(s, state);
 	if (left == 0)
@@ -371,7 +377,7 @@ void session_leave(struct session *s, const struct state *state)
 	s->fd = -1;
 }
 
-/* Does somebody listen there, or may we not know? */
+/* Is a process listening there, or may we not know? */
 static bool is_alive(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -408,12 +414,12 @@ void session_sweep(const struct state *s)
 }
 
 /*
- * The kernel closes a dead process's descriptors one by one: its end is waited
- * for, so that nobody answers at its socket but another session. A guard that
- * lives unmounts when its session ends, and ends too; one that is just being
- * killed may take a while over it, longer than the session did. Then what is
- * still mounted stays so for ever. Unless another run was quicker and has begun
- * a session of its own: the lock keeps more of them away.
+ * The kernel closes a dead process's descriptors one by one. Wait for its end,
+ * so that only another session can answer at its socket. A living guard
+ * unmounts when its session ends and then ends too; a guard that is being
+ * killed may take longer over it than the session did, and what is mounted
+ * after that stays mounted for ever. Another run may have started a session of
+ * its own meanwhile: holding the lock excludes further ones.
  */
 void session_bury(struct session *s, const struct state *state)
 {
@@ -457,8 +463,8 @@ static int enter_one(pid_t pid, const char *kind, int flag)
 }
 
 /*
- * A mount namespace is entered at its own root, which in a chroot is not ours
- * but the one outside of it: the session has stayed in ours.
+ * Entering a mount namespace leads to that namespace's root, which in a chroot
+ * is not our root: the session's own root directory is, so use that.
  */
 static int enter_mounts(pid_t pid)
 {
@@ -490,7 +496,7 @@ void session_ask(struct session *s)
 	s->asked = s->fd >= 0 && send(s->fd, "?", 1, MSG_NOSIGNAL) == 1;
 }
 
-/* The note in a line (free it), NULL: there is none. */
+/* The text of a "note" line (free it); NULL: it is another line. */
 static char *note_in(struct session *s, const char *line)
 {
 	cJSON *said = cJSON_Parse(line);

@@ -22,26 +22,26 @@
 #include "tape/wire/state.h"
 
 enum session_mount {
-	SESSION_AUTO,	 /* the first of these that works here */
-	SESSION_PRIVATE, /* in a namespace of its own */
-	SESSION_VISIBLE, /* for all to see */
-	SESSION_NONE,	 /* not at all: changes are noticed, not their author */
+	SESSION_AUTO,	 /* the first of the others that works here */
+	SESSION_PRIVATE, /* in a mount namespace of its own */
+	SESSION_VISIBLE, /* visible to all processes */
+	SESSION_NONE, /* no mount: changes are found, their authors are not */
 	SESSION_MOUNTS
 };
 extern const char *const session_mount_names[SESSION_MOUNTS];
 
-/* SESSION_MOUNTS: no such way. */
+/* SESSION_MOUNTS: unknown name. */
 enum session_mount session_mount_find(const char *name);
 
-/* A run's end of it. */
+/* A run's end of the connection. */
 struct session {
 	int fd; /* -1: none */
 	pid_t pid;
-	pid_t guard;		  /* the process that mounted for it, 0: none */
+	pid_t guard;		  /* the process that mounted, 0: none */
 	enum session_mount mount; /* never SESSION_AUTO */
-	char line[4096];	  /* what has come of the next line */
+	char line[4096];	  /* the incomplete line received so far */
 	size_t len;
-	bool asked; /* session_ask() was, and not all is told yet */
+	bool asked; /* session_ask() was sent, and its answer is not complete */
 };
 #define SESSION_EMPTY    \
 	{                \
@@ -49,33 +49,39 @@ struct session {
 	}
 
 /*
- * Join the session of the repository, and start it if there is none. `s` has
- * its directories. On failure, having complained, a negative errno.
+ * Join the repository's session, and start one if there is none. The state's
+ * directories must exist. On failure prints a message and returns a negative
+ * errno.
  */
 int session_join(const struct state *s, enum session_mount mount,
 		 struct session *ret);
-/* The last to leave waits until all of it is gone, and buries what was killed
-   on the way. */
+/*
+ * Leave the session. The last run waits until the session is gone, and cleans
+ * up after parts of it that were killed.
+ */
 void session_leave(struct session *s, const struct state *state);
 
 /*
- * It has ended by itself, which it does when it is killed. If its guard was,
- * too, the mount is still there, and is taken away; so are its sockets.
+ * The session ended by itself, which happens only when it is killed. If its
+ * guard was killed too, remove the mount that is left, and the sockets.
  */
 void session_bury(struct session *s, const struct state *state);
 
-/* See what it sees from here on. The calling process must have one thread. */
+/*
+ * Enter the session's mount namespace. The calling process must have one
+ * thread.
+ */
 int session_enter(const struct session *s);
 
 /*
- * The next thing it has to say (free it), NULL: nothing now. *ret_gone: it has
- * ended, and there will be no more.
+ * The session's next message (free it), NULL: none now. *ret_gone: the session
+ * has ended, there will be no more.
  */
 char *session_note(struct session *s, bool *ret_gone);
 
 /*
- * Have it look around, and do and tell what follows from what it sees. When
- * `asked` is false again session_note() has given all of that.
+ * Ask the session to check its mount and its tape now. When `asked` is false
+ * again, session_note() has returned all resulting messages.
  */
 void session_ask(struct session *s);
 

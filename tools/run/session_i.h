@@ -1,6 +1,4 @@
-/*
- * What the two sides of a session share; nobody else includes this.
- */
+/* Shared by the two sides of a session; no other file includes this. */
 #ifndef STATETAPE_TOOLS_RUN_SESSION_I_H
 #define STATETAPE_TOOLS_RUN_SESSION_I_H
 
@@ -9,18 +7,20 @@
 #include "tape/wire/state.h"
 
 #define SESSION_SOCKET "run.sock"
-/* Held by whoever is starting one, so that no two do. */
+/* Lock file: held while a session is being started. */
 #define SESSION_START "run.start"
-/* Held by a session and its guard until the last of them is gone. */
+/* Lock file: held by a session and its guard until both have ended. */
 #define SESSION_LIFE "run.lock"
 #define SESSION_LOG  "session.log"
 
 int session_address(const struct state *s, struct sockaddr_un *ret);
-/* -ECONNREFUSED, -ENOENT: nobody is there. */
+/* -ECONNREFUSED, -ENOENT: no session runs. */
 int session_connect(const struct state *s, int *ret_fd);
 
-/* Parts that were killed could not remove their sockets; those of parts that
-   live stay. */
+/*
+ * Remove sockets that killed processes left behind; a socket that answers
+ * stays.
+ */
 void session_sweep(const struct state *s);
 
 #endif

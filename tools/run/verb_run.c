@@ -21,6 +21,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,52 +39,26 @@
 #include "fs/mount/mount.h"
 #include "fs/mount/site.h"
 #include "graph/base/cleanup.h"
-#include "manager/report/report.h"
+#include "graph/base/json.h"
 #include "tape/wire/wire.h"
-#include "tools/cli/config.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
-#include "tools/cli/terminal.h"
 #include "tools/cli/verbs.h"
 #include "tools/run/agent.h"
-#include "tools/run/child.h"
-#include "tools/run/session.h"
+#include "tools/run/run_i.h"
 
-#define LOG	      "manager.log"
-#define READY_MS      120000 /* then the agent starts without the graph */
-#define SILENT_MS     5000   /* also, if the tape does not even say so */
-#define READY_ASK_MS  1000
-#define READY_TRY_MS  50		/* at most; less in the beginning */
-#define SHOW_AFTER_NS (300 * 1000000LL) /* of waiting, on a terminal */
-#define SYNC_MS	      5000
-#define BOOKS_MS      2000
+#define LOG	     "manager.log"
+#define READY_MS     120000 /* then the agent starts without the graph */
+#define SILENT_MS    5000   /* the same, if the tape does not answer at all */
+#define READY_ASK_MS 1000
+#define READY_TRY_MS 50 /* at most; shorter at first */
+#define SHOW_AFTER_NS \
+	(300 * 1000000LL) /* show progress on a terminal after this wait */
 #define GO_BACK_MS    5000
 #define BACKLOG	      64
-#define NOTES_MAX     32
-#define FORWARD_AFTER 3	  /* deaths of the manager within a short time */
-#define FAILED	      125 /* the agent was never run */
+#define FORWARD_AFTER 3	  /* deaths of the manager in quick succession */
+#define FAILED	      125 /* exit code: the agent was not started */
 #define PORT_MAX      65535
-
-struct run {
-	struct state state;
-	struct config config;
-	struct session session;
-	char *cwd; /* the agent's: ours if it lies in the repository */
-	int listen_fd, log_fd, signal_fd;
-	unsigned port; /* 0: any */
-	struct child manager;
-	char **manager_argv;
-	sigset_t mask; /* as we found it */
-	double began;  /* CLOCK_REALTIME, nanoseconds */
-	struct terminal terminal;
-	pid_t agent; /* 0: not started, or ended */
-	int code;
-	int ended_by; /* the signal that ended the agent, or kept it from being
-		       * started; 0: none did */
-	char *notes[NOTES_MAX];
-	size_t notes_count;
-	bool quiet; /* the terminal is the agent's: notes wait */
-};
 
 static void free_words(char **words)
 {
@@ -96,7 +71,7 @@ static void run_release(struct run *r)
 {
 	for (size_t i = 0; i < r->notes_count; i++)
 		free(r->notes[i]);
-	/* All at once; and nobody is in the mount any more, not even we. */
+	/* Stop all parts, and leave the mount ourselves. */
 	(void)!chdir("/");
 	child_dismiss(&r->manager);
 	session_leave(&r->session, &r->state);
@@ -110,7 +85,10 @@ static void run_release(struct run *r)
 	free(r->cwd);
 }
 
-/* Say it now, or when the agent has given the terminal back. Takes `text`. */
+/*
+ * Print `text` now, or when the agent has released the terminal. Takes
+ * ownership of it.
+ */
 static void note(struct run *r, char *text)
 {
 	CLEANUP(free_p) char *owned = text;
@@ -121,7 +99,7 @@ static void note(struct run *r, char *text)
 		r->notes[r->notes_count++] = TAKE(owned);
 }
 
-/* The nearest directory upwards that git knows, else this one. (Free it.) */
+/* The nearest parent directory with a .git, else the current one (free it). */
 static char *find_repo(const char *cwd)
 {
 	char *dir = must(strdup(cwd));
@@ -197,8 +175,10 @@ static int settle_config(struct run *r, const struct invocation *in)
 	return 0;
 }
 
-/* Where the user has not said so, requests go where this agent's go without
-   us. */
+/*
+ * Unless the user named an upstream, forward to the address this agent uses
+ * without us.
+ */
 static int settle_upstreams(struct run *r, const char *program)
 {
 	static const enum config_key keys[AGENT_APIS] = {
@@ -230,14 +210,16 @@ static enum session_mount wanted_mount(const struct run *r,
 	return how ? session_mount_find(how) : SESSION_AUTO;
 }
 
-/* What a mount answers whose process is being killed: EIO if that was just
-   taking the question up. */
+/*
+ * Errors that a mount returns while its process is being killed; EIO if that
+ * process was just handling the request.
+ */
 static bool is_dying(int rc)
 {
 	return mount_error_is_death(-rc) || rc == -EIO;
 }
 
-/* Such a mount is taken away in a moment. */
+/* The guard removes such a mount in a moment. */
 static int go_back(const struct run *r)
 {
 	int64_t until = child_now_ns() + GO_BACK_MS * 1000000LL;
@@ -250,8 +232,8 @@ static int go_back(const struct run *r)
 }
 
 /*
- * Another session, without a mount. If others share the old one that is the
- * one we get again; it sees what is done outside of its mount, too.
+ * Join another session, without a mount. If other runs share the old session,
+ * we get that one again; its tape sees changes that bypass its mount too.
  */
 static int do_without_mount(struct run *r)
 {
@@ -263,9 +245,9 @@ static int do_without_mount(struct run *r)
 }
 
 /*
- * From here on we see what the session sees, the current directory too. Where
- * that is not allowed (a container may lack CAP_SYS_CHROOT) the agent works
- * outside, unless the mount was asked for.
+ * Enter the session's namespace, in the current directory. Where that is not
+ * permitted (a container may lack CAP_SYS_CHROOT) the agent works in the plain
+ * directory, unless the user asked for the mount.
  */
 static int enter(struct run *r, bool needed)
 {
@@ -308,7 +290,9 @@ static int open_port(struct run *r)
 	int on = 1;
 
 	r->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* Connections of the last run on it linger for a while. */
+	/*
+	 * TCP connections of the previous run on this port linger for a while.
+	 */
 	if (r->listen_fd < 0 ||
 	    setsockopt(r->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on,
 		       sizeof(on)) < 0 ||
@@ -362,8 +346,8 @@ static char **manager_words(const struct run *r, bool forward)
 }
 
 /*
- * It needs neither mount nor tape to begin, and requests wait for it: so it
- * starts beside them. That also keeps it outside of the mount.
+ * The manager needs neither mount nor tape to start, and requests wait in its
+ * socket: so start it in parallel. That also keeps it outside of the mount.
  */
 static void start_manager(struct run *r)
 {
@@ -407,7 +391,7 @@ static int take_signals(struct run *r)
 	}
 	(void)pthread_sigmask(SIG_BLOCK, &set, &r->mask);
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* If it were ignored, nobody could be waited for. */
+	/* If SIGCHLD were ignored, waitpid() would find no child. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd < 0)
@@ -415,7 +399,7 @@ static int take_signals(struct run *r)
 	return 0;
 }
 
-/* From the agent's start on. */
+/* Signals that are handled from the agent's start on. */
 static void hold_stop_signals(void)
 {
 	sigset_t set;
@@ -430,7 +414,10 @@ static void hold_stop_signals(void)
 static void on_agent_change(struct run *r, int status)
 {
 	if (WIFSTOPPED(status)) {
-		/* The shell that waits for us must see its job stop. */
+		/*
+		 * Stop ourselves too, so that the waiting shell sees its job
+		 * stop.
+		 */
 		(void)raise(SIGSTOP);
 		(void)kill(r->agent, SIGCONT);
 		return;
@@ -467,7 +454,8 @@ static void on_signal(struct run *r)
 			reap(r);
 		else if (r->agent <= 0)
 			r->ended_by = number;
-		else if (si.ssi_code <= 0) /* not the terminal's */
+		else if (si.ssi_code <=
+			 0) /* sent by a process, not by the terminal */
 			(void)kill(r->agent, number);
 	}
 }
@@ -481,7 +469,9 @@ static void on_session(struct run *r)
 		note(r, text);
 	if (!gone)
 		return;
-	/* Its mount cannot come back for the agent; a tape can. */
+	/*
+	 * A lost mount cannot be restored for a running agent; a lost tape can.
+	 */
 	session_bury(&r->session, &r->state);
 	if (session_join(&r->state, SESSION_NONE, &r->session) == 0)
 		note(r, sentence("the session of '%s' was killed and is "
@@ -494,8 +484,8 @@ static void on_session(struct run *r)
 				 r->state.repo));
 }
 
-/* One turn of the loop, at most `ms` long (-1: no limit). */
-static void turn(struct run *r, int ms)
+/* One iteration of the loop, at most `ms` long (-1: no limit). */
+void run_turn(struct run *r, int ms)
 {
 	struct pollfd fds[] = { { .fd = r->signal_fd, .events = POLLIN },
 				{ .fd = r->session.fd, .events = POLLIN } };
@@ -511,15 +501,10 @@ static void turn(struct run *r, int ms)
 		on_session(r);
 }
 
-static double number_of(const cJSON *answer, const char *name)
-{
-	const cJSON *n = cJSON_GetObjectItem(answer, name);
-
-	return cJSON_IsNumber(n) ? n->valuedouble : 0;
-}
-
-/* Is the graph built? Shows how far it is, if somebody watches. False: the
-   tape does not answer. */
+/*
+ * Is the graph built? Shows progress on a terminal. False: the tape does not
+ * answer.
+ */
 static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
 {
 	cJSON *answer = NULL;
@@ -531,9 +516,9 @@ static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
 		if (show)
 			(void)fprintf(stderr,
 				      "\rstatetape: reading the repository: "
-				      "%.0f files, %.0f symbols ",
-				      number_of(answer, "files"),
-				      number_of(answer, "symbols"));
+				      "%" PRIu64 " files, %" PRIu64 " symbols ",
+				      json_number(answer, "files", 0),
+				      json_number(answer, "symbols", 0));
 	} else if (show) {
 		(void)fputs("\rstatetape: reading the repository ", stderr);
 	}
@@ -542,8 +527,8 @@ static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
 }
 
 /*
- * A big repository takes its time, and says so; a tape that says nothing for a
- * while is in trouble, and the agent can do without.
+ * A large repository takes its time and reports progress; a tape that reports
+ * nothing for SILENT_MS has failed, and the agent starts without it.
  */
 static void wait_ready(struct run *r)
 {
@@ -560,7 +545,7 @@ static void wait_ready(struct run *r)
 			heard = child_now_ns();
 		shown = shown || show;
 		if (!ready)
-			turn(r, pause);
+			run_turn(r, pause);
 		if (pause < READY_TRY_MS)
 			pause += (pause + 1) / 2;
 		now = child_now_ns();
@@ -582,7 +567,7 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 	if (getppid() != parent)
 		_exit(FAILED);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
-	(void)unsetenv(MANAGER_CWD); /* the manager's alone */
+	(void)unsetenv(MANAGER_CWD); /* for the manager alone */
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 	(void)execvp(argv[0], argv);
@@ -613,109 +598,12 @@ static void start_agent(struct run *r, char **command)
 	r->quiet = isatty(STDERR_FILENO);
 }
 
-/* What became of the mount while the agent ended, it still has to tell. */
-static void hear_out(struct run *r)
-{
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
-
-	session_ask(&r->session);
-	while (r->session.asked && child_now_ns() < until)
-		turn(r, BOOKS_MS);
-}
-
-/*
- * What the last writes were is on the tape before it is let go. One that is
- * just being started again is waited for, but not for long: the next run's
- * finds the rest.
- */
-static void close_books(struct run *r)
-{
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
-	bool done = false;
-	int pause = 1;
-
-	while (!done && r->session.fd >= 0 && child_now_ns() < until) {
-		cJSON *answer = NULL;
-
-		if (wire_ask(r->state.tape_socket, "SYNC", NULL, SYNC_MS,
-			     &answer) == 0)
-			done = cJSON_IsTrue(
-				cJSON_GetObjectItem(answer, "ready"));
-		cJSON_Delete(answer);
-		if (!done)
-			turn(r, pause);
-		pause += (pause + 1) / 2;
-	}
-}
-
-/* The socket of our manager among those of the repository; NULL: none. */
-static char *manager_socket(const struct run *r)
-{
-	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
-		CLEANUP(free_p)
-		char *where = manager_path(&r->state, n, ".json");
-		CLEANUP(close_p) int fd = open(where, O_RDONLY | O_CLOEXEC);
-		char text[256] = "";
-		cJSON *about = NULL;
-		double pid = 0;
-
-		if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
-			about = cJSON_Parse(text);
-		pid = number_of(about, "pid");
-		cJSON_Delete(about);
-		if (r->manager.pid > 0 && (pid_t)pid == r->manager.pid)
-			return manager_path(&r->state, n, ".sock");
-	}
-	return NULL;
-}
-
-/* An agent may have ended before the manager was there to be asked. */
-static char *await_manager(struct run *r)
-{
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
-	char *socket;
-	int pause = 1;
-
-	while (!(socket = manager_socket(r)) && child_now_ns() < until) {
-		turn(r, pause);
-		pause += (pause + 1) / 2;
-	}
-	return socket;
-}
-
-/* Of this run: what others did to the repository before is theirs. */
-static void show_report(struct run *r)
-{
-	CLEANUP(free_p) char *socket = await_manager(r);
-	cJSON *question = cJSON_CreateObject(), *answer = NULL;
-
-	(void)cJSON_AddNumberToObject(question, "since_ns", r->began);
-	if (!socket ||
-	    wire_ask(socket, "REPORT", question, SYNC_MS, &answer) < 0)
-		(void)complain("no report: the manager does not answer");
-	else if (number_of(answer, "requests") > 0)
-		report_print(stderr, answer);
-	else
-		(void)complain("no request has come through the manager");
-	cJSON_Delete(question);
-	cJSON_Delete(answer);
-}
-
 static double wall_ns(void)
 {
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-/* What a run leaves on the terminal: what went wrong, and what it did. */
-static void show_end(struct run *r)
-{
-	r->quiet = false;
-	for (size_t i = 0; i < r->notes_count; i++)
-		(void)complain("%s", r->notes[i]);
-	show_report(r);
 }
 
 static int run_in(struct run *r, const struct invocation *in)
@@ -735,21 +623,23 @@ static int run_in(struct run *r, const struct invocation *in)
 	start_manager(r);
 	if (join(r, in) != 0 || take_signals(r) != 0)
 		return FAILED;
-	reap(r);       /* who ended before there were signals */
-	on_session(r); /* what it said in one breath with its hello */
+	reap(r);       /* children that ended before signals were read */
+	on_session(r); /* messages that arrived together with the greeting */
 	wait_ready(r);
 	if (!r->ended_by)
 		start_agent(r, in->command);
 	while (r->agent > 0)
-		turn(r, -1);
-	hear_out(r);
-	close_books(r);
-	show_end(r);
+		run_turn(r, -1);
+	run_hear_out(r);
+	run_close_books(r);
+	run_show_end(r);
 	return r->code;
 }
 
-/* As it ended, so do we: a shell makes a difference between a program that
-   was interrupted and one that says it was. */
+/*
+ * End by the same signal as the agent: a shell distinguishes a program that was
+ * interrupted from one that exits with 130.
+ */
 static void end_by(int number)
 {
 	sigset_t set;

@@ -1,7 +1,8 @@
 /*
- * The session itself (session.h). `statetape session` chooses how to mount and
- * has the guard run `statetape session --inside` in the mount's namespace; the
- * latter starts the tape, keeps it alive, and waits for runs to come and go.
+ * The session process (session.h). `statetape session` chooses how to mount and
+ * has the guard run `statetape session --inside` in the mount's namespace,
+ * which starts the tape, keeps it alive, and serves runs until the last one
+ * leaves.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -28,26 +29,25 @@
 #include "tools/run/session.h"
 #include "tools/run/session_i.h"
 
-#define RUNS_MAX     MANAGERS_MAX /* each has one */
+#define RUNS_MAX     MANAGERS_MAX /* each run has one */
 #define TAPE_ASK_MS  1000
 #define TAPE_LOOK_MS 1000
 
-/* Descriptors that are waited for, before those of the runs. */
+/* Descriptors in the poll set before those of the runs. */
 enum { ON_SIGNAL, ON_RUN, ON_MOUNT, ON_RUNS };
 
 struct serving {
 	const char *repo;
 	struct state state;
 	enum session_mount mount;
-	bool mounted; /* as far as we know */
-	pid_t guard;  /* our parent, which mounted it and will unmount it;
-		       * 0: there is none */
+	bool mounted; /* according to the last check */
+	pid_t guard;  /* our parent, which mounted and will unmount; 0: none */
 	int life_fd, listen_fd, signal_fd, mounts_fd;
 	int runs[RUNS_MAX];
-	size_t runs_count; /* none: the end */
-	bool lent;	   /* the tape is somebody else's */
+	size_t runs_count; /* when the last one leaves, the session ends */
+	bool lent;	   /* another process runs the tape */
 	struct child tape;
-	char *const *without; /* its command line if there is no journal */
+	char *const *without; /* the tape's command line without a journal */
 	bool ending;
 };
 
@@ -56,11 +56,11 @@ static void tell(int fd, cJSON *what)
 	CLEANUP(free_p) char *text = cJSON_PrintUnformatted(what);
 	CLEANUP(free_p) char *line = sentence("%s\n", text ? text : "{}");
 
-	/* A run that does not listen loses it; the log has it. */
+	/* A run that does not read misses the message; the log has it. */
 	(void)!send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* To the log, and to all runs. Takes over `text`. */
+/* Send `text` to the log and to all runs. Takes ownership of it. */
 static void note(struct serving *s, char *text)
 {
 	cJSON *said = cJSON_CreateObject();
@@ -104,7 +104,7 @@ static void on_run(struct serving *s)
 		take_run(s, fd);
 }
 
-/* How many are left; the last one will want to wait for our end. */
+/* Send the number of runs that remain; the last run waits for our end. */
 static void part(int fd, size_t left)
 {
 	cJSON *last = cJSON_CreateObject();
@@ -165,8 +165,8 @@ static void on_signal(struct serving *s)
 }
 
 /*
- * Nobody writes the journal any more. The tape reads what there is, and begins
- * anew as one that does not wait for it.
+ * The journal has no writer any more. Let the tape read the rest of it, and
+ * restart it without a journal.
  */
 static void go_without_journal(struct serving *s)
 {
@@ -196,7 +196,7 @@ static void on_mount_change(struct serving *s)
 	go_without_journal(s);
 }
 
-/* Before a run ends it asks for what it should know; else it is its end. */
+/* A run either asks for a check before it ends, or closes its connection. */
 static void on_run_word(struct serving *s, size_t i)
 {
 	char byte;
@@ -214,7 +214,7 @@ static void on_run_word(struct serving *s, size_t i)
 	s->runs[i] = s->runs[s->runs_count];
 }
 
-/* How long to sleep, in milliseconds; -1: until something happens. */
+/* The poll timeout in milliseconds; -1: none. */
 static int patience(struct serving *s)
 {
 	int tend = child_tend(&s->tape);
@@ -224,7 +224,7 @@ static int patience(struct serving *s)
 	return tend;
 }
 
-/* What has happened; `fds` were set for the first `runs` of them. */
+/* Handle the events in `fds`, which has the first `runs` runs. */
 static void look(struct serving *s, const struct pollfd *fds, size_t runs)
 {
 	if (fds[ON_SIGNAL].revents)
@@ -260,7 +260,7 @@ static void stand_by(struct serving *s)
 	}
 }
 
-/* The lock is ours: a socket that is there is a dead session's. */
+/* We hold the lock, so an existing socket belongs to a dead session. */
 static int take_place(struct serving *s)
 {
 	struct sockaddr_un address;
@@ -294,7 +294,7 @@ static int take_signals(struct serving *s)
 	return s->signal_fd < 0 ? -errno : 0;
 }
 
-/* Killed, the guard cannot do what it is there for. */
+/* A killed guard cannot unmount: unmount in its place. */
 static void stand_in_for_guard(const struct serving *s)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -324,7 +324,7 @@ static void leave_place(struct serving *s)
 	state_release(&s->state);
 }
 
-/* A descriptor that was handed down under its number, and goes no further. */
+/* An inherited descriptor, which our own children shall not inherit. */
 static int handed(uint64_t number)
 {
 	int fd = (int)number;
@@ -333,8 +333,8 @@ static int handed(uint64_t number)
 }
 
 /*
- * The directory below the mount, which the tape reads. A process without
- * privileges could not get at it by way of one that has some.
+ * The directory below the mount, for the tape. An unprivileged process could
+ * not open it through /proc of a privileged one.
  */
 static int lent_root(void)
 {
@@ -344,7 +344,7 @@ static int lent_root(void)
 	return number ? handed(strtoul(number, NULL, 10)) : -1;
 }
 
-/* Something to talk to, then the tape, then those who wait for both. */
+/* Open the socket, start the tape, then answer the runs that wait for both. */
 static int begin(struct serving *s, int run_fd)
 {
 	CLEANUP(free_p) char *why = NULL;
@@ -427,7 +427,7 @@ static int guarded(const struct invocation *in, enum session_mount mount)
 	return guard_mount(&options);
 }
 
-/* In place, by hand, before any session: then that mount is the one to use. */
+/* The user mounted it in place by hand before: use that mount. */
 static bool is_mounted_already(const char *repo)
 {
 	CLEANUP(state_release) struct state state = REPO_STATE_EMPTY;
@@ -438,7 +438,9 @@ static bool is_mounted_already(const char *repo)
 	       strcmp(e.mountpoint, state.repo) == 0;
 }
 
-/* In a chroot it may be none, and then nothing can be kept private. */
+/*
+ * In a chroot the root may not be a mount point; then no mount can be private.
+ */
 static bool root_is_mount(void)
 {
 	struct statx st;
@@ -448,7 +450,9 @@ static bool root_is_mount(void)
 	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* What else root cannot do privately he cannot do visibly either. */
+/*
+ * If root cannot mount privately for another reason, a visible mount fails too.
+ */
 static bool can_be_private(void)
 {
 	struct probe_fuse offer;
@@ -457,9 +461,9 @@ static bool can_be_private(void)
 }
 
 /*
- * What has failed here may have left this process in a namespace of its own:
- * another way to mount would be seen by nobody, going without one is as good
- * there as anywhere.
+ * A failed attempt may have left this process in a namespace of its own, where
+ * another kind of mount would be visible to no other process. Going without a
+ * mount works there too.
  */
 static int choose(const struct invocation *in, enum session_mount mount)
 {

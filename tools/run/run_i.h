@@ -1,0 +1,53 @@
+/* Shared by the files of `statetape run`; no other file includes this. */
+#ifndef STATETAPE_TOOLS_RUN_RUN_I_H
+#define STATETAPE_TOOLS_RUN_RUN_I_H
+
+#include <cjson/cJSON.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tools/cli/config.h"
+#include "tools/cli/terminal.h"
+#include "tools/run/child.h"
+#include "tools/run/session.h"
+
+#define NOTES_MAX 32
+
+struct run {
+	struct state state;
+	struct config config;
+	struct session session;
+	char *cwd; /* the agent's directory: ours if it lies in the repository
+		    */
+	int listen_fd, log_fd, signal_fd;
+	unsigned port; /* 0: any */
+	struct child manager;
+	char **manager_argv;
+	sigset_t mask; /* the signal mask before the run */
+	double began;  /* CLOCK_REALTIME, nanoseconds */
+	struct terminal terminal;
+	pid_t agent; /* 0: not started, or ended */
+	int code;
+	int ended_by; /* the signal that ended the agent or prevented its start;
+			 0: none */
+	char *notes[NOTES_MAX];
+	size_t notes_count;
+	bool quiet; /* the agent has the terminal: messages wait */
+};
+
+/* One iteration of the loop, at most `ms` long (-1: no limit). */
+void run_turn(struct run *r, int ms);
+
+/* Print the session's messages about what happened while the agent ended. */
+void run_hear_out(struct run *r);
+/*
+ * Before letting go of the tape, wait until the last writes are on it. A tape
+ * that is just being restarted is waited for, but not long: the next run's tape
+ * finds the rest.
+ */
+void run_close_books(struct run *r);
+/* The closing output: failures, and the report of this run. */
+void run_show_end(struct run *r);
+
+#endif
