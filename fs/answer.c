@@ -10,6 +10,7 @@
 #include "fs/node/watch.h"
 #include "fs/tune/awake.h"
 #include "fs/tune/ring.h"
+#include "graph/base/clock.h"
 #include "graph/base/escape.h"
 #include "tape/journal/text.h"
 
@@ -112,15 +113,13 @@ static void put_awake(cJSON *ret)
 
 static void answer_status(const struct answerer *a, cJSON *ret)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	put(ret, "pid", (uint64_t)getpid());
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
 	/* /proc/PID/fd/N is the directory below the mount. */
 	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
-	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
+	put(ret, "uptime_s",
+	    (uint64_t)((clock_mono_ns() - a->started_ns) / NS_PER_S));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
 	(void)cJSON_AddStringToObject(ret, "transport",
 				      ring_used() ? "io_uring" : "device");

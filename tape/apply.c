@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/diff.h"
@@ -73,7 +74,7 @@ void known_drop(struct tape *t, struct known *k)
 
 bool is_racy(const struct tree_stamp *s)
 {
-	int64_t age = wall_ns() - s->ctime_ns;
+	int64_t age = clock_wall_ns() - s->ctime_ns;
 
 	return age < RACY_NS;
 }
@@ -598,7 +599,7 @@ void apply_gap(struct tape *t, uint64_t first, uint64_t last)
 	struct entry *e = arena_take(&t->arena, sizeof(*e));
 
 	*e = (struct entry){
-		.at_ns = wall_ns(),
+		.at_ns = clock_wall_ns(),
 		.kind = ENTRY_GAP,
 		.origin = ENTRY_RECOVERED,
 		.journal_first = first,
@@ -637,5 +638,5 @@ void apply_commit(struct tape *t)
 	atomic_store(&t->head, store_head(t->store));
 	t->batch.count = 0;
 	arena_release(&t->arena);
-	t->rest_at_ns = mono_ns() + REST_NS;
+	t->rest_at_ns = clock_mono_ns() + REST_NS;
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/facts/facts.h"
@@ -209,7 +210,8 @@ static void keep_base(struct tape *t, const char *path)
 	/* It changed before it was ever read: an entry will tell. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
 	    !look_same_stamp(&now.stamp, &k->stamp))
-		watch_suspect(t, path, ENTRY_OUTSIDE, mono_ns() + GRACE_NS);
+		watch_suspect(t, path, ENTRY_OUTSIDE,
+			      clock_mono_ns() + GRACE_NS);
 	else
 		apply_base(t, k, &now);
 }

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/wire/sp_server.h"
 
 #define WIRE_NUMBER    4 /* bytes */
@@ -249,18 +249,10 @@ static int question_text(const char *ask, const cJSON *question, char **ret)
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* What is left of a time that ends at `end`; a negative time never does. */
 static int ms_left(int timeout_ms, int64_t end)
 {
-	int64_t left = end - now_ms();
+	int64_t left = end - clock_mono_ms();
 
 	if (timeout_ms < 0)
 		return -1;
@@ -290,7 +282,7 @@ static int exchange(const char *path, const char *text, int timeout_ms,
 		    struct sp_conn *ret)
 {
 	CLEANUP(sp_conn_release) struct sp_conn c = SP_CONN_NONE;
-	int64_t end = now_ms() + timeout_ms;
+	int64_t end = clock_mono_ms() + timeout_ms;
 	int rc;
 
 	rc = sp_connect(path, timeout_ms, SP_REQ, SP_REP,
@@ -405,7 +397,7 @@ static int link_exchange(struct wire_link *l, const char *text, int timeout_ms,
 int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
 		  cJSON **ret)
 {
-	int64_t end = now_ms() + timeout_ms;
+	int64_t end = clock_mono_ms() + timeout_ms;
 	bool kept = l->conn.fd >= 0;
 	int rc;
 

@@ -38,6 +38,7 @@
 #include "fs/mount/mount.h"
 #include "fs/mount/site.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "manager/report/report.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/config.h"
@@ -240,11 +241,11 @@ static bool is_dying(int rc)
 /* Such a mount is taken away in a moment. */
 static int go_back(const struct run *r)
 {
-	int64_t until = child_now_ns() + GO_BACK_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + GO_BACK_MS * 1000000LL;
 	int rc;
 
 	while ((rc = chdir(r->cwd) < 0 ? -errno : 0) < 0 && is_dying(rc) &&
-	       child_now_ns() < until)
+	       clock_mono_ns() < until)
 		(void)poll(NULL, 0, 1);
 	return rc;
 }
@@ -547,7 +548,7 @@ static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
  */
 static void wait_ready(struct run *r)
 {
-	int64_t began = child_now_ns(), heard = began, now = began;
+	int64_t began = clock_mono_ns(), heard = began, now = began;
 	bool tty = isatty(STDERR_FILENO), shown = false, ready = false;
 	int pause = 1;
 
@@ -557,13 +558,13 @@ static void wait_ready(struct run *r)
 		bool show = tty && now - began > SHOW_AFTER_NS;
 
 		if (ask_ready(r, show, &ready))
-			heard = child_now_ns();
+			heard = clock_mono_ns();
 		shown = shown || show;
 		if (!ready)
 			turn(r, pause);
 		if (pause < READY_TRY_MS)
 			pause += (pause + 1) / 2;
-		now = child_now_ns();
+		now = clock_mono_ns();
 	}
 	if (shown)
 		(void)fputs("\r\033[K", stderr);
@@ -616,10 +617,10 @@ static void start_agent(struct run *r, char **command)
 /* What became of the mount while the agent ended, it still has to tell. */
 static void hear_out(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 
 	session_ask(&r->session);
-	while (r->session.asked && child_now_ns() < until)
+	while (r->session.asked && clock_mono_ns() < until)
 		turn(r, BOOKS_MS);
 }
 
@@ -630,11 +631,11 @@ static void hear_out(struct run *r)
  */
 static void close_books(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 	bool done = false;
 	int pause = 1;
 
-	while (!done && r->session.fd >= 0 && child_now_ns() < until) {
+	while (!done && r->session.fd >= 0 && clock_mono_ns() < until) {
 		cJSON *answer = NULL;
 
 		if (wire_ask(r->state.tape_socket, "SYNC", NULL, SYNC_MS,
@@ -672,11 +673,11 @@ static char *manager_socket(const struct run *r)
 /* An agent may have ended before the manager was there to be asked. */
 static char *await_manager(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 	char *socket;
 	int pause = 1;
 
-	while (!(socket = manager_socket(r)) && child_now_ns() < until) {
+	while (!(socket = manager_socket(r)) && clock_mono_ns() < until) {
 		turn(r, pause);
 		pause += (pause + 1) / 2;
 	}
@@ -699,14 +700,6 @@ static void show_report(struct run *r)
 		(void)complain("no request has come through the manager");
 	cJSON_Delete(question);
 	cJSON_Delete(answer);
-}
-
-static double wall_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 /* What a run leaves on the terminal: what went wrong, and what it did. */
@@ -770,7 +763,7 @@ int verb_run(const struct invocation *in)
 			 .log_fd = -1,
 			 .signal_fd = -1,
 			 .port = (unsigned)in->options[OPTION_PORT].number,
-			 .began = wall_ns() };
+			 .began = (double)clock_wall_ns() };
 	int code;
 
 	if (!in->command || !in->command[0])
