@@ -12,6 +12,7 @@
 #include "fs/tune/ring.h"
 #include "graph/base/clock.h"
 #include "graph/base/escape.h"
+#include "graph/base/json.h"
 #include "tape/journal/text.h"
 
 /* Counts fit a double far beyond any life of a process. */
@@ -131,18 +132,10 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_ops(a->fs, ret);
 }
 
-/* 0 where it is not given. */
-static double number(const cJSON *question, const char *name)
-{
-	const cJSON *n = cJSON_GetObjectItemCaseSensitive(question, name);
-
-	return cJSON_IsNumber(n) ? n->valuedouble : 0;
-}
-
 /* -1: no time we could mean. */
 static int64_t time_of(const cJSON *question, const char *name)
 {
-	double ns = number(question, name);
+	double ns = json_double(question, name, 0);
 
 	return ns >= 0 && ns < 9e18 ? (int64_t)ns : -1;
 }
@@ -150,7 +143,7 @@ static int64_t time_of(const cJSON *question, const char *name)
 static int answer_reads(const struct answerer *a, const cJSON *question,
 			cJSON *ret)
 {
-	double pid = number(question, "pid");
+	double pid = json_double(question, "pid", 0);
 	struct reads_question q = {
 		.pid = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0,
 		.tree = cJSON_IsTrue(

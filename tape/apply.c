@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/build/build.h"
@@ -121,7 +122,7 @@ static bool is_text(const char *text, size_t len)
 static void find_old(struct work *w)
 {
 	if (!w->was) {
-		w->old = paths_copy("");
+		w->old = must_strdup("");
 		return;
 	}
 	if (!w->was->hashed ||
@@ -462,7 +463,7 @@ static void find_other(struct paths_node *n, void *arg)
 	struct others *o = arg;
 
 	if (k != o->is && k->stamp.inode == o->is->stamp.inode)
-		array_push(&o->paths, paths_copy(n->path));
+		array_push(&o->paths, must_strdup(n->path));
 }
 
 /* What is written by one name is there by all of them, at the same moment and
@@ -507,7 +508,7 @@ static void apply_delete(struct tape *t, const struct change *c,
 			 struct known *k)
 {
 	const struct look nothing = { .kind = LOOK_ABSENT };
-	CLEANUP(free_p) char *path = paths_copy(k->at.path);
+	CLEANUP(free_p) char *path = must_strdup(k->at.path);
 	struct change gone = *c;
 
 	gone.path = path;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
@@ -84,7 +85,7 @@ static void on_see(void *ctx, const char *path, const struct tree_stamp *st,
 	if (t->learning && !k) {
 		k = known_add(t, path);
 		k->stamp = *st;
-		array_push(&t->bases, paths_copy(path));
+		array_push(&t->bases, must_strdup(path));
 	}
 	if (k)
 		k->seen = t->sweep_number;

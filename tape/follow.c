@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "tape/ahead.h"
@@ -231,7 +232,7 @@ static void collect(struct paths_node *n, void *arg)
 	struct below *b = arg;
 
 	if (paths_below(n->path, b->dir))
-		array_push(&b->paths, paths_copy(n->path));
+		array_push(&b->paths, must_strdup(n->path));
 }
 
 static int by_path(const void *a, const void *b)

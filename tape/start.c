@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/build/build.h"
@@ -60,7 +61,7 @@ static int load_file(const struct store_file *f, void *arg)
 					.mtime_ns = f->mtime_ns,
 					.ctime_ns = f->ctime_ns };
 	if (!k->hashed)
-		array_push(&((struct tape *)arg)->bases, paths_copy(f->path));
+		array_push(&((struct tape *)arg)->bases, must_strdup(f->path));
 	return 0;
 }
 

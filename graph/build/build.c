@@ -610,13 +610,6 @@ static int refresh_file(struct graph *g, struct facts_reader *r, int root_fd,
 	return error < 0 ? error : -ENOENT;
 }
 
-static char *must_strdup(const char *text)
-{
-	size_t size = strlen(text) + 1;
-
-	return memcpy(must_alloc(size), text, size);
-}
-
 struct known {
 	const char *dir;
 	char **paths; /* of the graph's files below it */

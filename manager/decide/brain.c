@@ -79,21 +79,10 @@ __attribute__((format(printf, 2, 3))) static void say(struct brain *b,
 		text = NULL;
 }
 
-static char *own(const char *text)
-{
-	char *copy;
-
-	if (!text)
-		return NULL;
-	copy = must_alloc(strlen(text) + 1);
-	memcpy(copy, text, strlen(text) + 1);
-	return copy;
-}
-
 static int refuse(char **ret_why, const char *sentence)
 {
 	if (ret_why)
-		*ret_why = own(sentence);
+		*ret_why = must_strdup(sentence);
 	return -EINVAL;
 }
 
@@ -108,9 +97,9 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	(void)pthread_mutex_init(&b->lock, NULL);
 	b->policy = o->policy ? o->policy : &policy_defaults;
 	b->mode = o->mode;
-	b->repo = own(o->repo);
-	b->other = own(o->other);
-	b->cwd = own(o->cwd);
+	b->repo = o->repo ? must_strdup(o->repo) : NULL;
+	b->other = o->other ? must_strdup(o->other) : NULL;
+	b->cwd = o->cwd ? must_strdup(o->cwd) : NULL;
 	b->subscriptions = o->subscriptions;
 	b->ask = o->ask;
 	b->ask_ctx = o->ask_ctx;
@@ -453,7 +442,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	c->subscription = th->who.subscription;
 	if (!*c->client && *th->who.client) {
 		free(c->client);
-		c->client = own(th->who.client);
+		c->client = must_strdup(th->who.client);
 	}
 	if (c->refused) {
 		th->outcome = "left alone";

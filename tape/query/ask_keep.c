@@ -54,8 +54,7 @@ static struct hold *hold_of(struct answers *a, const char *holder)
 	if (a->holds.count >= HOLDERS_MAX)
 		return NULL;
 	h = array_add(&a->holds);
-	h->holder = memcpy(must_alloc(strlen(holder) + 1), holder,
-			   strlen(holder) + 1);
+	h->holder = must_strdup(holder);
 	return h;
 }
 

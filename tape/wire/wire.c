@@ -20,6 +20,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/json.h"
 #include "tape/wire/sp_server.h"
 
 #define WIRE_NUMBER    4 /* bytes */
@@ -36,11 +37,6 @@ struct wire_server {
 	wire_handler handler;
 	void *ctx;
 };
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 /* `len` bytes with a NUL after them; NULL unless they are one JSON object. */
 static cJSON *json_parse(const char *text, size_t len)
@@ -60,11 +56,6 @@ static bool json_version_is_ours(const cJSON *j)
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(j, "v");
 
 	return cJSON_IsNumber(v) && v->valuedouble == WIRE_VERSION;
-}
-
-static const char *json_string(const cJSON *j, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
 }
 
 /* {"v":1,"ok":true}; NULL: no memory. */
