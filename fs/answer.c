@@ -10,7 +10,9 @@
 #include "fs/node/watch.h"
 #include "fs/tune/awake.h"
 #include "fs/tune/ring.h"
+#include "graph/base/clock.h"
 #include "graph/base/escape.h"
+#include "graph/base/json.h"
 #include "tape/journal/text.h"
 
 /* Counts fit a double far beyond any life of a process. */
@@ -112,15 +114,13 @@ static void put_awake(cJSON *ret)
 
 static void answer_status(const struct answerer *a, cJSON *ret)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	put(ret, "pid", (uint64_t)getpid());
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
 	/* /proc/PID/fd/N is the directory below the mount. */
 	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
-	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
+	put(ret, "uptime_s",
+	    (uint64_t)((clock_mono_ns() - a->started_ns) / NS_PER_S));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
 	(void)cJSON_AddStringToObject(ret, "transport",
 				      ring_used() ? "io_uring" : "device");
@@ -132,18 +132,10 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_ops(a->fs, ret);
 }
 
-/* 0 where it is not given. */
-static double number(const cJSON *question, const char *name)
-{
-	const cJSON *n = cJSON_GetObjectItemCaseSensitive(question, name);
-
-	return cJSON_IsNumber(n) ? n->valuedouble : 0;
-}
-
 /* -1: no time we could mean. */
 static int64_t time_of(const cJSON *question, const char *name)
 {
-	double ns = number(question, name);
+	double ns = json_double(question, name, 0);
 
 	return ns >= 0 && ns < 9e18 ? (int64_t)ns : -1;
 }
@@ -151,7 +143,7 @@ static int64_t time_of(const cJSON *question, const char *name)
 static int answer_reads(const struct answerer *a, const cJSON *question,
 			cJSON *ret)
 {
-	double pid = number(question, "pid");
+	double pid = json_double(question, "pid", 0);
 	struct reads_question q = {
 		.pid = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0,
 		.tree = cJSON_IsTrue(

@@ -8,7 +8,6 @@
 #define STATETAPE_FS_ANSWER_H
 
 #include <cjson/cJSON.h>
-#include <time.h>
 
 #include "fs/node/fs.h"
 #include "fs/serve.h"
@@ -16,7 +15,7 @@
 struct answerer {
 	struct fs *fs;
 	const struct fs_config *config;
-	struct timespec started; /* CLOCK_MONOTONIC */
+	int64_t started_ns; /* clock_mono_ns() */
 };
 
 /* A wire_handler; `ctx` is the answerer. */

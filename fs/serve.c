@@ -28,6 +28,7 @@
 #include "fs/tune/near.h"
 #include "fs/tune/ring.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/wire/wire.h"
 
 struct server {
@@ -223,7 +224,7 @@ static void open_doors(struct server *s)
 			(void)fail("the journal's bell will not ring", r);
 	}
 	s->answerer = (struct answerer){ .fs = &s->fs, .config = c };
-	(void)clock_gettime(CLOCK_MONOTONIC, &s->answerer.started);
+	s->answerer.started_ns = clock_mono_ns();
 	if (!c->fs_socket)
 		return;
 	r = wire_server_open(c->fs_socket, answer, &s->answerer, &s->wire);

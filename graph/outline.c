@@ -54,8 +54,7 @@ char *outline_module(const char *path, size_t *ret_dir, bool *ret_package)
 	if (name && is_source_root(path, (size_t)(name - path)))
 		path = name + 1;
 	len = strlen(path);
-	text = must_alloc(len + 1);
-	memcpy(text, path, len + 1);
+	text = must_memdup(path, len);
 	if (len > 3 && strcmp(text + len - 3, ".py") == 0)
 		text[len - 3] = '\0';
 	for (char *c = text; *c; c++)

@@ -147,7 +147,7 @@ static void *helper_main(void *arg)
 
 	(void)pthread_mutex_lock(&a->lock);
 	while (r && (j = next_locked(a))) {
-		CLEANUP(free_p) char *path = paths_copy(j->at.path);
+		CLEANUP(free_p) char *path = must_strdup(j->at.path);
 		XXH128_hash_t hash = { 0 };
 		struct facts *f;
 

@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/diff.h"
@@ -73,7 +75,7 @@ void known_drop(struct tape *t, struct known *k)
 
 bool is_racy(const struct tree_stamp *s)
 {
-	int64_t age = wall_ns() - s->ctime_ns;
+	int64_t age = clock_wall_ns() - s->ctime_ns;
 
 	return age < RACY_NS;
 }
@@ -120,7 +122,7 @@ static bool is_text(const char *text, size_t len)
 static void find_old(struct work *w)
 {
 	if (!w->was) {
-		w->old = paths_copy("");
+		w->old = must_strdup("");
 		return;
 	}
 	if (!w->was->hashed ||
@@ -461,7 +463,7 @@ static void find_other(struct paths_node *n, void *arg)
 	struct others *o = arg;
 
 	if (k != o->is && k->stamp.inode == o->is->stamp.inode)
-		array_push(&o->paths, paths_copy(n->path));
+		array_push(&o->paths, must_strdup(n->path));
 }
 
 /* What is written by one name is there by all of them, at the same moment and
@@ -506,7 +508,7 @@ static void apply_delete(struct tape *t, const struct change *c,
 			 struct known *k)
 {
 	const struct look nothing = { .kind = LOOK_ABSENT };
-	CLEANUP(free_p) char *path = paths_copy(k->at.path);
+	CLEANUP(free_p) char *path = must_strdup(k->at.path);
 	struct change gone = *c;
 
 	gone.path = path;
@@ -598,7 +600,7 @@ void apply_gap(struct tape *t, uint64_t first, uint64_t last)
 	struct entry *e = arena_take(&t->arena, sizeof(*e));
 
 	*e = (struct entry){
-		.at_ns = wall_ns(),
+		.at_ns = clock_wall_ns(),
 		.kind = ENTRY_GAP,
 		.origin = ENTRY_RECOVERED,
 		.journal_first = first,
@@ -637,5 +639,5 @@ void apply_commit(struct tape *t)
 	atomic_store(&t->head, store_head(t->store));
 	t->batch.count = 0;
 	arena_release(&t->arena);
-	t->rest_at_ns = mono_ns() + REST_NS;
+	t->rest_at_ns = clock_mono_ns() + REST_NS;
 }

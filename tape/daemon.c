@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "graph/base/path.h"
 #include "graph/facts/facts.h"
@@ -46,30 +47,10 @@
 #define BELL_HOPE_NS  (3000 * NS_PER_MS)
 #define BELL_RETRY_NS (20 * NS_PER_MS)
 
-#define NS_PER_S INT64_C(1000000000)
-
 #define RETIRE_EVERY_NS (600000 * NS_PER_MS)
 
 #define MALLOC_KEEPS (4 << 20)
 #define MALLOC_STEP  (256 << 10)
-
-static int64_t ns_of(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-uint64_t mono_ns(void)
-{
-	return (uint64_t)ns_of(CLOCK_MONOTONIC);
-}
-
-int64_t wall_ns(void)
-{
-	return ns_of(CLOCK_REALTIME);
-}
 
 void say(const char *format, ...)
 {
@@ -197,7 +178,7 @@ static int answer_ask(void *ctx, const char *ask, const cJSON *question,
 		      cJSON *answer)
 {
 	struct tape *t = ctx;
-	uint64_t asked = mono_ns();
+	uint64_t asked = clock_mono_ns();
 	int r;
 
 	if (!atomic_load(&t->ready))
@@ -236,7 +217,8 @@ static bool hopes(const struct loop *l)
 {
 	const struct tape *t = l->t;
 
-	return t->ear && bell_ear_fd(t->ear) < 0 && mono_ns() < l->hope_until;
+	return t->ear && bell_ear_fd(t->ear) < 0 &&
+	       (uint64_t)clock_mono_ns() < l->hope_until;
 }
 
 /* When to work again at the latest; 0: when something happens. */
@@ -247,7 +229,7 @@ static uint64_t loop_due(const struct loop *l)
 
 	due = sooner(due, t->rest_at_ns);
 	if (hopes(l))
-		due = sooner(due, mono_ns() + BELL_RETRY_NS);
+		due = sooner(due, clock_mono_ns() + BELL_RETRY_NS);
 	return due;
 }
 
@@ -262,7 +244,7 @@ static void listen_bell(struct loop *l)
 	(void)bell_ear_wait(t->ear, 0, &head);
 	/* The file system may be starting anew. */
 	if (had && bell_ear_fd(t->ear) < 0)
-		l->hope_until = mono_ns() + BELL_HOPE_NS;
+		l->hope_until = clock_mono_ns() + BELL_HOPE_NS;
 }
 
 static void drain_run(struct loop *l)
@@ -271,13 +253,13 @@ static void drain_run(struct loop *l)
 
 	while (read(l->run_fd, bytes, sizeof(bytes)) > 0)
 		continue;
-	l->hope_until = mono_ns() + BELL_HOPE_NS;
+	l->hope_until = clock_mono_ns() + BELL_HOPE_NS;
 }
 
 static void loop_sleep(struct loop *l, uint64_t due)
 {
 	struct tape *t = l->t;
-	int64_t left = due ? (int64_t)(due - mono_ns()) : -1;
+	int64_t left = due ? (int64_t)(due - clock_mono_ns()) : -1;
 	struct pollfd p[AT_COUNT] = {
 		[AT_WAKE] = { .fd = t->wake_fd, .events = POLLIN },
 		[AT_SIGNAL] = { .fd = l->signal_fd, .events = POLLIN },
@@ -302,7 +284,8 @@ static void loop_sleep(struct loop *l, uint64_t due)
 	if (p[AT_SIGNAL].revents)
 		t->stop = true;
 	if (p[AT_OUTSIDE].revents)
-		t->outside_at_ns = mono_ns() + (t->c->journal ? GRACE_NS : 0);
+		t->outside_at_ns =
+			clock_mono_ns() + (t->c->journal ? GRACE_NS : 0);
 	if (p[AT_RUN].revents)
 		drain_run(l);
 	if (p[AT_BELL].revents || hopes(l))
@@ -340,7 +323,7 @@ static bool loop_work(struct tape *t)
 	uint64_t now;
 
 	follow_apply(t, settle_pending(t->settle) > DIRTY_MAX);
-	now = mono_ns();
+	now = clock_mono_ns();
 	if (t->outside_at_ns && now >= t->outside_at_ns)
 		watch_hear(t);
 	if (t->suspects.count && !more)
@@ -457,7 +440,7 @@ static int tape_open(struct tape *t)
 		r = open_doors(t);
 	if (r == 0)
 		r = start_all(t);
-	t->rest_at_ns = mono_ns() + REST_NS;
+	t->rest_at_ns = clock_mono_ns() + REST_NS;
 	return r;
 }
 
@@ -513,7 +496,7 @@ static void finish(struct tape *t)
 	struct answers_head head;
 
 	(void)pthread_mutex_lock(&t->lock);
-	t->asked_ns = mono_ns();
+	t->asked_ns = clock_mono_ns();
 	(void)follow_sync(t, &head);
 	apply_begin(t);
 	apply_commit(t);
@@ -527,7 +510,7 @@ int tape_run(const struct tape_config *c)
 	CLEANUP(tape_release)
 	struct tape t = { .c = c,
 			  .lock_file = -1,
-			  .since_ns = wall_ns(),
+			  .since_ns = clock_wall_ns(),
 			  .text = TREE_TEXT,
 			  .more_text = TREE_TEXT };
 	struct loop l = { .t = &t, .signal_fd = signal_fd };

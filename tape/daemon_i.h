@@ -18,6 +18,7 @@
 #include "graph/base/arena.h"
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
+#include "graph/base/clock.h"
 #include "graph/base/paths.h"
 #include "graph/build/look.h"
 #include "tape/daemon.h"
@@ -37,8 +38,6 @@ struct settle;
 struct store;
 struct sweep;
 struct wire_server;
-
-#define NS_PER_MS UINT64_C(1000000)
 
 /* A change noticed outside is left alone for so long: the journal's line about
    it may be on its way. */
@@ -156,8 +155,6 @@ struct tape {
 	bool stop;
 };
 
-uint64_t mono_ns(void);
-int64_t wall_ns(void);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* apply.c: from changes to entries. False: it is not as `only` says. */

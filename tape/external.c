@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "tape/daemon_i.h"
 #include "tape/outside.h"
@@ -60,7 +62,7 @@ static void suspect_seen(struct tape *t, const char *path,
 			 const struct tree_stamp *st, enum entry_origin origin)
 {
 	struct suspect *s =
-		watch_suspect(t, path, origin, mono_ns() + GRACE_NS);
+		watch_suspect(t, path, origin, clock_mono_ns() + GRACE_NS);
 
 	s->seen = true;
 	s->stamp = *st;
@@ -83,7 +85,7 @@ static void on_see(void *ctx, const char *path, const struct tree_stamp *st,
 	if (t->learning && !k) {
 		k = known_add(t, path);
 		k->stamp = *st;
-		array_push(&t->bases, paths_copy(path));
+		array_push(&t->bases, must_strdup(path));
 	}
 	if (k)
 		k->seen = t->sweep_number;
@@ -172,12 +174,12 @@ static void plan_next(struct tape *t)
 
 	outside_stat(t->outside, &st);
 	if (st.refused)
-		t->sweep_at_ns = mono_ns() + SWEEP_EVERY_NS;
+		t->sweep_at_ns = clock_mono_ns() + SWEEP_EVERY_NS;
 }
 
 bool watch_step(struct tape *t)
 {
-	if (t->sweep_at_ns && mono_ns() >= t->sweep_at_ns)
+	if (t->sweep_at_ns && (uint64_t)clock_mono_ns() >= t->sweep_at_ns)
 		watch_sweep(t, ENTRY_OUTSIDE, false);
 	if (!sweep_busy(t->sweep))
 		return false;
@@ -199,10 +201,10 @@ bool watch_step(struct tape *t)
 static uint64_t due_of(const struct tape *t, const struct outside_event *e)
 {
 	if (t->c->journal)
-		return mono_ns() + GRACE_NS;
+		return clock_mono_ns() + GRACE_NS;
 	if (e->done && known_find(t, e->path))
-		return mono_ns();
-	return mono_ns() + SETTLE_QUIET_NS;
+		return clock_mono_ns();
+	return clock_mono_ns() + SETTLE_QUIET_NS;
 }
 
 /* What inotify has to tell, all of it. */
@@ -272,7 +274,7 @@ void watch_hear(struct tape *t)
 		return;
 	say("too much happened at once in '%s': every file is looked at",
 	    t->c->state->repo);
-	t->sweep_at_ns = mono_ns() + SWEEP_SOON_NS;
+	t->sweep_at_ns = clock_mono_ns() + SWEEP_SOON_NS;
 }
 
 /* A known file whose name went away, or may have. */
@@ -377,7 +379,7 @@ static enum told have_told(struct tape *t)
 	if (!t->c->journal)
 		return TOLD_ALL;
 	r = wire_ask(t->c->state->fs_socket, "FENCE", NULL, FENCE_MS, &answer);
-	now = mono_ns();
+	now = clock_mono_ns();
 	while (follow_read(t, now))
 		continue;
 	if (r == -ECONNREFUSED)
@@ -413,7 +415,7 @@ static bool enter(struct tape *t, const struct due *d, const struct suspect *s)
 	struct change c = { .path = s->at.path,
 			    .from = moved_from(t, d, s->at.path),
 			    .origin = s->origin,
-			    .at_ns = wall_ns(),
+			    .at_ns = clock_wall_ns(),
 			    .only = &s->stamp };
 
 	return apply_change(t, &c);
@@ -455,7 +457,7 @@ static void enter_unexplained(struct tape *t, const struct due *d)
 				  (is_sure(told, s) && is_steady(t, s) &&
 				   enter(t, d, s));
 			if (!s->done)
-				s->due_ns = mono_ns() + GRACE_NS;
+				s->due_ns = clock_mono_ns() + GRACE_NS;
 		}
 	}
 }
@@ -468,7 +470,7 @@ static int by_path(const void *a, const void *b)
 
 void watch_check(struct tape *t, bool all)
 {
-	struct due d = { .now_ns = mono_ns(), .all = all };
+	struct due d = { .now_ns = clock_mono_ns(), .all = all };
 
 	paths_each(&t->suspects, find_due, &d);
 	if (d.found.count)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/ahead.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/journal.h"
@@ -133,7 +135,7 @@ static bool is_nameless(const char *path)
 /* A line from before the host's start was written by another clock. */
 static void date_line(struct journal_line *l)
 {
-	if (l->mono_ns > mono_ns())
+	if (l->mono_ns > (uint64_t)clock_mono_ns())
 		l->mono_ns = 0;
 }
 
@@ -230,7 +232,7 @@ static void collect(struct paths_node *n, void *arg)
 	struct below *b = arg;
 
 	if (paths_below(n->path, b->dir))
-		array_push(&b->paths, paths_copy(n->path));
+		array_push(&b->paths, must_strdup(n->path));
 }
 
 static int by_path(const void *a, const void *b)
@@ -323,7 +325,7 @@ static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 void follow_apply(struct tape *t, bool all)
 {
 	const struct settled *s;
-	size_t n = settle_take(t->settle, mono_ns(), all, &s);
+	size_t n = settle_take(t->settle, clock_mono_ns(), all, &s);
 
 	for (size_t i = 0; i < n; i++)
 		if (!t->floor || s[i].first < t->floor)

@@ -15,6 +15,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/paths.h"
@@ -75,7 +76,7 @@ void outside_watch(struct outside *o, const char *dir, int fd)
 	if (!o->names.at[wd])
 		o->stats.watched++;
 	free(o->names.at[wd]);
-	o->names.at[wd] = paths_copy(dir);
+	o->names.at[wd] = must_strdup(dir);
 }
 
 static char *name_of(const struct outside *o, int wd)

@@ -403,7 +403,7 @@ static void move_below(struct settle *s, const char *from, const char *to)
 		char *path = paths_join(to, paths_below(n->at.path, from));
 
 		if (!n->from && !n->born)
-			set_from(s, n, paths_copy(n->at.path));
+			set_from(s, n, must_strdup(n->at.path));
 		unlink_node(s, n);
 		drop(s, paths_find(&s->nodes, path));
 		link_node(s, n, path);
@@ -437,9 +437,9 @@ static char *origin(const struct settle *s, const struct node *n,
 	char *from;
 
 	if (n)
-		return paths_copy(n->from ? n->from : n->at.path);
+		return must_strdup(n->from ? n->from : n->at.path);
 	from = former_name(s, path);
-	return from ? from : paths_copy(path);
+	return from ? from : must_strdup(path);
 }
 
 /* Something older than the first line moved. */
@@ -464,7 +464,7 @@ static void move_over(struct settle *s, const struct journal_line *l,
 	src = touch(s, path, l);
 	set_directory(s, src, false);
 	free(src->to);
-	src->to = paths_copy(dst->at.path);
+	src->to = must_strdup(dst->at.path);
 	set_from(s, src, NULL);
 	src->author = l->event.author;
 	src->wrote = false;
@@ -618,8 +618,8 @@ static int by_last(const void *a, const void *b)
 static void tell(struct settle *s, struct node *n)
 {
 	struct settled *t = array_add(&s->told);
-	char *path = paths_copy(n->at.path);
-	char *from = n->from ? paths_copy(n->from) : NULL;
+	char *path = must_strdup(n->at.path);
+	char *from = n->from ? must_strdup(n->from) : NULL;
 
 	set_directory(s, n, (t->directory = n->directory, false));
 	set_from(s, n, NULL);

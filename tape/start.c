@@ -18,7 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/facts/facts.h"
@@ -59,7 +61,7 @@ static int load_file(const struct store_file *f, void *arg)
 					.mtime_ns = f->mtime_ns,
 					.ctime_ns = f->ctime_ns };
 	if (!k->hashed)
-		array_push(&((struct tape *)arg)->bases, paths_copy(f->path));
+		array_push(&((struct tape *)arg)->bases, must_strdup(f->path));
 	return 0;
 }
 
@@ -209,7 +211,8 @@ static void keep_base(struct tape *t, const char *path)
 	/* It changed before it was ever read: an entry will tell. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
 	    !look_same_stamp(&now.stamp, &k->stamp))
-		watch_suspect(t, path, ENTRY_OUTSIDE, mono_ns() + GRACE_NS);
+		watch_suspect(t, path, ENTRY_OUTSIDE,
+			      clock_mono_ns() + GRACE_NS);
 	else
 		apply_base(t, k, &now);
 }

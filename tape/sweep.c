@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/paths.h"
@@ -52,7 +53,8 @@ void sweep_free(struct sweep *s)
 void sweep_add(struct sweep *s, const char *dir, int mark)
 {
 	if (scope_enters(dir))
-		array_push(&s->dirs, ((struct place){ paths_copy(dir), mark }));
+		array_push(&s->dirs,
+			   ((struct place){ must_strdup(dir), mark }));
 }
 
 bool sweep_busy(const struct sweep *s)

@@ -54,6 +54,7 @@
 
 #include "fs/author/proc.h"
 #include "fs/base/limits.h"
+#include "graph/base/clock.h"
 
 struct actor {
 	atomic_uint refs;
@@ -87,14 +88,6 @@ struct actors {
 	atomic_ullong count; /* actors, and one for whoever made us */
 	struct set set[ACTOR_SETS];
 };
-
-static uint64_t clock_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Actors. */
 
@@ -515,7 +508,7 @@ struct actor *actors_get(struct actors *as, pid_t tid)
 
 	if (tid <= 0)
 		return NULL;
-	now = clock_now();
+	now = (uint64_t)clock_mono_ns();
 	a = trusted(as, tid, now);
 	if (!a)
 		a = verified(as, tid, now);

@@ -34,13 +34,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "fs/base/limits.h"
 #include "fs/base/lock.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/escape.h"
 #include "tape/journal/text.h"
 
@@ -242,18 +242,10 @@ static void requeue_locked(struct shard *sh, struct read_set *s,
 	TAILQ_INSERT_TAIL(&sh->queue[queue], s, in_queue);
 }
 
-static int64_t wall_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Whoever asks for something lives. */
 static void heard_locked(struct reads *r, struct shard *sh, struct read_set *s)
 {
-	s->last_ns = wall_ns();
+	s->last_ns = clock_wall_ns();
 	if (!s->first_ns)
 		s->first_ns = s->last_ns;
 	s->heard = atomic_load_explicit(&r->clock, memory_order_relaxed);

@@ -16,6 +16,7 @@
 
 #include "fs/base/limits.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 
 /* Microseconds that waking a processor may take; the kernel's "whatever". */
 #define WHATEVER 2000000000
@@ -33,14 +34,6 @@ static struct {
 	_Atomic int64_t step_ns; /* when the last AWAKE_STEP began */
 	atomic_ullong times;
 } awake = { .fd = -1 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 /* Refused, everything is as it was before. */
 static void ask(int32_t us)
@@ -84,7 +77,7 @@ void awake_request(void)
 						      memory_order_relaxed) %
 				    AWAKE_STEP)
 		return;
-	now = now_ns();
+	now = clock_ns(CLOCK_MONOTONIC_COARSE);
 	if (now - atomic_exchange(&awake.step_ns, now) < AWAKE_STEP_NS &&
 	    !atomic_exchange(&awake.asked, true))
 		(void)sem_post(&awake.wake);

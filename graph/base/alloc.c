@@ -1,8 +1,9 @@
 #include "graph/base/alloc.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void *checked(void *p)
+void *must_have(void *p)
 {
 	if (p)
 		return p;
@@ -12,17 +13,17 @@ static void *checked(void *p)
 
 void *must_alloc(size_t size)
 {
-	return checked(malloc(size ? size : 1));
+	return must_have(malloc(size ? size : 1));
 }
 
 void *must_calloc(size_t count, size_t size)
 {
-	return checked(calloc(count ? count : 1, size ? size : 1));
+	return must_have(calloc(count ? count : 1, size ? size : 1));
 }
 
 void *must_realloc(void *p, size_t size)
 {
-	return checked(realloc(p, size ? size : 1));
+	return must_have(realloc(p, size ? size : 1));
 }
 
 void *must_grow(void *p, uint32_t *size, size_t need, size_t element)
@@ -34,7 +35,22 @@ void *must_grow(void *p, uint32_t *size, size_t need, size_t element)
 	if (more < need)
 		more = need;
 	if (more > UINT32_MAX)
-		return checked(NULL);
+		return must_have(NULL);
 	*size = (uint32_t)more;
-	return checked(reallocarray(p, more, element));
+	return must_have(reallocarray(p, more, element));
+}
+
+char *must_strdup(const char *text)
+{
+	return must_memdup(text, strlen(text));
+}
+
+char *must_memdup(const char *bytes, size_t len)
+{
+	char *copy = must_alloc(len + 1);
+
+	if (len)
+		memcpy(copy, bytes, len);
+	copy[len] = '\0';
+	return copy;
 }

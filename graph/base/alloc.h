@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* `p`, which must not be NULL: for what others allocate. */
+void *must_have(void *p);
 void *must_alloc(size_t size);
 void *must_calloc(size_t count, size_t size);
 void *must_realloc(void *p, size_t size);
@@ -19,5 +21,9 @@ void *must_realloc(void *p, size_t size);
  * cheap.
  */
 void *must_grow(void *p, uint32_t *size, size_t need, size_t element);
+
+char *must_strdup(const char *text);
+/* With a NUL after the last byte; `bytes` may be NULL if `len` is 0. */
+char *must_memdup(const char *bytes, size_t len);
 
 #endif

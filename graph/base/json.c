@@ -17,35 +17,26 @@ void json_p(cJSON **j)
 	cJSON_Delete(*j);
 }
 
-static void *must(void *p)
-{
-	if (!p) {
-		(void)fputs("statetape: out of memory\n", stderr);
-		abort();
-	}
-	return p;
-}
-
 /* -- Making. */
 
 void json_put(cJSON *to, const char *name, cJSON *item)
 {
-	must(item);
+	must_have(item);
 	if (!cJSON_AddItemToObject(to, name, item))
-		must(NULL);
+		must_have(NULL);
 }
 
 cJSON *json_push(cJSON *array, cJSON *item)
 {
-	must(item);
+	must_have(item);
 	if (!cJSON_AddItemToArray(array, item))
-		must(NULL);
+		must_have(NULL);
 	return item;
 }
 
 cJSON *json_object(cJSON *to, const char *name)
 {
-	cJSON *o = must(cJSON_CreateObject());
+	cJSON *o = must_have(cJSON_CreateObject());
 
 	if (to)
 		json_put(to, name, o);
@@ -54,7 +45,7 @@ cJSON *json_object(cJSON *to, const char *name)
 
 cJSON *json_array(cJSON *to, const char *name)
 {
-	cJSON *a = must(cJSON_CreateArray());
+	cJSON *a = must_have(cJSON_CreateArray());
 
 	if (to)
 		json_put(to, name, a);
@@ -102,7 +93,7 @@ cJSON *json_bytes(const char *bytes)
 	cJSON *item;
 
 	(void)escape_text(bytes, text, size);
-	item = must(cJSON_CreateString(text));
+	item = must_have(cJSON_CreateString(text));
 	if (text != small)
 		free(text);
 	return item;
@@ -178,9 +169,7 @@ void json_put_content(cJSON *to, const char *name, const char *text, size_t len)
 	char other[64];
 
 	if (is_text(text, len)) {
-		coded = must_alloc(len + 1);
-		memcpy(coded, text, len);
-		coded[len] = '\0';
+		coded = must_memdup(text, len);
 		json_put_text(to, name, coded);
 		return;
 	}
@@ -236,6 +225,21 @@ uint64_t json_number(const cJSON *from, const char *name, uint64_t otherwise)
 const char *json_string(const cJSON *from, const char *name)
 {
 	return cJSON_GetStringValue(json_member(from, name));
+}
+
+const char *json_string_or(const cJSON *from, const char *name,
+			   const char *otherwise)
+{
+	const char *text = json_string(from, name);
+
+	return text ? text : otherwise;
+}
+
+double json_double(const cJSON *from, const char *name, double otherwise)
+{
+	const cJSON *n = json_member(from, name);
+
+	return cJSON_IsNumber(n) ? n->valuedouble : otherwise;
 }
 
 const char *json_unescaped(cJSON *item)

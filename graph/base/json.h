@@ -42,8 +42,11 @@ void json_put_iso(cJSON *to, const char *name, int64_t ns);
 const cJSON *json_member(const cJSON *from, const char *name);
 /* What is no number, or none that fits, is `otherwise`. */
 uint64_t json_number(const cJSON *from, const char *name, uint64_t otherwise);
+double json_double(const cJSON *from, const char *name, double otherwise);
 /* NULL: not there, or no string. */
 const char *json_string(const cJSON *from, const char *name);
+const char *json_string_or(const cJSON *from, const char *name,
+			   const char *otherwise);
 /*
  * The bytes an escaped string stands for; un-escaped where it is, so once only.
  * NULL: it is no string, or nobody escaped it so.

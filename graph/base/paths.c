@@ -58,7 +58,7 @@ void paths_add(struct paths *t, struct paths_node *n, const char *path)
 {
 	if (t->count == t->size)
 		grow(t);
-	n->path = paths_copy(path);
+	n->path = must_strdup(path);
 	n->hash = XXH3_64bits(path, strlen(path));
 	put(t, n);
 	t->count++;
@@ -104,13 +104,6 @@ const char *paths_below(const char *path, const char *dir)
 	if (strncmp(path, dir, len) != 0 || path[len] != '/')
 		return NULL;
 	return path + len + 1;
-}
-
-char *paths_copy(const char *path)
-{
-	size_t size = strlen(path) + 1;
-
-	return memcpy(must_alloc(size), path, size);
 }
 
 char *paths_join(const char *dir, const char *rest)

@@ -42,8 +42,6 @@ void paths_each(const struct paths *t, paths_visit *visit, void *arg);
 
 /* What follows "DIR/" in `path`; NULL: it does not lie below `dir`. */
 const char *paths_below(const char *path, const char *dir);
-/* A copy, never NULL. */
-char *paths_copy(const char *path);
 /* `dir`, a slash, `rest` (free it). */
 char *paths_join(const char *dir, const char *rest);
 

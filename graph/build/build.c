@@ -34,6 +34,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/cache.h"
 #include "graph/build/team.h"
 #include "graph/build/tree.h"
@@ -45,7 +46,6 @@
 #define LOOK_AT	    64		/* places per task */
 #define STALE_SHARE 100		/* one file in so many: a new cache */
 #define PIECE_LEAST 64		/* files */
-#define NS_PER_S    1000000000
 #define PROGRESS_NS 50000000
 
 /* A file on its way into the graph. */
@@ -83,14 +83,6 @@ struct builder {
 	const struct item *awaited; /* protected by lock; by the owner */
 	size_t finished;	    /* protected by lock */
 };
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(clock, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 /* Workers */
 
@@ -213,7 +205,7 @@ static void await(struct builder *m, const struct item *i)
 	(void)pthread_mutex_lock(&m->lock);
 	m->awaited = i;
 	while (!i->done) {
-		ns = now_ns(CLOCK_MONOTONIC) + PROGRESS_NS;
+		ns = clock_mono_ns() + PROGRESS_NS;
 		until.tv_sec = ns / NS_PER_S;
 		until.tv_nsec = ns % NS_PER_S;
 		if (pthread_cond_timedwait(&m->ready, &m->lock, &until) == 0 ||
@@ -558,7 +550,7 @@ static void builder_init(struct builder *m, const struct build *b,
 	pthread_condattr_t attr;
 
 	*m = (struct builder){ .b = b, .g = g };
-	m->began_ns = now_ns(CLOCK_REALTIME);
+	m->began_ns = clock_wall_ns();
 	(void)pthread_mutex_init(&m->lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -616,13 +608,6 @@ static int refresh_file(struct graph *g, struct facts_reader *r, int root_fd,
 		return graph_edit(g, r, path, text->data, text->len, NULL);
 	error = graph_remove(g, path);
 	return error < 0 ? error : -ENOENT;
-}
-
-static char *must_strdup(const char *text)
-{
-	size_t size = strlen(text) + 1;
-
-	return memcpy(must_alloc(size), text, size);
 }
 
 struct known {

@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
-
-#define NS_PER_S INT64_C(1000000000)
+#include "graph/base/clock.h"
 
 /*
  * A kernel or a sandbox that has no openat2() gets the check of the last part
@@ -45,8 +44,8 @@ struct tree_stamp look_stamp(const struct stat *st)
 	return (struct tree_stamp){
 		.size = (uint64_t)st->st_size,
 		.inode = st->st_ino,
-		.mtime_ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
-		.ctime_ns = st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec,
+		.mtime_ns = timespec_ns(st->st_mtim),
+		.ctime_ns = timespec_ns(st->st_ctim),
 	};
 }
 

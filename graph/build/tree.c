@@ -21,10 +21,10 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/team.h"
 #include "graph/facts/lang.h"
 
-#define NS_PER_S   1000000000
 #define NAMES_SIZE (64U << 10)
 #define TAKEN_MAX  8 /* directories at a time */
 
@@ -59,8 +59,8 @@ static struct tree_stamp stamp_of(const struct stat *st)
 	return (struct tree_stamp){
 		.size = (uint64_t)st->st_size,
 		.inode = st->st_ino,
-		.mtime_ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
-		.ctime_ns = st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec,
+		.mtime_ns = timespec_ns(st->st_mtim),
+		.ctime_ns = timespec_ns(st->st_ctim),
 	};
 }
 

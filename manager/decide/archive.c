@@ -25,6 +25,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "manager/decide/archive_i.h"
 
 #define SCHEMA	      1
@@ -48,11 +49,6 @@ static const char schema[] =
 	" placed, cost_with, cost_without, rewritten, latency_us);"
 	"CREATE TABLE IF NOT EXISTS counter(name TEXT PRIMARY KEY, n)"
 	" WITHOUT ROWID; PRAGMA user_version=1;";
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 int archive_code(int rc)
 {
@@ -242,14 +238,6 @@ static int save_conversation(struct archive *m, const struct conversation *c,
 	return rc;
 }
 
-static char *own(const char *text)
-{
-	char *copy = must_alloc(strlen(text) + 1);
-
-	memcpy(copy, text, strlen(text) + 1);
-	return copy;
-}
-
 static int load_conversation(struct archive *m, struct conversation *c)
 {
 	CLEANUP(finalize_p)
@@ -266,8 +254,8 @@ static int load_conversation(struct archive *m, struct conversation *c)
 		return -ENOENT;
 	free(c->client);
 	free(c->model);
-	c->client = own(column(s, 0));
-	c->model = own(column(s, 1));
+	c->client = must_strdup(column(s, 0));
+	c->model = must_strdup(column(s, 1));
 	c->subagent = sqlite3_column_int(s, 2);
 	c->subscription = sqlite3_column_int(s, 3);
 	c->refused = sqlite3_column_int(s, 4);
@@ -349,15 +337,6 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	return cJSON_PrintUnformatted(j);
 }
 
-static uint64_t get(const cJSON *j, const char *name)
-{
-	const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, name);
-
-	return cJSON_IsNumber(n) && n->valuedouble > 0
-		       ? (uint64_t)n->valuedouble
-		       : 0;
-}
-
 static uint32_t name_of(struct conversation *c, const cJSON *j)
 {
 	const char *text = cJSON_GetStringValue(j);
@@ -390,7 +369,7 @@ static void read_lists(struct conversation *c, struct held *h, const cJSON *j)
 /* One of `count` values; the first, if it is none of them. */
 static unsigned get_one(const cJSON *j, const char *name, unsigned count)
 {
-	uint64_t n = get(j, name);
+	uint64_t n = json_number(j, name, 0);
 
 	return n < count ? (unsigned)n : 0;
 }
@@ -407,24 +386,24 @@ static void read_record(struct conversation *c, struct held *h,
 	h->seen = h->lines_drifted = true;
 	h->hash = hash ? strtoull(hash, NULL, 16) : 0;
 	h->kind = (enum record_kind)get_one(j, "kind", RECORD_OTHER + 1);
-	h->tracked = get(j, "tracked");
-	h->tokens = (uint32_t)get(j, "tokens");
-	h->bytes = get(j, "bytes");
-	h->born_request = (uint32_t)get(j, "request");
-	h->born = get(j, "born");
-	h->birth = get(j, "birth");
-	h->observed = get(j, "observed");
-	h->strange = get(j, "strange");
-	h->file = get(j, "file");
-	h->head = (uint32_t)get(j, "head");
-	h->tail = (uint32_t)get(j, "tail");
+	h->tracked = json_number(j, "tracked", 0);
+	h->tokens = (uint32_t)json_number(j, "tokens", 0);
+	h->bytes = json_number(j, "bytes", 0);
+	h->born_request = (uint32_t)json_number(j, "request", 0);
+	h->born = json_number(j, "born", 0);
+	h->birth = json_number(j, "birth", 0);
+	h->observed = json_number(j, "observed", 0);
+	h->strange = json_number(j, "strange", 0);
+	h->file = json_number(j, "file", 0);
+	h->head = (uint32_t)json_number(j, "head", 0);
+	h->tail = (uint32_t)json_number(j, "tail", 0);
 	h->action = (enum action)get_one(j, "action", ACTIONS);
-	h->entry = get(j, "entry");
-	h->why = why ? own(why) : NULL;
+	h->entry = json_number(j, "entry", 0);
+	h->why = why ? must_strdup(why) : NULL;
 	h->told = (enum told_how)get_one(j, "told", TOLD_AGAIN + 1);
-	h->told_entry = get(j, "told_entry");
+	h->told_entry = json_number(j, "told_entry", 0);
 	h->placed = (enum placed_how)get_one(j, "placed", PLACED_EVICTED + 1);
-	h->placed_entry = get(j, "placed_entry");
+	h->placed_entry = json_number(j, "placed_entry", 0);
 	read_lists(c, h, j);
 }
 
@@ -444,9 +423,7 @@ static int load_records(struct archive *m, struct conversation *c)
 		read_record(c, h, column(s, 1));
 		h->len = (size_t)sqlite3_column_bytes(s, 2);
 		if (text && h->len) {
-			h->text = must_alloc(h->len + 1);
-			memcpy(h->text, text, h->len);
-			h->text[h->len] = '\0';
+			h->text = must_memdup(text, h->len);
 		}
 	}
 	return 0;
@@ -518,10 +495,7 @@ static int load_pins(struct archive *m, struct conversation *c)
 		const cJSON *at;
 
 		p->len = (size_t)sqlite3_column_bytes(s, 2);
-		p->text = must_alloc(p->len + 1);
-		if (p->len)
-			memcpy(p->text, text, p->len);
-		p->text[p->len] = '\0';
+		p->text = must_memdup(text, p->len);
 		cJSON_ArrayForEach (at, about)
 			read_about(p, at);
 		p->changed = false;

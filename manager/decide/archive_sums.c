@@ -127,9 +127,8 @@ int archive_list(struct archive *m, char ***ret, size_t *ret_n)
 		       " LIMIT 1000");
 	while (s && sqlite3_step(s) == SQLITE_ROW) {
 		const char *key = column(s, 0);
-		char *copy = must_alloc(strlen(key) + 1);
+		char *copy = must_strdup(key);
 
-		memcpy(copy, key, strlen(key) + 1);
 		array_push(&keys, copy); /* NOLINT(bugprone-sizeof-*) */
 	}
 	(void)sqlite3_finalize(s);

@@ -26,10 +26,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/plan.h"
 #include "manager/transcript/sse.h"
@@ -61,14 +61,6 @@ struct turn {
 	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 __attribute__((format(printf, 2, 3))) static void say(struct brain *b,
 						      const char *format, ...)
 {
@@ -87,21 +79,10 @@ __attribute__((format(printf, 2, 3))) static void say(struct brain *b,
 		text = NULL;
 }
 
-static char *own(const char *text)
-{
-	char *copy;
-
-	if (!text)
-		return NULL;
-	copy = must_alloc(strlen(text) + 1);
-	memcpy(copy, text, strlen(text) + 1);
-	return copy;
-}
-
 static int refuse(char **ret_why, const char *sentence)
 {
 	if (ret_why)
-		*ret_why = own(sentence);
+		*ret_why = must_strdup(sentence);
 	return -EINVAL;
 }
 
@@ -116,9 +97,9 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	(void)pthread_mutex_init(&b->lock, NULL);
 	b->policy = o->policy ? o->policy : &policy_defaults;
 	b->mode = o->mode;
-	b->repo = own(o->repo);
-	b->other = own(o->other);
-	b->cwd = own(o->cwd);
+	b->repo = o->repo ? must_strdup(o->repo) : NULL;
+	b->other = o->other ? must_strdup(o->other) : NULL;
+	b->cwd = o->cwd ? must_strdup(o->cwd) : NULL;
 	b->subscriptions = o->subscriptions;
 	b->ask = o->ask;
 	b->ask_ctx = o->ask_ctx;
@@ -193,7 +174,7 @@ struct conversation *brain_conversation(struct brain *b, const char *key,
 				c);
 	}
 	c->users++;
-	c->used_ns = now_ns();
+	c->used_ns = clock_mono_ns();
 	if (at_ns) {
 		c->before_ns = c->asked_ns;
 		c->asked_ns = at_ns;
@@ -308,7 +289,8 @@ static void account(struct thought *th, struct archive_request *ret)
 	ret->cost_with = cost_of(price, &with);
 	if (cached > sent_cached)
 		ret->rewritten = moved(th, cached) - moved(th, sent_cached);
-	ret->latency_us = (uint64_t)(now_ns() - th->turn->began_ns) / 1000;
+	ret->latency_us =
+		(uint64_t)(clock_mono_ns() - th->turn->began_ns) / 1000;
 }
 
 /* Births of what is new. False: the time did not suffice for all. */
@@ -460,7 +442,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	c->subscription = th->who.subscription;
 	if (!*c->client && *th->who.client) {
 		free(c->client);
-		c->client = own(th->who.client);
+		c->client = must_strdup(th->who.client);
 	}
 	if (c->refused) {
 		th->outcome = "left alone";
@@ -546,7 +528,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 
 	*ret_turn = turn;
 	turn->b = b;
-	turn->began_ns = now_ns();
+	turn->began_ns = clock_mono_ns();
 	turn->at_ns = r->at_ns;
 	turn->predicted = -1;
 	turn->dialect = transcript_dialect(r->method, r->target);
@@ -634,7 +616,7 @@ void turn_reply(struct turn *t, const char *bytes, size_t len)
 {
 	/* Taken before the client has these bytes: it may act on them, and
 	   what it does then comes after the reply. */
-	t->shown_ns = now_ns();
+	t->shown_ns = clock_mono_ns();
 	if (t->sse)
 		sse_feed(t->sse, bytes, len);
 }
@@ -695,8 +677,9 @@ static void learn(struct turn *t)
 /* The tape keeps what our records may still want to see. */
 static void hold(struct turn *t)
 {
-	struct asks a = { t->b->ask, t->b->ask_ctx, now_ns() + 200000000 };
-	int64_t over_ns = t->shown_ns ? t->shown_ns : now_ns();
+	struct asks a = { t->b->ask, t->b->ask_ctx,
+			  clock_mono_ns() + 200000000 };
+	int64_t over_ns = t->shown_ns ? t->shown_ns : clock_mono_ns();
 	uint64_t oldest = UINT64_MAX;
 	struct held *h, *next;
 

@@ -103,22 +103,13 @@ void identify(const struct request *r, const struct transcript *t,
 		       (unsigned long long)hash.low64);
 }
 
-static char *copy(const char *text)
-{
-	size_t len = strlen(text);
-	char *own = must_alloc(len + 1);
-
-	memcpy(own, text, len + 1);
-	return own;
-}
-
 struct conversation *conversation_new(const char *key)
 {
 	struct conversation *c = must_calloc(1, sizeof(*c));
 
-	c->key = copy(key);
-	c->client = copy("");
-	c->model = copy("");
+	c->key = must_strdup(key);
+	c->client = must_strdup("");
+	c->model = must_strdup("");
 	(void)pthread_mutex_init(&c->lock, NULL);
 	c->names = intern_new();
 	c->since_epoch = DECIDE_EPOCH_GAP;
@@ -158,7 +149,7 @@ void pin_speak(struct pin *p, const struct about *a)
 {
 	struct about own = *a;
 
-	own.key = copy(a->key);
+	own.key = must_strdup(a->key);
 	array_push(&p->about, own);
 	p->changed = true;
 }
@@ -232,7 +223,7 @@ struct held *conversation_hold(struct conversation *c, const char *key)
 	if (h)
 		return h;
 	h = must_calloc(1, sizeof(*h));
-	h->key = copy(key);
+	h->key = must_strdup(key);
 	h->item = ITEM_NONE;
 	HASH_ADD_KEYPTR(hh, c->held, h->key, strlen(h->key), h);
 	return h;
@@ -246,7 +237,7 @@ struct pin *conversation_pin(struct conversation *c, const char *key)
 	if (p)
 		return p;
 	p = must_calloc(1, sizeof(*p));
-	p->key = copy(key);
+	p->key = must_strdup(key);
 	p->item = ITEM_NONE;
 	HASH_ADD_KEYPTR(hh, c->pins, p->key, strlen(p->key), p);
 	return p;
@@ -350,9 +341,7 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
 	if (strlen(c->model) != t->model.len ||
 	    memcmp(c->model, t->model.at, t->model.len) != 0) {
 		free(c->model);
-		c->model = must_alloc(t->model.len + 1);
-		memcpy(c->model, t->model.at, t->model.len);
-		c->model[t->model.len] = '\0';
+		c->model = must_memdup(t->model.at, t->model.len);
 	}
 	h->at_ns = at_ns;
 	h->tools_hash = t->tools_hash;
@@ -388,7 +377,7 @@ static char *key_of(const struct conversation *c, const struct item *i)
 /* Forget what was known of the text that stood there. */
 static void begin_anew(struct conversation *c, struct held **h)
 {
-	char *key = copy((*h)->key);
+	char *key = must_strdup((*h)->key);
 
 	held_free(c, *h);
 	*h = conversation_hold(c, key);

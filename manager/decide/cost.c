@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 
 /*
  * From the providers' public price lists. What is unknown is treated as the
@@ -99,11 +100,6 @@ static int row_of(const struct prices *p, const cJSON *json, struct price *ret)
 	row.shortest = (uint32_t)shortest;
 	*ret = row;
 	return 0;
-}
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
 }
 
 static int refuse(char **ret_why, int row)

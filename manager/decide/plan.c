@@ -52,9 +52,7 @@ static void set_place(struct plan *p, struct held *h, enum placed_how how,
 		      const struct buf *text)
 {
 	free(h->text);
-	h->text = must_alloc(text->len + 1);
-	memcpy(h->text, text->data, text->len);
-	h->text[text->len] = '\0';
+	h->text = must_memdup(text->data, text->len);
 	h->len = text->len;
 	h->placed = how;
 	h->placed_entry = p->e->n;
@@ -598,9 +596,7 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 	if (pin->len && pin->item < p->from && pin->item < p->l.cached)
 		p->from = pin->item + 1;
 	free(pin->text);
-	pin->text = must_alloc(text.len + 1);
-	memcpy(pin->text, text.data, text.len);
-	pin->text[text.len] = '\0';
+	pin->text = must_memdup(text.data, text.len);
 	pin->len = text.len;
 	pin->changed = true;
 	buf_release(&text);

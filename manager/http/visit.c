@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "manager/http/coding.h"
 #include "manager/http/limits.h"
 #include "manager/http/proxy_i.h"
@@ -48,14 +48,6 @@ struct visit {
 	int64_t reply_left;	 /* of the reply, or LENGTH_UNKNOWN */
 	bool whole;		 /* all of the reply was given */
 };
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 struct visit *visit_new(struct proxy *s, const char *target,
 			struct MHD_Connection *connection)
@@ -349,13 +341,13 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 	const char *made;
 	size_t len = 0;
 
-	r->at_ns = now_ns(CLOCK_REALTIME);
-	r->deadline_ns = now_ns(CLOCK_MONOTONIC) + patience;
+	r->at_ns = clock_wall_ns();
+	r->deadline_ns = clock_mono_ns() + patience;
 	made = brain_think(v->proxy->brain, r, &len, &v->turn);
 	if (!made)
 		return NULL;
 	v->fate = FATE_REWRITTEN;
-	if (now_ns(CLOCK_MONOTONIC) > r->deadline_ns)
+	if (clock_mono_ns() > r->deadline_ns)
 		v->fate = FATE_LATE;
 	else if (coding != CODING_IDENTITY &&
 		 coding_pack(coding, made, len, EDGE_BODY_MAX, &v->packed,

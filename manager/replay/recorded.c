@@ -10,6 +10,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "graph/base/uthash.h"
 #include "manager/decide/linediff.h"
 
@@ -41,16 +42,6 @@ struct recorded {
 	ARRAY(struct entry_note) entries; /* number i + 1 */
 	ARRAY(struct reading) reads;
 };
-
-static char *own(const char *text, size_t len)
-{
-	char *copy = must_alloc(len + 1);
-
-	if (len)
-		memcpy(copy, text, len);
-	copy[len] = '\0';
-	return copy;
-}
 
 struct recorded *recorded_new(void)
 {
@@ -95,7 +86,7 @@ static struct file *file_at(struct recorded *r, const char *path, int make)
 	if (f || !make)
 		return f;
 	f = must_calloc(1, sizeof(*f));
-	f->path = own(path, strlen(path));
+	f->path = must_strdup(path);
 	HASH_ADD_KEYPTR(hh, r->files, f->path, strlen(f->path), f);
 	return f;
 }
@@ -105,7 +96,7 @@ static struct file *file_at(struct recorded *r, const char *path, int make)
 static void add_version(struct recorded *r, const char *path, uint64_t n,
 			const char *text, size_t len)
 {
-	struct version v = { n, text ? own(text, len) : NULL, len };
+	struct version v = { n, text ? must_memdup(text, len) : NULL, len };
 
 	array_push(&file_at(r, path, 1)->versions, v);
 }
@@ -121,8 +112,7 @@ void recorded_base(struct recorded *r, const char *path, const char *text,
 uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 			size_t len, const char *who)
 {
-	struct entry_note e = { own(path, strlen(path)),
-				own(who, strlen(who)) };
+	struct entry_note e = { must_strdup(path), must_strdup(who) };
 	uint64_t n;
 
 	(void)pthread_mutex_lock(&r->lock);
@@ -136,7 +126,7 @@ uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path)
 {
-	struct reading one = { pid, at_ns, own(path, strlen(path)) };
+	struct reading one = { pid, at_ns, must_strdup(path) };
 
 	(void)pthread_mutex_lock(&r->lock);
 	array_push(&r->reads, one);
@@ -169,18 +159,6 @@ const char *recorded_text(struct recorded *r, const char *path, size_t *ret_len)
 
 /* -- Answers, with the lock held. */
 
-static uint64_t number(const cJSON *j, const char *name, uint64_t otherwise)
-{
-	const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, name);
-
-	return cJSON_IsNumber(n) ? (uint64_t)n->valuedouble : otherwise;
-}
-
-static const char *string(const cJSON *j, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
-}
-
 static void hash_text(const struct version *v, char *ret, size_t size)
 {
 	(void)snprintf(ret, size, "%016llx",
@@ -197,7 +175,8 @@ static int answer_sync(struct recorded *r, const cJSON *q, cJSON *a)
 
 static int answer_since(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	uint64_t limit = number(q, "limit", 256), from = number(q, "n", 0);
+	uint64_t limit = json_number(q, "limit", 256),
+		 from = json_number(q, "n", 0);
 	cJSON *list = cJSON_AddArrayToObject(a, "entries");
 
 	for (uint64_t n = from + 1; n <= r->entries.count; n++) {
@@ -218,8 +197,8 @@ static int answer_since(struct recorded *r, const cJSON *q, cJSON *a)
 
 static int answer_source(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	const struct version *v =
-		version_at(r, string(q, "path"), number(q, "n", UINT64_MAX));
+	const struct version *v = version_at(r, json_string(q, "path"),
+					     json_number(q, "n", UINT64_MAX));
 
 	if (!v)
 		return -ENOENT;
@@ -229,7 +208,7 @@ static int answer_source(struct recorded *r, const cJSON *q, cJSON *a)
 
 static int answer_versions(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	const char *path = string(q, "path");
+	const char *path = json_string(q, "path");
 	const struct file *f = path ? file_at(r, path, 0) : NULL;
 	cJSON *list = cJSON_AddArrayToObject(a, "versions");
 
@@ -249,7 +228,7 @@ static int answer_versions(struct recorded *r, const cJSON *q, cJSON *a)
 
 static int answer_content(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	const char *wanted = string(q, "hash");
+	const char *wanted = json_string(q, "hash");
 	struct file *f, *next;
 
 	HASH_ITER (hh, r->files, f, next)
@@ -281,7 +260,7 @@ static void add_read(cJSON *list, const struct reading *one)
 	cJSON *p, *opened;
 
 	cJSON_ArrayForEach (p, list)
-		if (number(p, "pid", 0) == one->pid)
+		if (json_number(p, "pid", 0) == one->pid)
 			break;
 	if (!p) {
 		p = cJSON_CreateObject();
@@ -297,8 +276,8 @@ static void add_read(cJSON *list, const struct reading *one)
 
 static int answer_readset(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	double from = (double)number(q, "from_ns", 0);
-	double to = (double)number(q, "to_ns", UINT64_MAX);
+	double from = (double)json_number(q, "from_ns", 0);
+	double to = (double)json_number(q, "to_ns", UINT64_MAX);
 	cJSON *list = cJSON_AddArrayToObject(a, "processes");
 
 	for (uint32_t i = 0; i < r->reads.count; i++) {
@@ -336,7 +315,7 @@ static void nominate(struct recorded *r, cJSON *list, const cJSON *record,
 	(void)cJSON_AddStringToObject(j, "action", action);
 	(void)cJSON_AddStringToObject(j, "reason", why);
 	(void)cJSON_AddNumberToObject(j, "entry", (double)entry);
-	if (string(record, "path")) {
+	if (json_string(record, "path")) {
 		cJSON *symbols = cJSON_AddArrayToObject(j, "symbols");
 		cJSON *s = cJSON_CreateObject();
 
@@ -351,7 +330,7 @@ static void nominate(struct recorded *r, cJSON *list, const cJSON *record,
 
 static void judge_run(struct recorded *r, cJSON *list, const cJSON *record)
 {
-	uint64_t birth = number(record, "birth", 0), newest = 0, n;
+	uint64_t birth = json_number(record, "birth", 0), newest = 0, n;
 	const cJSON *opened =
 		cJSON_GetObjectItemCaseSensitive(record, "opened");
 	const cJSON *path;
@@ -368,12 +347,12 @@ static void judge_run(struct recorded *r, cJSON *list, const cJSON *record)
 
 static void judge_lines(struct recorded *r, cJSON *list, const cJSON *record)
 {
-	const char *path = string(record, "path");
-	uint64_t birth = number(record, "birth", 0);
+	const char *path = json_string(record, "path");
+	uint64_t birth = json_number(record, "birth", 0);
 	uint64_t newest = newest_after(r, birth, path);
 	const struct version *then, *now;
-	uint32_t start = (uint32_t)number(record, "start", 0);
-	uint32_t end = (uint32_t)number(record, "end", 0);
+	uint32_t start = (uint32_t)json_number(record, "start", 0);
+	uint32_t end = (uint32_t)json_number(record, "end", 0);
 	struct linediff d;
 	bool touched;
 
@@ -401,7 +380,7 @@ static int answer_nominate(struct recorded *r, const cJSON *q, cJSON *a)
 
 	cJSON_ArrayForEach (record,
 			    cJSON_GetObjectItemCaseSensitive(q, "records")) {
-		if (string(record, "path"))
+		if (json_string(record, "path"))
 			judge_lines(r, list, record);
 		else
 			judge_run(r, list, record);

@@ -14,6 +14,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "graph/base/uthash.h"
 #include "manager/decide/evidence.h"
 #include "manager/decide/notes.h"
@@ -40,11 +41,6 @@ struct replay {
 	struct buf said;
 };
 
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
-
 int replay_new(const char *repo, enum mode mode, struct replay **ret,
 	       char **ret_why)
 {
@@ -56,8 +52,7 @@ int replay_new(const char *repo, enum mode mode, struct replay **ret,
 
 	r->files = recorded_new();
 	o.ask_ctx = r->files;
-	r->repo = must_alloc(strlen(repo) + 1);
-	memcpy(r->repo, repo, strlen(repo) + 1);
+	r->repo = must_strdup(repo);
 	r->now_ns = BEGIN_NS;
 	r->said = BUF(BODY_MAX);
 	rc = brain_new(&o, &r->brain, ret_why);
@@ -106,9 +101,7 @@ static bool is_new(struct replay *r, struct text id)
 	if (k)
 		return false;
 	k = must_calloc(1, sizeof(*k));
-	k->id = must_alloc(id.len + 1);
-	memcpy(k->id, id.at, id.len);
-	k->id[id.len] = '\0';
+	k->id = must_memdup(id.at, id.len);
 	HASH_ADD_KEYPTR(hh, r->calls, k->id, (unsigned)id.len, k);
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "manager/decide/brain_i.h"
 
 static const char *const kinds[] = { "read",  "edit", "run",  "search",
@@ -225,21 +226,6 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 
 /* -- For a person. */
 
-static double get(const cJSON *j, const char *name)
-{
-	const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, name);
-
-	return cJSON_IsNumber(n) ? n->valuedouble : 0;
-}
-
-static const char *get_text(const cJSON *j, const char *name)
-{
-	const char *text =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
-
-	return text ? text : "";
-}
-
 void report_print(FILE *out, const cJSON *answer)
 {
 	const cJSON *t = cJSON_GetObjectItemCaseSensitive(answer, "tokens");
@@ -248,8 +234,8 @@ void report_print(FILE *out, const cJSON *answer)
 		cJSON_GetObjectItemCaseSensitive(answer, "latency_us");
 	const cJSON *passed =
 		cJSON_GetObjectItemCaseSensitive(answer, "passed");
-	double requests = get(answer, "requests");
-	double talks = get(answer, "conversations");
+	double requests = json_double(answer, "requests", 0);
+	double talks = json_double(answer, "conversations", 0);
 	const cJSON *at;
 
 	(void)fprintf(out,
@@ -257,25 +243,31 @@ void report_print(FILE *out, const cJSON *answer)
 		      "tokens over all of them,\n"
 		      "  estimated as four bytes each:\n",
 		      requests, requests == 1 ? "" : "s", talks,
-		      talks == 1 ? "" : "s", get(answer, "rewritten"));
+		      talks == 1 ? "" : "s",
+		      json_double(answer, "rewritten", 0));
 	(void)fprintf(out, "  received %.0f tokens, sent %.0f\n",
-		      get(t, "received"), get(t, "sent"));
+		      json_double(t, "received", 0), json_double(t, "sent", 0));
 	(void)fprintf(out,
 		      "  held %.0f, of which stale %.0f would have been sent "
 		      "as they were\n",
-		      get(t, "held"), get(t, "stale"));
+		      json_double(t, "held", 0), json_double(t, "stale", 0));
 	(void)fprintf(out,
 		      "  refreshed %.0f, dropped %.0f, rerun %.0f, notes %.0f, "
 		      "evicted %.0f, retrieved %.0f\n",
-		      get(t, "refreshed"), get(t, "dropped"), get(t, "rerun"),
-		      get(t, "notes"), get(t, "evicted"), get(t, "retrieved"));
+		      json_double(t, "refreshed", 0),
+		      json_double(t, "dropped", 0), json_double(t, "rerun", 0),
+		      json_double(t, "notes", 0), json_double(t, "evicted", 0),
+		      json_double(t, "retrieved", 0));
 	(void)fprintf(out,
 		      "  cost %.0f with, %.0f without, ratio %.2f; cached "
 		      "tokens written anew %.0f\n",
-		      get(cost, "with"), get(cost, "without"),
-		      get(cost, "ratio"), get(answer, "cache_rewrites"));
+		      json_double(cost, "with", 0),
+		      json_double(cost, "without", 0),
+		      json_double(cost, "ratio", 0),
+		      json_double(answer, "cache_rewrites", 0));
 	(void)fprintf(out, "  latency added: p50 %.1f ms, p99 %.1f ms\n",
-		      get(latency, "p50") / 1000, get(latency, "p99") / 1000);
+		      json_double(latency, "p50", 0) / 1000,
+		      json_double(latency, "p99", 0) / 1000);
 	if (passed && passed->child)
 		(void)fprintf(out, "  passed on without anything new:\n");
 	cJSON_ArrayForEach (at, passed)
@@ -285,21 +277,25 @@ void report_print(FILE *out, const cJSON *answer)
 
 static void print_record(FILE *out, const cJSON *r)
 {
-	const char *path = get_text(r, "path");
+	const char *path = json_string_or(r, "path", "");
 
-	(void)fprintf(out, "  %4.0f %-9s %-6s %6.0f  %s", get(r, "request"),
-		      get_text(r, "state"), get_text(r, "kind"),
-		      get(r, "tokens"), *path ? path : get_text(r, "call"));
-	if (get(r, "end") > 0)
-		(void)fprintf(out, ":%.0f-%.0f", get(r, "start"),
-			      get(r, "end"));
-	if (*get_text(r, "action"))
-		(void)fprintf(out, "  %s: %s", get_text(r, "action"),
-			      get_text(r, "why"));
-	if (*get_text(r, "told"))
-		(void)fprintf(out, " [told: %s]", get_text(r, "told"));
-	if (*get_text(r, "place"))
-		(void)fprintf(out, " [in place: %s]", get_text(r, "place"));
+	(void)fprintf(
+		out, "  %4.0f %-9s %-6s %6.0f  %s",
+		json_double(r, "request", 0), json_string_or(r, "state", ""),
+		json_string_or(r, "kind", ""), json_double(r, "tokens", 0),
+		*path ? path : json_string_or(r, "call", ""));
+	if (json_double(r, "end", 0) > 0)
+		(void)fprintf(out, ":%.0f-%.0f", json_double(r, "start", 0),
+			      json_double(r, "end", 0));
+	if (*json_string_or(r, "action", ""))
+		(void)fprintf(out, "  %s: %s", json_string_or(r, "action", ""),
+			      json_string_or(r, "why", ""));
+	if (*json_string_or(r, "told", ""))
+		(void)fprintf(out, " [told: %s]",
+			      json_string_or(r, "told", ""));
+	if (*json_string_or(r, "place", ""))
+		(void)fprintf(out, " [in place: %s]",
+			      json_string_or(r, "place", ""));
 	(void)fputc('\n', out);
 }
 
@@ -310,8 +306,10 @@ void report_print_context(FILE *out, const cJSON *answer)
 	cJSON_ArrayForEach (
 		c, cJSON_GetObjectItemCaseSensitive(answer, "conversations")) {
 		(void)fprintf(out, "%.12s %s %s, %.0f requests%s%s%s\n",
-			      get_text(c, "key"), get_text(c, "client"),
-			      get_text(c, "model"), get(c, "requests"),
+			      json_string_or(c, "key", ""),
+			      json_string_or(c, "client", ""),
+			      json_string_or(c, "model", ""),
+			      json_double(c, "requests", 0),
 			      cJSON_IsTrue(cJSON_GetObjectItem(c, "subagent"))
 				      ? ", a sub-agent"
 				      : "",

@@ -57,10 +57,10 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/journal/guard.h"
 #include "tape/journal/recover.h"
 #include "tape/journal/segment.h"
@@ -117,20 +117,12 @@ struct journal {
 	uint64_t look_at; /* monotonic time of the next look, or attempt */
 };
 
-static uint64_t ns_of(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* The clocks; number and author are filled in later. */
 static struct journal_stamp stamp_now(void)
 {
 	return (struct journal_stamp){
-		.mono_ns = ns_of(CLOCK_MONOTONIC),
-		.wall_ns = ns_of(CLOCK_REALTIME),
+		.mono_ns = (uint64_t)clock_mono_ns(),
+		.wall_ns = (uint64_t)clock_wall_ns(),
 	};
 }
 

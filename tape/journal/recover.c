@@ -19,8 +19,8 @@
 #include "tape/journal/recover.h"
 
 #include <sys/stat.h>
-#include <time.h>
 
+#include "graph/base/clock.h"
 #include "tape/journal/segment.h"
 
 #define BLOCK_MIN    512
@@ -29,12 +29,9 @@
 /* How far the two clocks are apart, in nanoseconds. */
 static int64_t clocks_apart(void)
 {
-	struct timespec mono, wall;
+	int64_t mono = clock_mono_ns();
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &mono);
-	(void)clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)(wall.tv_sec - mono.tv_sec) * 1000000000 +
-	       (wall.tv_nsec - mono.tv_nsec);
+	return clock_wall_ns() - mono;
 }
 
 static bool written_since_boot(const struct journal_line *l)

@@ -23,11 +23,8 @@ struct answers *answers_new(const struct answers_config *c)
 	struct answers *a = must_calloc(1, sizeof(*a));
 
 	a->config = *c;
-	if (c->fs_socket) {
-		size_t size = strlen(c->fs_socket) + 1;
-
-		a->fs_socket = memcpy(must_alloc(size), c->fs_socket, size);
-	}
+	if (c->fs_socket)
+		a->fs_socket = must_strdup(c->fs_socket);
 	a->reader = facts_reader_new();
 	return a;
 }

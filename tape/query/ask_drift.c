@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/escape.h"
 #include "graph/base/intern.h"
@@ -59,13 +60,6 @@ int ask_drift(struct answers *a, const cJSON *q, cJSON *ret)
 
 /* -- Who did it. */
 
-static char *copy_of(const char *text)
-{
-	size_t size = strlen(text ? text : "") + 1;
-
-	return memcpy(must_alloc(size), text ? text : "", size);
-}
-
 static int take_credit(const struct entry *e, void *arg)
 {
 	struct credit *c = arg;
@@ -77,9 +71,11 @@ static int take_credit(const struct entry *e, void *arg)
 	c->n = e->n;
 	c->origin = e->origin;
 	c->pid = e->author ? e->author->pid : 0;
-	c->comm = copy_of(e->author ? e->author->comm : "");
-	c->cmdline = copy_of(e->author ? e->author->cmdline : "");
-	c->path = copy_of(path);
+	c->comm = must_strdup(e->author && e->author->comm ? e->author->comm
+							   : "");
+	c->cmdline = must_strdup(
+		e->author && e->author->cmdline ? e->author->cmdline : "");
+	c->path = must_strdup(path ? path : "");
 	return 0;
 }
 

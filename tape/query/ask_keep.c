@@ -8,29 +8,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/alloc.h"
+#include "graph/base/clock.h"
 #include "tape/query/answers_i.h"
 #include "tape/store/store.h"
 
 #define MS_PER_DAY INT64_C(86400000)
-#define NS_PER_MS  INT64_C(1000000)
 /* A hold that lasts longer by no more than this part of it is not written. */
 #define HOLD_SLACK 16
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
-}
 
 uint64_t answers_held(const struct answers *a)
 {
 	uint64_t oldest = UINT64_MAX;
-	int64_t now = now_ms();
+	int64_t now = clock_wall_ms();
 
 	for (uint32_t k = 0; k < a->holds.count; k++)
 		if (a->holds.at[k].until_ms > now && a->holds.at[k].n < oldest)
@@ -40,7 +31,7 @@ uint64_t answers_held(const struct answers *a)
 
 static void forget_holds(struct answers *a)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_wall_ms();
 	uint32_t kept = 0;
 
 	for (uint32_t k = 0; k < a->holds.count; k++) {
@@ -63,8 +54,7 @@ static struct hold *hold_of(struct answers *a, const char *holder)
 	if (a->holds.count >= HOLDERS_MAX)
 		return NULL;
 	h = array_add(&a->holds);
-	h->holder = memcpy(must_alloc(strlen(holder) + 1), holder,
-			   strlen(holder) + 1);
+	h->holder = must_strdup(holder);
 	return h;
 }
 
@@ -105,7 +95,7 @@ int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
 		return refuse(ret, -ENOSPC, "Too many hold the tape already.");
 	if (ttl > HOLD_MAX_MS)
 		ttl = HOLD_MAX_MS;
-	until = now_ms() + (int64_t)ttl;
+	until = clock_wall_ms() + (int64_t)ttl;
 	if (h->until_ms && h->n == n && until >= h->until_ms &&
 	    until - h->until_ms < (int64_t)ttl / HOLD_SLACK)
 		return 0;
@@ -117,7 +107,7 @@ int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
 /* 0: no bound. */
 static int64_t days_ago(uint64_t days)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_wall_ms();
 
 	if (!days || days > (uint64_t)(now / MS_PER_DAY))
 		return 0;

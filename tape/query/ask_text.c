@@ -45,9 +45,7 @@ static int read_file(int root_fd, const char *path, char **ret, size_t *ret_len)
 		return -ENOENT;
 	if (!now.text)
 		return -EFBIG;
-	*ret = must_alloc(now.len + 1);
-	memcpy(*ret, now.text, now.len);
-	(*ret)[now.len] = '\0';
+	*ret = must_memdup(now.text, now.len);
 	*ret_len = now.len;
 	return 0;
 }
@@ -154,14 +152,13 @@ static struct kept_outline *keep_outline(struct answers *a, const char *path,
 					 XXH128_hash_t hash,
 					 struct outline *outline)
 {
-	size_t size = strlen(path) + 1;
 	struct kept_outline *o;
 
 	while (a->outlines.count && (a->outlines.count >= OUTLINES_MAX ||
 				     a->outlines_bytes > OUTLINES_BYTES))
 		forget_oldest(a);
 	o = array_add(&a->outlines);
-	o->path = memcpy(must_alloc(size), path, size);
+	o->path = must_strdup(path);
 	o->hash = hash;
 	o->outline = outline;
 	a->outlines_bytes += outline_bytes(outline);

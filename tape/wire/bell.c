@@ -30,13 +30,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "graph/base/clock.h"
 #include "tape/wire/sp_server.h"
 
 #define BELL_MERGE_NS INT64_C(200000)
-#define NS_PER_S      INT64_C(1000000000)
-#define NS_PER_MS     INT64_C(1000000)
 
 /* A number in decimal, and its NUL. */
 #define BELL_TEXT sizeof("18446744073709551615")
@@ -52,14 +50,6 @@ struct bell {
 	int64_t told_ns; /* when the thread last told anybody; its own */
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static unsigned bell_tell(struct sp_server *s, uint64_t head)
 {
 	char text[BELL_TEXT];
@@ -71,7 +61,7 @@ static unsigned bell_tell(struct sp_server *s, uint64_t head)
 static int64_t bell_turn(void *ctx, struct sp_server *s, bool last)
 {
 	struct bell *b = ctx;
-	int64_t wait = b->told_ns + BELL_MERGE_NS - now_ns();
+	int64_t wait = b->told_ns + BELL_MERGE_NS - clock_mono_ns();
 	uint64_t head;
 
 	atomic_store(&b->wanted, false);
@@ -80,7 +70,7 @@ static int64_t bell_turn(void *ctx, struct sp_server *s, bool last)
 
 	head = atomic_load(&b->head);
 	if (bell_tell(s, head) > 0) {
-		b->told_ns = now_ns();
+		b->told_ns = clock_mono_ns();
 		return BELL_MERGE_NS;
 	}
 	/* Whoever comes to listen wakes us by connecting. */
@@ -103,7 +93,7 @@ int bell_open(const char *path, struct bell **ret)
 
 	if (!b)
 		return -ENOMEM;
-	b->told_ns = now_ns() - BELL_MERGE_NS;
+	b->told_ns = clock_mono_ns() - BELL_MERGE_NS;
 	rc = sp_server_open(path, &bell_ops, b, &b->server);
 	if (rc < 0) {
 		free(b);
@@ -231,7 +221,7 @@ static int ear_sleep(struct bell_ear *e, int left_ms)
 
 static int ms_left(int timeout_ms, int64_t end)
 {
-	int64_t left = end - now_ns();
+	int64_t left = end - clock_mono_ns();
 
 	if (timeout_ms < 0)
 		return -1;
@@ -241,7 +231,7 @@ static int ms_left(int timeout_ms, int64_t end)
 
 int bell_ear_wait(struct bell_ear *e, int timeout_ms, uint64_t *ret_head)
 {
-	int64_t end = now_ns() + timeout_ms * NS_PER_MS;
+	int64_t end = clock_mono_ns() + timeout_ms * NS_PER_MS;
 	uint64_t head = 0;
 	int rc = 0;
 

@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 
 /* How long a failed accept (no descriptors, no memory) is left alone. */
 #define DEAF_NS INT64_C(100000000)
 /* How long clients have to take what was sent before the server closed. */
 #define FAREWELL_NS INT64_C(100000000)
-#define NS_PER_S    INT64_C(1000000000)
 
 /* Where each descriptor's pollfd is. */
 enum { SLOT_WAKE, SLOT_LISTEN, SLOT_CLIENTS };
@@ -53,14 +53,6 @@ struct sp_server {
 	int64_t deaf_until;
 	struct client clients[SP_CLIENTS_MAX];
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 			size_t len)
@@ -141,7 +133,7 @@ static void server_accept(struct sp_server *s)
 	if (fd < 0) {
 		/* poll() would say "readable" again at once, and again. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			s->deaf_until = now_ns() + DEAF_NS;
+			s->deaf_until = clock_mono_ns() + DEAF_NS;
 		return;
 	}
 	c->mark = s->ops->mark ? s->ops->mark(s->ctx) : 0;
@@ -176,7 +168,7 @@ static void server_serve(struct sp_server *s, struct sp_conn *c, short events)
 /* Sleep at most `ns` (-1: any time). False: nothing has happened. */
 static bool server_poll(struct sp_server *s, int64_t ns, struct pollfd *p)
 {
-	int64_t deaf = s->deaf_until - now_ns();
+	int64_t deaf = s->deaf_until - clock_mono_ns();
 	bool hears = !s->closing && deaf <= 0 && server_free_place(s);
 	struct timespec t;
 
@@ -233,10 +225,11 @@ static void server_deafen(struct sp_server *s)
  */
 static void server_farewell(struct sp_server *s)
 {
-	int64_t end = now_ns() + FAREWELL_NS;
+	int64_t end = clock_mono_ns() + FAREWELL_NS;
 
 	s->closing = true;
-	for (int64_t left = FAREWELL_NS; left > 0; left = end - now_ns()) {
+	for (int64_t left = FAREWELL_NS; left > 0;
+	     left = end - clock_mono_ns()) {
 		if (sp_server_clients(s) == 0)
 			return;
 		for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {

@@ -17,9 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
+#include "graph/base/json.h"
 #include "tape/wire/sp_server.h"
 
 #define WIRE_NUMBER    4 /* bytes */
@@ -36,11 +37,6 @@ struct wire_server {
 	wire_handler handler;
 	void *ctx;
 };
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 /* `len` bytes with a NUL after them; NULL unless they are one JSON object. */
 static cJSON *json_parse(const char *text, size_t len)
@@ -60,11 +56,6 @@ static bool json_version_is_ours(const cJSON *j)
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(j, "v");
 
 	return cJSON_IsNumber(v) && v->valuedouble == WIRE_VERSION;
-}
-
-static const char *json_string(const cJSON *j, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(j, name));
 }
 
 /* {"v":1,"ok":true}; NULL: no memory. */
@@ -249,18 +240,10 @@ static int question_text(const char *ask, const cJSON *question, char **ret)
 	return 0;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* What is left of a time that ends at `end`; a negative time never does. */
 static int ms_left(int timeout_ms, int64_t end)
 {
-	int64_t left = end - now_ms();
+	int64_t left = end - clock_mono_ms();
 
 	if (timeout_ms < 0)
 		return -1;
@@ -290,7 +273,7 @@ static int exchange(const char *path, const char *text, int timeout_ms,
 		    struct sp_conn *ret)
 {
 	CLEANUP(sp_conn_release) struct sp_conn c = SP_CONN_NONE;
-	int64_t end = now_ms() + timeout_ms;
+	int64_t end = clock_mono_ms() + timeout_ms;
 	int rc;
 
 	rc = sp_connect(path, timeout_ms, SP_REQ, SP_REP,
@@ -405,7 +388,7 @@ static int link_exchange(struct wire_link *l, const char *text, int timeout_ms,
 int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
 		  cJSON **ret)
 {
-	int64_t end = now_ms() + timeout_ms;
+	int64_t end = clock_mono_ms() + timeout_ms;
 	bool kept = l->conn.fd >= 0;
 	int rc;
 

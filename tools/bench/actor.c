@@ -10,26 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fs/author/actor.h"
 #include "fs/author/reads.h"
 #include "fs/base/limits.h"
+#include "graph/base/clock.h"
 
 #define TRUSTED_ROUNDS	1000000L
 #define VERIFIED_ROUNDS 20000
 #define PROCESSES	200
 #define PATHS		50000
 #define WORKERS		4
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void say(const char *what, uint64_t ns, uint64_t rounds)
 {
@@ -53,19 +45,19 @@ static void *ask_often(void *arg)
 static void bench_trusted(struct actors *as)
 {
 	pthread_t worker[WORKERS];
-	uint64_t start = now_ns();
+	uint64_t start = clock_mono_ns();
 
 	(void)ask_often(as);
-	say("actors_get, trusted", now_ns() - start, TRUSTED_ROUNDS);
+	say("actors_get, trusted", clock_mono_ns() - start, TRUSTED_ROUNDS);
 
-	start = now_ns();
+	start = clock_mono_ns();
 	for (int i = 0; i < WORKERS; i++)
 		if (pthread_create(&worker[i], NULL, ask_often, as) != 0)
 			errx(1, "no thread");
 	for (int i = 0; i < WORKERS; i++)
 		(void)pthread_join(worker[i], NULL);
-	say("actors_get, trusted, 4 threads of one process", now_ns() - start,
-	    TRUSTED_ROUNDS * WORKERS);
+	say("actors_get, trusted, 4 threads of one process",
+	    clock_mono_ns() - start, TRUSTED_ROUNDS * WORKERS);
 }
 
 static int by_size(const void *a, const void *b)
@@ -89,13 +81,13 @@ static void bench_verified(struct actors *as, pid_t tid, const char *what)
 
 	ask(as, tid);
 	for (int i = 0; i < VERIFIED_ROUNDS; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_mono_ns();
 
-		while (now_ns() - start < 2 * ACTOR_TRUST_NS)
+		while ((uint64_t)clock_mono_ns() - start < 2 * ACTOR_TRUST_NS)
 			;
-		start = now_ns();
+		start = clock_mono_ns();
 		ask(as, tid);
-		spent[i] = now_ns() - start;
+		spent[i] = clock_mono_ns() - start;
 	}
 	say(what, median(spent, VERIFIED_ROUNDS), 1);
 }
@@ -152,10 +144,10 @@ static void bench_fresh(struct actors *as)
 		}
 	}
 	for (int i = 0; i < PROCESSES; i++) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_mono_ns();
 
 		ask(as, child[i]);
-		spent[i] = now_ns() - start;
+		spent[i] = clock_mono_ns() - start;
 	}
 	for (int i = 0; i < PROCESSES; i++) {
 		(void)kill(child[i], SIGKILL);
@@ -175,17 +167,18 @@ static void bench_reads(struct actors *as)
 
 	if (!a || reads_new(&r) < 0)
 		errx(1, "no memory");
-	start = now_ns();
+	start = clock_mono_ns();
 	for (uint64_t i = 0; i < PATHS; i++) {
 		(void)snprintf(path, sizeof(path), "src/module_%d/file_%d.py",
 			       (int)(i % 97), (int)i);
 		reads_note(r, a, READS_OPENED, i, path);
 	}
-	say("reads_note, with making up a path", now_ns() - start, PATHS);
-	start = now_ns();
+	say("reads_note, with making up a path", clock_mono_ns() - start,
+	    PATHS);
+	start = clock_mono_ns();
 	for (uint64_t i = 0; i < PATHS; i++)
 		known += reads_known(r, a, READS_OPENED, i);
-	say("reads_known, of 50,000", now_ns() - start, PATHS);
+	say("reads_known, of 50,000", clock_mono_ns() - start, PATHS);
 	if (known != PATHS)
 		errx(1, "only %d paths are known", (int)known);
 	reads_free(r);

@@ -16,10 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 
 #define BLOCK_MAX (8u << 20)
 #define SMALL	  4096
@@ -32,17 +32,9 @@ static void die(const char *what)
 	_exit(1);
 }
 
-static int64_t now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void took(int64_t since)
 {
-	printf("%lld\n", (long long)(now() - since));
+	printf("%lld\n", (long long)(clock_mono_ns() - since));
 }
 
 static uint64_t number(const char *text, uint64_t max)
@@ -76,7 +68,7 @@ static int do_edit(char **args)
 	uint64_t count = number(args[1], UINT32_MAX);
 
 	while (count--) {
-		int64_t start = now();
+		int64_t start = clock_mono_ns();
 
 		put(args[0], O_TRUNC);
 		took(start);
@@ -92,7 +84,7 @@ static int do_save(char **args)
 	if (asprintf(&tmp, "%s.tmp", args[0]) < 0)
 		die("asprintf");
 	while (count--) {
-		int64_t start = now();
+		int64_t start = clock_mono_ns();
 
 		put(tmp, O_CREAT | O_EXCL);
 		if (rename(tmp, args[0]) < 0)
@@ -104,7 +96,7 @@ static int do_save(char **args)
 
 static void open_one(const char *path)
 {
-	int64_t start = now();
+	int64_t start = clock_mono_ns();
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -133,7 +125,7 @@ static int do_open(char **args)
 static int do_read(char **args)
 {
 	size_t size = number(args[1], BLOCK_MAX);
-	int64_t start = now();
+	int64_t start = clock_mono_ns();
 	int fd = open(args[0], O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
@@ -153,7 +145,7 @@ static int do_write(char **args)
 {
 	size_t size = number(args[1], BLOCK_MAX);
 	uint64_t left = number(args[2], UINT64_MAX);
-	int64_t start = now();
+	int64_t start = clock_mono_ns();
 	int fd = open(args[0], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (fd < 0)

@@ -15,26 +15,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <tree_sitter/api.h>
 #include <unistd.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/tree.h"
 
 #define THREADS_MAX 64
 #define TIMES_MAX   100000
 
 const TSLanguage *tree_sitter_python(void);
-
-static double seconds_now(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static TSParser *parser_new(void)
 {
@@ -88,7 +80,7 @@ static int by_size(const void *a, const void *b, void *arg)
 static int bench_tree(int fd, unsigned long threads)
 {
 	struct pile pile = { .root_fd = fd };
-	double began = seconds_now();
+	double began = ns_seconds(clock_mono_ns());
 	pthread_t ids[THREADS_MAX];
 	size_t n = 0;
 
@@ -105,7 +97,7 @@ static int bench_tree(int fd, unsigned long threads)
 	while (n > 0)
 		(void)pthread_join(ids[--n], NULL);
 	(void)printf("{\"seconds\":%.6f,\"files\":%zu,\"bytes\":%zu}\n",
-		     seconds_now() - began, pile.tree.count,
+		     ns_seconds(clock_mono_ns()) - began, pile.tree.count,
 		     (size_t)pile.bytes);
 	tree_release(&pile.tree);
 	free(pile.order);
@@ -130,11 +122,11 @@ static int bench_file(int fd, unsigned long times)
 	       (len = read(fd, text.data + text.len, text.size - text.len)) > 0)
 		text.len += (size_t)len;
 	for (unsigned long i = 0; i < times; i++) {
-		double began = seconds_now();
+		double began = ns_seconds(clock_mono_ns());
 
 		ts_tree_delete(ts_parser_parse_string(parser, NULL, text.data,
 						      (uint32_t)text.len));
-		us[i] = (seconds_now() - began) * 1e6;
+		us[i] = (ns_seconds(clock_mono_ns()) - began) * 1e6;
 	}
 	qsort(us, times, sizeof(*us), by_value);
 	(void)printf("{\"p50\":%.1f,\"p99\":%.1f}\n", us[times / 2],

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/journal/journal.h"
 #include "tape/journal/text.h"
 
@@ -64,19 +65,11 @@ struct span {
 	double cpu_ns;
 };
 
-static double ns_of(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static struct span span_begin(void)
 {
 	return (struct span){
-		.wall_ns = ns_of(CLOCK_MONOTONIC),
-		.cpu_ns = ns_of(CLOCK_PROCESS_CPUTIME_ID),
+		.wall_ns = (double)clock_mono_ns(),
+		.cpu_ns = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 	};
 }
 
@@ -131,7 +124,7 @@ static struct span time_write(int dir_fd, long lines)
 	size_t len;
 	long i;
 
-	stamp.mono_ns = (uint64_t)ns_of(CLOCK_MONOTONIC);
+	stamp.mono_ns = (uint64_t)clock_mono_ns();
 	stamp.wall_ns = (uint64_t)time(NULL) * 1000000000;
 	journal_draft_event(&d, &event);
 	line = journal_draft_finish(&d, &stamp, &len);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/query/nominate.h"
 #include "tape/wire/client.h"
 #include "tape/wire/wire.h"
@@ -27,19 +28,13 @@ static char names[SYMBOLS][NAME_MAX_LEN];
 
 static double now_us(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+	return (double)clock_mono_ns() / 1e3;
 }
 
 /* Of all threads: what a busy neighbour does not change much. */
 static double cpu_us(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+	return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e3;
 }
 
 static int by_value(const void *a, const void *b)

@@ -18,12 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/journal/journal.h"
 #include "tape/store/store.h"
 #include "tests/support/scratch.h"
@@ -43,14 +43,6 @@ static void must(int rc, const char *what)
 	(void)fprintf(stderr, "bench_store: %s: %s\n", what,
 		      strerrordesc_np(-rc));
 	exit(1); /* NOLINT(concurrency-mt-unsafe): one thread. */
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* -- Entries. */
@@ -159,7 +151,7 @@ static struct entry make(struct maker *m, unsigned i)
 static double append(struct store *s, unsigned count, unsigned each)
 {
 	struct maker m;
-	double start = now();
+	double start = ns_seconds(clock_mono_ns());
 
 	maker_init(&m);
 	for (unsigned i = 0; i < count; i++) {
@@ -173,7 +165,7 @@ static double append(struct store *s, unsigned count, unsigned each)
 		if (i % each == each - 1 || i == count - 1)
 			must(store_commit(s), "commit");
 	}
-	return now() - start;
+	return ns_seconds(clock_mono_ns()) - start;
 }
 
 /* As much of SQLite as there has to be: one row and its commit. */
@@ -192,13 +184,13 @@ static double bare(const char *path, unsigned count)
 			   NULL, NULL, NULL);
 	(void)sqlite3_prepare_v2(db, "INSERT INTO t (b) VALUES (?1)", -1, &q,
 				 NULL);
-	start = now();
+	start = ns_seconds(clock_mono_ns());
 	for (unsigned i = 0; i < count; i++) {
 		(void)sqlite3_bind_blob(q, 1, row, sizeof(row), SQLITE_STATIC);
 		(void)sqlite3_step(q);
 		(void)sqlite3_reset(q);
 	}
-	start = now() - start;
+	start = ns_seconds(clock_mono_ns()) - start;
 	(void)sqlite3_finalize(q);
 	(void)sqlite3_close(db);
 	return start;
@@ -251,12 +243,12 @@ static double compress_alone(char (*texts)[6000], const size_t *lens,
 {
 	static char out[16384];
 	ZSTD_CCtx *c = ZSTD_createCCtx();
-	double start = now();
+	double start = ns_seconds(clock_mono_ns());
 
 	for (unsigned i = 0; i < count; i++)
 		(void)ZSTD_compressCCtx(c, out, sizeof(out), texts[i], lens[i],
 					3);
-	start = now() - start;
+	start = ns_seconds(clock_mono_ns()) - start;
 	(void)ZSTD_freeCCtx(c);
 	return start;
 }
@@ -276,7 +268,7 @@ static void bench_base(const char *dir, unsigned count)
 		bytes += (double)(lens[i] = make_file(texts[i], 6000, i));
 	alone = compress_alone(texts, lens, count);
 	must(store_open(path, STORE_WRITE, &s, NULL), "open");
-	start = now();
+	start = ns_seconds(clock_mono_ns());
 	must(store_begin(s), "begin");
 	for (unsigned i = 0; i < count; i++) {
 		struct store_file f = {
@@ -292,7 +284,7 @@ static void bench_base(const char *dir, unsigned count)
 		must(store_put_file(s, &f), "file");
 	}
 	must(store_commit(s), "commit");
-	start = now() - start;
+	start = ns_seconds(clock_mono_ns()) - start;
 	store_free(s);
 	free(texts);
 	free(lens);

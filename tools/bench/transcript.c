@@ -6,22 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
+#include "graph/base/clock.h"
 #include "manager/record/records.h"
 #include "manager/transcript/rewrite.h"
 
 #define ROUNDS 200
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void add(struct buf *b, const char *text)
 {
@@ -77,35 +69,35 @@ static void run(const struct buf *b, struct times *t)
 	ARRAY(struct replacement) all = { 0 };
 	struct rewriting r;
 	char *copy = malloc(b->len + 1), *out;
-	double at = now();
+	double at = ns_seconds(clock_mono_ns());
 	size_t len;
 	uint32_t i;
 
 	if (!copy)
 		abort();
 	memcpy(copy, b->data, b->len);
-	best(&t->copy, now() - at);
-	at = now();
+	best(&t->copy, ns_seconds(clock_mono_ns()) - at);
+	at = ns_seconds(clock_mono_ns());
 	if (json_scan(&j, copy, b->len) < 0)
 		abort();
-	best(&t->scan, now() - at);
-	at = now();
+	best(&t->scan, ns_seconds(clock_mono_ns()) - at);
+	at = ns_seconds(clock_mono_ns());
 	if (transcript_init(&tr, DIALECT_MESSAGES, copy, b->len) < 0)
 		abort();
-	best(&t->read, now() - at);
-	at = now();
+	best(&t->read, ns_seconds(clock_mono_ns()) - at);
+	at = ns_seconds(clock_mono_ns());
 	records_init(&rs, &tr);
 	for (i = 0; i < rs.count; i++)
 		(void)records_read(&rs, i);
-	best(&t->records, now() - at);
+	best(&t->records, ns_seconds(clock_mono_ns()) - at);
 	for (i = 0; i < rs.count; i += 10)
 		array_push(&all, ((struct replacement){ rs.at[i].item,
 							"[statetape] x", 13 }));
 	r = (struct rewriting){ all.at, all.count, NULL, 0 };
-	at = now();
+	at = ns_seconds(clock_mono_ns());
 	if (rewrite(&tr, &r, &out, &len) < 0)
 		abort();
-	best(&t->rewrite, now() - at);
+	best(&t->rewrite, ns_seconds(clock_mono_ns()) - at);
 	free(out);
 	array_release(&all);
 	records_release(&rs);

@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tools/cli/say.h"
 
-#define NS_PER_S      1000000000
 #define AUTHOR_COLUMN 16
 #define OP_COLUMN     8
 

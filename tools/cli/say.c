@@ -6,16 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/escape.h"
 #include "tools/cli/verbs.h"
 
 void *must(void *p)
 {
-	if (p)
-		return p;
-	(void)fputs("statetape: out of memory\n", stderr);
-	abort();
+	return must_have(p);
 }
 
 __attribute__((format(printf, 1, 0))) static char *vsentence(const char *format,

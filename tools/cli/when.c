@@ -8,15 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SECOND INT64_C(1000000000)
-
-int64_t when_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
-}
+#include "graph/base/clock.h"
 
 /* Seconds in a unit, with or without an s; 0: it is none. */
 static int64_t unit_of(const char *word)
@@ -58,21 +50,21 @@ static int parse_ago(const char *text, int64_t now_ns, int64_t *ret)
 	end += strcspn(end, " ");
 	if (!unit || strcmp(end + strspn(end, " "), "ago") != 0)
 		return -EINVAL;
-	*ret = now_ns - (int64_t)n * unit * SECOND;
+	*ret = now_ns - (int64_t)n * unit * NS_PER_S;
 	return 0;
 }
 
 /* The day's first moment, so many days back. */
 static int64_t midnight(int64_t now_ns, int days)
 {
-	time_t now = (time_t)(now_ns / SECOND);
+	time_t now = (time_t)(now_ns / NS_PER_S);
 	struct tm t;
 
 	(void)localtime_r(&now, &t);
 	t.tm_hour = t.tm_min = t.tm_sec = 0;
 	t.tm_mday -= days;
 	t.tm_isdst = -1;
-	return (int64_t)mktime(&t) * SECOND;
+	return (int64_t)mktime(&t) * NS_PER_S;
 }
 
 static int parse_iso(const char *text, int64_t *ret)
@@ -100,7 +92,7 @@ static int parse_iso(const char *text, int64_t *ret)
 	/* The 31st of a short month would quietly be another day. */
 	if (s < 0 || t.tm_mday != want.tm_mday || t.tm_mon != want.tm_mon)
 		return -EINVAL;
-	*ret = (int64_t)s * SECOND;
+	*ret = (int64_t)s * NS_PER_S;
 	return 0;
 }
 
@@ -121,7 +113,7 @@ int when_parse(const char *text, int64_t now_ns, int64_t *ret)
 
 void when_text(int64_t ns, int fine, char *out, size_t size)
 {
-	time_t s = (time_t)(ns / SECOND);
+	time_t s = (time_t)(ns / NS_PER_S);
 	struct tm t;
 	size_t n;
 
@@ -132,5 +124,5 @@ void when_text(int64_t ns, int fine, char *out, size_t size)
 	n = strftime(out, size, "%Y-%m-%d %H:%M:%S", &t);
 	if (fine)
 		(void)snprintf(out + n, size - n, ".%03d",
-			       (int)(ns % SECOND / 1000000));
+			       (int)(ns % NS_PER_S / 1000000));
 }

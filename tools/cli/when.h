@@ -12,8 +12,6 @@
 /* Nanoseconds of CLOCK_REALTIME. -EINVAL: that is no time. */
 int when_parse(const char *text, int64_t now_ns, int64_t *ret);
 
-int64_t when_now(void);
-
 /* "2026-01-02 03:04:05", local; with `fine` milliseconds behind it. */
 void when_text(int64_t ns, int fine, char *out, size_t size);
 

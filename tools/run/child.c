@@ -11,28 +11,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tools/cli/say.h"
 
-#define SECOND_NS 1000000000LL
-#define LONG_LIFE_NS \
-	(60 *        \
-	 SECOND_NS) /* after living this long, a death counts as the first */
-#define PAUSE_NS      (SECOND_NS / 10)
-#define PAUSE_MAX_NS  (30 * SECOND_NS)
+/* A death after living this long counts as the first. */
+#define LONG_LIFE_NS  (60 * NS_PER_S)
+#define PAUSE_NS      (NS_PER_S / 10)
+#define PAUSE_MAX_NS  (30 * NS_PER_S)
 #define PAUSE_FROM    2 /* deaths: the first is restarted at once */
 #define STOP_GRACE_MS 5000
-
-int64_t child_now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
 
 char *child_end_text(int status)
 {
@@ -79,7 +69,7 @@ static int64_t pause_after(unsigned deaths)
 
 static void set_due(struct child *c)
 {
-	c->again_ns = child_now_ns() + pause_after(c->deaths);
+	c->again_ns = clock_mono_ns() + pause_after(c->deaths);
 }
 
 int child_start(struct child *c)
@@ -98,7 +88,7 @@ int child_start(struct child *c)
 		return -error;
 	}
 	c->pid = pid;
-	c->born_ns = child_now_ns();
+	c->born_ns = clock_mono_ns();
 	c->again_ns = 0;
 	return 0;
 }
@@ -110,7 +100,7 @@ bool child_ended(struct child *c, pid_t pid, int status, char **ret_text)
 	if (pid != c->pid || pid <= 0)
 		return false;
 	how = child_end_text(status);
-	if (child_now_ns() - c->born_ns > LONG_LIFE_NS)
+	if (clock_mono_ns() - c->born_ns > LONG_LIFE_NS)
 		c->deaths = 0;
 	c->deaths++;
 	c->pid = 0;
@@ -133,12 +123,12 @@ int child_tend(struct child *c)
 
 	if (c->pid > 0 || c->again_ns == 0)
 		return -1;
-	left = c->again_ns - child_now_ns();
+	left = c->again_ns - clock_mono_ns();
 	if (left > 0)
 		return (int)(left / 1000000) + 1;
 	if (child_start(c) == 0)
 		return -1;
-	return (int)((c->again_ns - child_now_ns()) / 1000000) + 1;
+	return (int)((c->again_ns - clock_mono_ns()) / 1000000) + 1;
 }
 
 /* Wait at most so long for `pid` to end. True: it has ended. */
@@ -146,9 +136,9 @@ static bool wait_end(pid_t pid, int ms)
 {
 	CLEANUP(close_p) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int64_t until = child_now_ns() + ms * 1000000LL, left;
+	int64_t until = clock_mono_ns() + ms * 1000000LL, left;
 
-	while ((left = until - child_now_ns()) > 0 &&
+	while ((left = until - clock_mono_ns()) > 0 &&
 	       poll(&p, 1, (int)(left / 1000000) + 1) < 0 && errno == EINTR)
 		;
 	return waitpid(pid, NULL, WNOHANG) == pid;

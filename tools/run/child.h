@@ -51,6 +51,4 @@ void child_stop(struct child *c);
 /* "was killed by SIGKILL", "ended with code 1". (Free it.) */
 char *child_end_text(int status);
 
-int64_t child_now_ns(void);
-
 #endif

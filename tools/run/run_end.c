@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "manager/report/report.h"
 #include "tape/wire/wire.h"
@@ -19,10 +20,10 @@
 /* Print the session's messages about what happened while the agent ended. */
 void run_hear_out(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 
 	session_ask(&r->session);
-	while (r->session.asked && child_now_ns() < until)
+	while (r->session.asked && clock_mono_ns() < until)
 		run_turn(r, BOOKS_MS);
 }
 
@@ -33,11 +34,11 @@ void run_hear_out(struct run *r)
  */
 void run_close_books(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 	bool done = false;
 	int pause = 1;
 
-	while (!done && r->session.fd >= 0 && child_now_ns() < until) {
+	while (!done && r->session.fd >= 0 && clock_mono_ns() < until) {
 		cJSON *answer = NULL;
 
 		if (wire_ask(r->state.tape_socket, "SYNC", NULL, SYNC_MS,
@@ -75,11 +76,11 @@ static char *manager_socket(const struct run *r)
 /* The agent may have ended before the manager was ready. */
 static char *await_manager(struct run *r)
 {
-	int64_t until = child_now_ns() + BOOKS_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + BOOKS_MS * 1000000LL;
 	char *socket;
 	int pause = 1;
 
-	while (!(socket = manager_socket(r)) && child_now_ns() < until) {
+	while (!(socket = manager_socket(r)) && clock_mono_ns() < until) {
 		run_turn(r, pause);
 		pause += (pause + 1) / 2;
 	}

@@ -18,6 +18,7 @@
 
 #include "fs/mount/mount.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/run/child.h"
@@ -213,14 +214,14 @@ static int lock_start(const struct state *s, int *ret_fd)
 static int lock_life(const struct state *s, int *ret_fd)
 {
 	CLEANUP(close_p) int fd = open_lock(s, SESSION_LIFE);
-	int64_t until = child_now_ns() + LIFE_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + LIFE_MS * 1000000LL;
 
 	if (fd < 0)
 		return fd;
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		if (child_now_ns() > until)
+		if (clock_mono_ns() > until)
 			return -EBUSY;
 		(void)poll(NULL, 0, LIFE_TRY);
 	}

@@ -39,6 +39,7 @@
 #include "fs/mount/mount.h"
 #include "fs/mount/site.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
@@ -222,11 +223,11 @@ static bool is_dying(int rc)
 /* The guard removes such a mount in a moment. */
 static int go_back(const struct run *r)
 {
-	int64_t until = child_now_ns() + GO_BACK_MS * 1000000LL;
+	int64_t until = clock_mono_ns() + GO_BACK_MS * 1000000LL;
 	int rc;
 
 	while ((rc = chdir(r->cwd) < 0 ? -errno : 0) < 0 && is_dying(rc) &&
-	       child_now_ns() < until)
+	       clock_mono_ns() < until)
 		(void)poll(NULL, 0, 1);
 	return rc;
 }
@@ -532,7 +533,7 @@ static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
  */
 static void wait_ready(struct run *r)
 {
-	int64_t began = child_now_ns(), heard = began, now = began;
+	int64_t began = clock_mono_ns(), heard = began, now = began;
 	bool tty = isatty(STDERR_FILENO), shown = false, ready = false;
 	int pause = 1;
 
@@ -542,13 +543,13 @@ static void wait_ready(struct run *r)
 		bool show = tty && now - began > SHOW_AFTER_NS;
 
 		if (ask_ready(r, show, &ready))
-			heard = child_now_ns();
+			heard = clock_mono_ns();
 		shown = shown || show;
 		if (!ready)
 			run_turn(r, pause);
 		if (pause < READY_TRY_MS)
 			pause += (pause + 1) / 2;
-		now = child_now_ns();
+		now = clock_mono_ns();
 	}
 	if (shown)
 		(void)fputs("\r\033[K", stderr);
@@ -596,14 +597,6 @@ static void start_agent(struct run *r, char **command)
 	}
 	hold_stop_signals();
 	r->quiet = isatty(STDERR_FILENO);
-}
-
-static double wall_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 static int run_in(struct run *r, const struct invocation *in)
@@ -660,7 +653,7 @@ int verb_run(const struct invocation *in)
 			 .log_fd = -1,
 			 .signal_fd = -1,
 			 .port = (unsigned)in->options[OPTION_PORT].number,
-			 .began = wall_ns() };
+			 .began = (double)clock_wall_ns() };
 	int code;
 
 	if (!in->command || !in->command[0])

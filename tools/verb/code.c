@@ -9,6 +9,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/tree.h"
 #include "tape/wire/state.h"
 #include "tools/cli/repo.h"
@@ -26,25 +27,13 @@ struct bar {
 	bool shown;
 };
 
-static double seconds_by(clockid_t clock)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double seconds_now(void)
-{
-	return seconds_by(CLOCK_MONOTONIC);
-}
-
 static void show_bar(size_t done, size_t total, void *arg)
 {
 	struct bar *bar = arg;
 	int full = total ? (int)(done * BAR_WIDTH / total) : BAR_WIDTH;
 
-	if (!bar->wanted || seconds_now() - bar->began < BAR_AFTER_S)
+	if (!bar->wanted ||
+	    ns_seconds(clock_mono_ns()) - bar->began < BAR_AFTER_S)
 		return;
 	bar->shown = true;
 	(void)fputs("\r[", stderr);
@@ -138,7 +127,7 @@ int code_open_dir(const char *path, int *ret_fd)
 static int build(const struct invocation *in, const char *repo, struct code *c)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
-	struct bar bar = { .began = seconds_now(),
+	struct bar bar = { .began = ns_seconds(clock_mono_ns()),
 			   .wanted = isatty(STDERR_FILENO) };
 	struct build b = { .root_fd = c->root_fd,
 			   .state_fd = find_cache(in, repo, &s),
@@ -150,12 +139,13 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 		b.trust = BUILD_BY_HASH;
 	/* A limit on the size of files is no more than a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	c->cpu_seconds = seconds_by(CLOCK_PROCESS_CPUTIME_ID);
+	c->cpu_seconds = ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	c->graph = must(graph_new());
 	r = build_all(&b, c->graph, &c->report);
 	clear_bar(&bar);
-	c->seconds = seconds_now() - bar.began;
-	c->cpu_seconds = seconds_by(CLOCK_PROCESS_CPUTIME_ID) - c->cpu_seconds;
+	c->seconds = ns_seconds(clock_mono_ns()) - bar.began;
+	c->cpu_seconds =
+		ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) - c->cpu_seconds;
 	if (r == -E2BIG)
 		(void)complain("'%s' has more than %u files of Python", repo,
 			       TREE_FILES_MAX);

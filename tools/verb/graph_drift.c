@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/build/tree.h"
 #include "graph/facts/facts.h"
 #include "tools/cli/say.h"
@@ -174,14 +174,6 @@ int verb_graph_diff(const struct invocation *in)
 
 /* follow */
 
-static uint64_t now_us(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 #define ABOUT_MAX 200 /* bytes of a line that was not understood */
 
 static void answer_error(const char *what, const char *about)
@@ -248,7 +240,7 @@ static int refresh(struct drift *d, char *line)
 static void answer_paths(struct drift *d, char *line)
 {
 	CLEANUP(diff_release) struct diff diff = { 0 };
-	uint64_t began = now_us(), us;
+	uint64_t began = (uint64_t)clock_mono_ns() / 1000, us;
 	int r;
 
 	if (!are_paths(line))
@@ -256,7 +248,7 @@ static void answer_paths(struct drift *d, char *line)
 	r = refresh(d, line);
 	if (r == 0)
 		r = settle(d, &diff);
-	us = now_us() - began;
+	us = (uint64_t)clock_mono_ns() / 1000 - began;
 	if (r < 0) {
 		answer_error(reason(r), "the graph");
 		return;

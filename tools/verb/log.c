@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "tools/cli/pager.h"
 #include "tools/cli/say.h"
@@ -31,7 +32,7 @@ static bool put_time(cJSON *q, const char *name, const char *option,
 
 	if (!o->given)
 		return true;
-	if (when_parse(o->text, when_now(), &ns) < 0) {
+	if (when_parse(o->text, clock_wall_ns(), &ns) < 0) {
 		(void)complain_usage("%s wants a date such as 2026-01-31, "
 				     "\"2026-01-31 18:30\" or \"2 hours ago\", "
 				     "not '%s'",

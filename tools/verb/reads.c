@@ -8,26 +8,17 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
-
-static const cJSON *member(const cJSON *j, const char *name)
-{
-	return cJSON_GetObjectItemCaseSensitive(j, name);
-}
 
 static void print_paths(const cJSON *process, const char *name, enum colour c,
 			bool colours)
 {
 	const cJSON *path;
 
-	cJSON_ArrayForEach (path, member(process, name)) {
+	cJSON_ArrayForEach (path, json_member(process, name)) {
 		const char *text = cJSON_GetStringValue(path);
 
 		(void)printf("  %s%-8s%s", colour_text(colours, c), name,
@@ -40,12 +31,12 @@ static void print_paths(const cJSON *process, const char *name, enum colour c,
 
 static void print_process(const cJSON *p, bool colours)
 {
-	const char *comm = cJSON_GetStringValue(member(p, "comm"));
-	const char *cmdline = cJSON_GetStringValue(member(p, "cmdline"));
+	const char *comm = cJSON_GetStringValue(json_member(p, "comm"));
+	const char *cmdline = cJSON_GetStringValue(json_member(p, "cmdline"));
 
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	(void)print_safe(stdout, comm && *comm ? comm : "?");
-	(void)printf("[%.0f]%s", cJSON_GetNumberValue(member(p, "pid")),
+	(void)printf("[%.0f]%s", cJSON_GetNumberValue(json_member(p, "pid")),
 		     colour_text(colours, COLOUR_NONE));
 	if (cmdline && *cmdline) {
 		(void)printf(" %s", colour_text(colours, COLOUR_DIM));
@@ -61,10 +52,11 @@ static void print_process(const cJSON *p, bool colours)
 static void print_answer(const cJSON *answer)
 {
 	bool colours = colour_wanted(stdout);
-	double forgotten = cJSON_GetNumberValue(member(answer, "forgotten"));
+	double forgotten =
+		cJSON_GetNumberValue(json_member(answer, "forgotten"));
 	const cJSON *process;
 
-	cJSON_ArrayForEach (process, member(answer, "processes"))
+	cJSON_ArrayForEach (process, json_member(answer, "processes"))
 		print_process(process, colours);
 	if (forgotten > 0)
 		(void)printf("%s%.0f entries were forgotten to stay within "

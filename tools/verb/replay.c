@@ -11,6 +11,7 @@
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "manager/replay/replay.h"
 #include "manager/report/report.h"
 #include "tools/cli/say.h"
@@ -22,11 +23,6 @@ struct printing {
 	unsigned n;
 	bool json;
 };
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 static void replay_p(struct replay **r)
 {

@@ -7,17 +7,13 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "manager/decide/archive.h"
 #include "manager/report/report.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 static void memory_p(struct archive **m)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
@@ -36,27 +37,6 @@ static void standing_release(struct standing *s)
 	cJSON_Delete(s->tape);
 	cJSON_Delete(s->managers);
 	free(s->end);
-}
-
-static const cJSON *member(const cJSON *j, const char *name)
-{
-	return cJSON_GetObjectItemCaseSensitive(j, name);
-}
-
-static uint64_t number(const cJSON *j, const char *name)
-{
-	const cJSON *n = member(j, name);
-
-	return cJSON_IsNumber(n) && n->valuedouble > 0
-		       ? (uint64_t)n->valuedouble
-		       : 0;
-}
-
-static const char *text(const cJSON *j, const char *name)
-{
-	const char *t = cJSON_GetStringValue(member(j, name));
-
-	return t ? t : "";
 }
 
 /* The sentence the last mount left behind. NULL: none. (Free it.) */
@@ -124,7 +104,7 @@ static bool ended_badly(const struct standing *s)
 
 static bool has_lost(const struct standing *s)
 {
-	return number(member(s->answer, "journal"), "lost") > 0;
+	return json_number(json_member(s->answer, "journal"), "lost", 0) > 0;
 }
 
 static bool is_well(const struct standing *s)
@@ -155,7 +135,8 @@ static void print_uptime(uint64_t s)
 
 static void print_head(const cJSON *a, bool colours)
 {
-	const char *repo = text(a, "repo"), *at = text(a, "mountpoint");
+	const char *repo = json_string_or(a, "repo", ""),
+		   *at = json_string_or(a, "mountpoint", "");
 
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	(void)print_safe(stdout, repo);
@@ -164,9 +145,9 @@ static void print_head(const cJSON *a, bool colours)
 		(void)fputs(" at ", stdout);
 		(void)print_safe(stdout, at);
 	}
-	(void)printf(" (pid %" PRIu64 ", ", number(a, "pid"));
-	print_uptime(number(a, "uptime_s"));
-	(void)puts(strcmp(text(a, "transport"), "io_uring") == 0
+	(void)printf(" (pid %" PRIu64 ", ", json_number(a, "pid", 0));
+	print_uptime(json_number(a, "uptime_s", 0));
+	(void)puts(strcmp(json_string_or(a, "transport", ""), "io_uring") == 0
 			   ? ", by io_uring)"
 			   : ")");
 }
@@ -174,10 +155,10 @@ static void print_head(const cJSON *a, bool colours)
 static void print_lost(const cJSON *j, bool colours)
 {
 	CLEANUP(free_p)
-	char *lines = count_text(number(j, "lost"), "line", "lines");
-	const char *why = text(j, "error");
+	char *lines = count_text(json_number(j, "lost", 0), "line", "lines");
+	const char *why = json_string_or(j, "error", "");
 
-	if (!number(j, "lost"))
+	if (!json_number(j, "lost", 0))
 		return;
 	label("LOST");
 	(void)printf("%s%s of the journal could not be kept%s%s%s\n",
@@ -189,39 +170,41 @@ static void print_lost(const cJSON *j, bool colours)
 static void print_journal(const cJSON *j, bool colours)
 {
 	CLEANUP(free_p)
-	char *segments =
-		count_text(number(j, "segments"), "segment", "segments");
-	CLEANUP(free_p) char *size = size_text(number(j, "bytes"));
+	char *segments = count_text(json_number(j, "segments", 0), "segment",
+				    "segments");
+	CLEANUP(free_p) char *size = size_text(json_number(j, "bytes", 0));
 
 	print_lost(j, colours);
 	label("journal");
-	if (!cJSON_IsTrue(member(j, "enabled")))
+	if (!cJSON_IsTrue(json_member(j, "enabled")))
 		(void)puts("off");
 	else
 		(void)printf("at line %" PRIu64 ", kept from %" PRIu64
 			     ", in %s (%s in the newest)\n",
-			     number(j, "head"), number(j, "oldest"), segments,
-			     size);
+			     json_number(j, "head", 0),
+			     json_number(j, "oldest", 0), segments, size);
 }
 
 static void print_watch(const cJSON *w)
 {
 	CLEANUP(free_p)
-	char *dirs = count_text(number(w, "dirs"), "directory", "directories");
+	char *dirs = count_text(json_number(w, "dirs", 0), "directory",
+				"directories");
 	CLEANUP(free_p)
 	char *dropped =
-		count_text(number(w, "invalidations"), "cache entry dropped",
-			   "cache entries dropped");
+		count_text(json_number(w, "invalidations", 0),
+			   "cache entry dropped", "cache entries dropped");
 
 	label("watch");
-	if (!cJSON_IsTrue(member(w, "enabled"))) {
+	if (!cJSON_IsTrue(json_member(w, "enabled"))) {
 		(void)puts("off: names and attributes are asked for anew");
 		return;
 	}
 	(void)printf("%s, %s", dirs, dropped);
-	if (number(w, "overflows"))
-		(void)printf(", %" PRIu64 " overflows", number(w, "overflows"));
-	if (cJSON_IsTrue(member(w, "limit_reached")))
+	if (json_number(w, "overflows", 0))
+		(void)printf(", %" PRIu64 " overflows",
+			     json_number(w, "overflows", 0));
+	if (cJSON_IsTrue(json_member(w, "limit_reached")))
 		(void)fputs("; limit reached, see 'statetape doctor'", stdout);
 	(void)putchar('\n');
 }
@@ -249,27 +232,30 @@ static void print_counts(const char *name, const cJSON *counts)
 static void print_reads(const cJSON *r)
 {
 	CLEANUP(free_p)
-	char *paths = count_text(number(r, "entries"), "path", "paths");
+	char *paths = count_text(json_number(r, "entries", 0), "path", "paths");
 	CLEANUP(free_p)
-	char *processes =
-		count_text(number(r, "processes"), "process", "processes");
+	char *processes = count_text(json_number(r, "processes", 0), "process",
+				     "processes");
 
 	label("reads");
 	(void)printf("%s of %s", paths, processes);
-	if (number(r, "forgotten"))
-		(void)printf(", %" PRIu64 " forgotten", number(r, "forgotten"));
+	if (json_number(r, "forgotten", 0))
+		(void)printf(", %" PRIu64 " forgotten",
+			     json_number(r, "forgotten", 0));
 	(void)putchar('\n');
 }
 
 static void print_memory(const cJSON *a)
 {
 	CLEANUP(free_p)
-	char *inodes = count_text(number(a, "inodes"), "inode", "inodes");
+	char *inodes =
+		count_text(json_number(a, "inodes", 0), "inode", "inodes");
 	CLEANUP(free_p)
-	char *handles =
-		count_text(number(a, "handles"), "open file", "open files");
+	char *handles = count_text(json_number(a, "handles", 0), "open file",
+				   "open files");
 	CLEANUP(free_p)
-	char *actors = count_text(number(a, "actors"), "author", "authors");
+	char *actors =
+		count_text(json_number(a, "actors", 0), "author", "authors");
 
 	label("memory");
 	(void)printf("%s, %s, %s\n", inodes, handles, actors);
@@ -277,86 +263,93 @@ static void print_memory(const cJSON *a)
 
 static void print_manager(const cJSON *manager)
 {
-	const cJSON *edge = member(manager, "edge");
+	const cJSON *edge = json_member(manager, "edge");
 	CLEANUP(free_p)
-	char *requests =
-		count_text(number(edge, "requests"), "request", "requests");
+	char *requests = count_text(json_number(edge, "requests", 0), "request",
+				    "requests");
 
 	if (!edge)
 		return;
 	label("manager");
 	(void)printf("port %" PRIu64 ", %s, %s, %" PRIu64 " rewritten",
-		     number(edge, "port"), text(manager, "mode"), requests,
-		     number(edge, "rewritten"));
-	if (number(edge, "refused"))
+		     json_number(edge, "port", 0),
+		     json_string_or(manager, "mode", ""), requests,
+		     json_number(edge, "rewritten", 0));
+	if (json_number(edge, "refused", 0))
 		(void)printf(", %" PRIu64 " refused and sent as they came",
-			     number(edge, "refused"));
-	if (number(edge, "unreachable"))
+			     json_number(edge, "refused", 0));
+	if (json_number(edge, "unreachable", 0))
 		(void)printf(", %" PRIu64 " without an answer",
-			     number(edge, "unreachable"));
+			     json_number(edge, "unreachable", 0));
 	(void)putchar('\n');
-	print_counts("passed", member(edge, "passed"));
+	print_counts("passed", json_member(edge, "passed"));
 	/* Why nothing (new) was done, in this session and those before. */
-	print_counts("why", member(manager, "passed"));
+	print_counts("why", json_member(manager, "passed"));
 }
 
 /* What the tape could not do comes after what it did. */
 static void print_tape_troubles(const cJSON *t, bool colours)
 {
 	CLEANUP(free_p)
-	char *skipped = count_text(number(t, "skipped"), "file", "files");
+	char *skipped =
+		count_text(json_number(t, "skipped", 0), "file", "files");
 	CLEANUP(free_p)
-	char *gaps = count_text(number(t, "gaps"), "gap", "gaps");
+	char *gaps = count_text(json_number(t, "gaps", 0), "gap", "gaps");
 	CLEANUP(free_p)
-	char *markers = count_text(number(t, "markers"), "entry", "entries");
+	char *markers =
+		count_text(json_number(t, "markers", 0), "entry", "entries");
 
-	if (number(t, "skipped"))
+	if (json_number(t, "skipped", 0))
 		(void)printf(", %s%s skipped%s",
 			     colour_text(colours, COLOUR_YELLOW), skipped,
 			     colour_text(colours, COLOUR_NONE));
-	if (number(t, "gaps"))
+	if (json_number(t, "gaps", 0))
 		(void)printf(", %s%s%s", colour_text(colours, COLOUR_RED), gaps,
 			     colour_text(colours, COLOUR_NONE));
-	if (number(t, "markers"))
+	if (json_number(t, "markers", 0))
 		(void)printf(", %s%s with a mark of StateTape's own%s",
 			     colour_text(colours, COLOUR_YELLOW), markers,
 			     colour_text(colours, COLOUR_NONE));
-	if (number(member(t, "watch"), "refused"))
+	if (json_number(json_member(t, "watch"), "refused", 0))
 		(void)printf(", %s%" PRIu64 " directories not watched%s",
 			     colour_text(colours, COLOUR_YELLOW),
-			     number(member(t, "watch"), "refused"),
+			     json_number(json_member(t, "watch"), "refused", 0),
 			     colour_text(colours, COLOUR_NONE));
 }
 
 static void print_tape(const cJSON *t, bool colours)
 {
 	CLEANUP(free_p)
-	char *entries = count_text(number(t, "entries"), "entry", "entries");
-	CLEANUP(free_p) char *size = size_text(number(t, "store_bytes"));
+	char *entries =
+		count_text(json_number(t, "entries", 0), "entry", "entries");
+	CLEANUP(free_p)
+	char *size = size_text(json_number(t, "store_bytes", 0));
 
 	if (!t)
 		return;
 	label("tape");
-	if (!cJSON_IsTrue(member(t, "ready"))) {
-		(void)printf("starting (pid %" PRIu64 ")\n", number(t, "pid"));
+	if (!cJSON_IsTrue(json_member(t, "ready"))) {
+		(void)printf("starting (pid %" PRIu64 ")\n",
+			     json_number(t, "pid", 0));
 		return;
 	}
 	(void)printf("at entry %" PRIu64 ", %s kept (%s), %" PRIu64 " pending",
-		     number(t, "n"), entries, size, number(t, "pending"));
+		     json_number(t, "n", 0), entries, size,
+		     json_number(t, "pending", 0));
 	print_tape_troubles(t, colours);
-	(void)printf(" (pid %" PRIu64 ")\n", number(t, "pid"));
+	(void)printf(" (pid %" PRIu64 ")\n", json_number(t, "pid", 0));
 }
 
 static void print_mounted(const cJSON *a, bool colours)
 {
 	print_head(a, colours);
-	print_journal(member(a, "journal"), colours);
-	print_counts("ops", member(a, "ops"));
-	print_counts("errors", member(a, "errors"));
-	print_watch(member(a, "watch"));
-	print_reads(member(a, "reads"));
+	print_journal(json_member(a, "journal"), colours);
+	print_counts("ops", json_member(a, "ops"));
+	print_counts("errors", json_member(a, "errors"));
+	print_watch(json_member(a, "watch"));
+	print_reads(json_member(a, "reads"));
 	print_memory(a);
-	print_counts("cache", member(a, "cache"));
+	print_counts("cache", json_member(a, "cache"));
 }
 
 static void print_files(const struct standing *s, bool colours)

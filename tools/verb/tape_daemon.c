@@ -17,16 +17,12 @@
 
 #include "fs/mount/mount.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tape/daemon.h"
 #include "tools/cli/options.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
-
-static void json_p(cJSON **j)
-{
-	cJSON_Delete(*j);
-}
 
 static const char *announced; /* the repository's path */
 

@@ -13,6 +13,7 @@
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tools/cli/say.h"
 #include "tools/verb/demo/demo.h"
 
@@ -34,20 +35,13 @@ static void play_release(struct play *p)
 	free(p->url);
 }
 
-static const char *text_of(const cJSON *o, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(o, name));
-
-	return text ? text : "";
-}
-
 /* -- The hands. Each returns a result's text (free it). */
 
 static char *do_read(const cJSON *input)
 {
 	size_t len;
 	CLEANUP(free_p)
-	char *text = demo_read(text_of(input, "file_path"), &len);
+	char *text = demo_read(json_string_or(input, "file_path", ""), &len);
 	char *numbered = must(strdup(""));
 	unsigned n = 1;
 
@@ -67,9 +61,9 @@ static char *do_read(const cJSON *input)
 
 static char *do_edit(const cJSON *input)
 {
-	const char *path = text_of(input, "file_path");
-	const char *old = text_of(input, "old_string");
-	const char *new = text_of(input, "new_string");
+	const char *path = json_string_or(input, "file_path", "");
+	const char *old = json_string_or(input, "old_string", "");
+	const char *new = json_string_or(input, "new_string", "");
 	size_t len;
 	CLEANUP(free_p) char *text = demo_read(path, &len);
 	CLEANUP(free_p) char *after = NULL;
@@ -105,7 +99,7 @@ static char *do_bash(const cJSON *input)
 		return must(strdup("(no pipe)"));
 	pid = fork();
 	if (pid == 0)
-		become_shell(text_of(input, "command"), ends[1]);
+		become_shell(json_string_or(input, "command", ""), ends[1]);
 	(void)close(ends[1]);
 	while (pid > 0 && (n = read(ends[0], bytes, sizeof(bytes))) > 0)
 		(void)buf_add(&out, bytes, (size_t)n);
@@ -254,10 +248,10 @@ static cJSON *make_result(const char *id, const char *text)
 
 static char *use(struct play *p, const cJSON *call)
 {
-	const char *tool = text_of(call, "name");
+	const char *tool = json_string_or(call, "name", "");
 	const cJSON *input = cJSON_GetObjectItem(call, "input");
-	const char *file = text_of(input, "file_path");
-	const char *about = *file ? file : text_of(input, "command");
+	const char *file = json_string_or(input, "file_path", "");
+	const char *about = *file ? file : json_string_or(input, "command", "");
 	char *done;
 
 	show_tool(&p->show, tool, about);
@@ -278,13 +272,14 @@ static bool follow(struct play *p, const cJSON *content)
 	cJSON_ArrayForEach (b, content) {
 		CLEANUP(free_p) char *done = NULL;
 
-		if (*text_of(b, "text"))
-			show_says(&p->show, text_of(b, "text"));
-		if (!*text_of(b, "name"))
+		if (*json_string_or(b, "text", ""))
+			show_says(&p->show, json_string_or(b, "text", ""));
+		if (!*json_string_or(b, "name", ""))
 			continue;
 		done = use(p, b);
-		(void)cJSON_AddItemToArray(results,
-					   make_result(text_of(b, "id"), done));
+		(void)cJSON_AddItemToArray(
+			results,
+			make_result(json_string_or(b, "id", ""), done));
 	}
 	any = cJSON_GetArraySize(results) > 0;
 	if (any)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
@@ -54,13 +55,6 @@ void show_release(struct show *s)
 		free(s->held[i].text);
 	}
 	state_release(&s->state);
-}
-
-static const char *text_of(const cJSON *o, const char *name)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(o, name));
-
-	return text ? text : "";
 }
 
 static void label(const struct show *s, enum colour c, const char *who)
@@ -123,8 +117,9 @@ static size_t show_names(const cJSON *set, const char *what)
 	const cJSON *x;
 
 	cJSON_ArrayForEach (x, set) {
-		const char *name =
-			cJSON_IsString(x) ? x->valuestring : text_of(x, "name");
+		const char *name = cJSON_IsString(x)
+					   ? x->valuestring
+					   : json_string_or(x, "name", "");
 
 		n += (size_t)printf("%s ", what);
 		n += print_safe(stdout, name);
@@ -136,12 +131,14 @@ static size_t show_names(const cJSON *set, const char *what)
 static void show_entry(const struct show *s, const cJSON *e)
 {
 	const cJSON *n = cJSON_GetObjectItem(e, "n");
-	const char *who = text_of(cJSON_GetObjectItem(e, "author"), "comm");
+	const char *who =
+		json_string_or(cJSON_GetObjectItem(e, "author"), "comm", "");
 	size_t len = 30;
 
 	label(s, COLOUR_YELLOW, "tape");
-	(void)printf("%.0f: %s ", cJSON_GetNumberValue(n), text_of(e, "kind"));
-	(void)print_safe(stdout, text_of(e, "path"));
+	(void)printf("%.0f: %s ", cJSON_GetNumberValue(n),
+		     json_string_or(e, "kind", ""));
+	(void)print_safe(stdout, json_string_or(e, "path", ""));
 	(void)fputs(" by ", stdout);
 	(void)print_safe(stdout, *who ? who : "somebody");
 	len += show_names(cJSON_GetObjectItem(e, "X"), "; changed:");
@@ -240,9 +237,9 @@ static size_t show_missing(const struct show *s, enum colour c,
 
 static const char *block_text(const cJSON *block)
 {
-	const char *text = text_of(block, "text");
+	const char *text = json_string_or(block, "text", "");
 
-	return *text ? text : text_of(block, "content");
+	return *text ? text : json_string_or(block, "content", "");
 }
 
 static bool is_news(struct show *s, const char *text)
