@@ -268,7 +268,7 @@ static XXH128_hash_t unit_body(const struct graph *g, const struct unit *u)
 static bool variable_now(const struct graph *g, symbol_t s, struct symbol *ret)
 {
 	const struct symbol_slot *slot = &g->symbols[s];
-	const struct file *f;
+	const struct source_file *f;
 	const struct facts_variable *v;
 
 	if (slot->variable_file == NONE)
@@ -325,7 +325,7 @@ void symbol_touch(struct graph *g, symbol_t s)
 	there = symbol_now(g, s, &now);
 	g->touched = must_grow(g->touched, &g->touched_size,
 			       g->touched_count + 1, sizeof(*g->touched));
-	g->touched[g->touched_count++] = (struct touched){
+	g->touched[g->touched_count++] = (struct touched_symbol){
 		.symbol = s,
 		.before = there,
 		.kind = now.kind,
@@ -337,7 +337,7 @@ void symbol_touch(struct graph *g, symbol_t s)
 bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 {
 	const struct unit *u = &g->units[module];
-	uint32_t k = names_from(u, name);
+	uint32_t k = name_first(u, name);
 	const char *above, *below;
 	char text[512];
 	size_t n, m;
@@ -358,7 +358,7 @@ bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 	     variable_find(&g->files[u->file], name) == NONE))
 		return false;
 	/* A function of another file, or a module, may have the same name. */
-	need(g, KEY_SYMBOL, s, 0);
+	solve_need(g, KEY_SYMBOL, s, 0);
 	*ret = s;
 	return g->symbols[s].units_count == 0;
 }

@@ -31,7 +31,7 @@ symbol_t graph_find(const struct graph *g, const char *name)
 }
 
 /* A variable whose statement holds that line. */
-static symbol_t variable_at(const struct graph *g, const struct file *f,
+static symbol_t variable_at(const struct graph *g, const struct source_file *f,
 			    uint32_t line)
 {
 	for (symbol_t s = 0; s < g->symbols_size; s++) {
@@ -51,7 +51,7 @@ static symbol_t variable_at(const struct graph *g, const struct file *f,
 symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
 {
 	uint32_t file = file_find(g, path);
-	const struct file *f;
+	const struct source_file *f;
 	symbol_t s;
 	unit_t best;
 
@@ -108,7 +108,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 }
 
 /* Imports are the module's, wherever in it they stand. */
-static bool imports_of_file(const struct graph *g, const struct file *f,
+static bool imports_of_file(const struct graph *g, const struct source_file *f,
 			    edge_visit *visit, void *arg)
 {
 	for (uint32_t k = 1; k < f->units_count; k++)
@@ -160,7 +160,7 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 void graph_files(const struct graph *g, file_visit *visit, void *arg)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		const struct file *f = &g->files[k];
+		const struct source_file *f = &g->files[k];
 
 		if (f->there &&
 		    !visit(atom_text(g, f->path), f->sheet->facts->broken, arg))

@@ -23,7 +23,7 @@
 #define PARTS \
 	(1 + GRAPH_ARRAYS_COUNT + HEAP_PARTS + 2 * INTERN_PARTS + TERMS_PARTS)
 
-struct table {
+struct snapshot_table {
 	uint64_t facts_end;
 	struct {
 		uint64_t at, bytes;
@@ -118,7 +118,7 @@ int snapshot_save(struct graph *g, struct snapshot_sink *out, uint64_t *ret_at)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = snapshot_bytes(g);
 	struct region_part parts[PARTS];
-	struct table table;
+	struct snapshot_table table;
 	int r;
 
 	if (g->dirty_count || g->touched_count || g->met_count)
@@ -149,7 +149,7 @@ bool snapshot_facts(const struct graph *g, const char *path,
 		    struct snapshot_facts *ret)
 {
 	uint32_t n = file_find(g, path);
-	const struct file *f = n == NONE ? NULL : &g->files[n];
+	const struct source_file *f = n == NONE ? NULL : &g->files[n];
 
 	if (!f || !f->there)
 		return false;
@@ -210,7 +210,7 @@ static void move_sheets(struct graph *g, const struct moves *m)
 static void move_files(struct graph *g, const struct moves *m)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		struct file *f = &g->files[k];
+		struct source_file *f = &g->files[k];
 
 		f->sheet = moved(f->sheet, m->sheets);
 		f->units = moved(f->units, m->heap);
@@ -254,7 +254,7 @@ int snapshot_load(struct graph *g, int fd, uint64_t at)
 {
 	struct region_part parts[PARTS];
 	struct moves moves;
-	struct table table;
+	struct snapshot_table table;
 	int r = read_at(fd, &table, sizeof(table), at);
 
 	if (r == 0)

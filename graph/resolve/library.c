@@ -8,7 +8,8 @@
 #include "graph/resolve/state.h"
 #include "graph/resolve/words.h"
 
-uint32_t argument(const struct graph *g, unit_t n, uint32_t call, uint32_t k)
+uint32_t library_argument(const struct graph *g, unit_t n, uint32_t call,
+			  uint32_t k)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_expr *x = expr_of(u, call);
@@ -42,9 +43,9 @@ static uint32_t keyword(const struct graph *g, unit_t n, uint32_t call,
 
 static set_t argument_eval(struct graph *g, unit_t n, uint32_t call, uint32_t k)
 {
-	uint32_t e = argument(g, n, call, k);
+	uint32_t e = library_argument(g, n, call, k);
 
-	return e == NONE ? SET_NONE : eval(g, n, e);
+	return e == NONE ? SET_NONE : eval_expr(g, n, e);
 }
 
 static set_t list_of_set(struct graph *g, set_t elements)
@@ -55,20 +56,20 @@ static set_t list_of_set(struct graph *g, set_t elements)
 static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 			       uint32_t k)
 {
-	return element_of(g, argument_eval(g, n, call, k), false);
+	return value_element(g, argument_eval(g, n, call, k), false);
 }
 
 /* super(): the class around, and its method's first parameter. */
 static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 {
-	uint32_t first = argument(g, n, call, 0);
+	uint32_t first = library_argument(g, n, call, 0);
 	unit_t own = class_around(g, n), class = own, f = n;
 	const term_t *terms;
 	term_t self;
 	set_t s;
 
 	if (first != NONE) {
-		if (set_terms(g->terms, eval(g, n, first), &terms) != 1 ||
+		if (set_terms(g->terms, eval_expr(g, n, first), &terms) != 1 ||
 		    term_of(g->terms, terms[0])->kind != TERM_CLASS)
 			return SET_NONE;
 		class = term_of(g->terms, terms[0])->a;
@@ -81,7 +82,7 @@ static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 	if (unit_of(g, f)->u->kind != UNIT_FUNCTION)
 		return SET_NONE;
 	s = set_one(g->terms, TERM_SELF, own, 0);
-	if (decorations(g, f) & DECO_CLASS ||
+	if (function_decorations(g, f) & DECO_CLASS ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) == WORD_NEW ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) ==
 		    WORD_INIT_SUBCLASS)
@@ -96,7 +97,8 @@ static set_t zip_call(struct graph *g, unit_t n, uint32_t call)
 	set_t items[TUPLE_MAX];
 	uint32_t count = 0;
 
-	while (count < TUPLE_MAX && argument(g, n, call, count) != NONE) {
+	while (count < TUPLE_MAX &&
+	       library_argument(g, n, call, count) != NONE) {
 		items[count] = argument_elements(g, n, call, count);
 		count++;
 	}
@@ -115,7 +117,7 @@ static set_t join_arguments(struct graph *g, unit_t n, uint32_t call,
 {
 	set_t s = SET_NONE;
 
-	for (uint32_t k = 0; argument(g, n, call, k) != NONE; k++)
+	for (uint32_t k = 0; library_argument(g, n, call, k) != NONE; k++)
 		s = set_join(g->terms, s,
 			     elements ? argument_elements(g, n, call, k)
 				      : argument_eval(g, n, call, k));
@@ -124,7 +126,7 @@ static set_t join_arguments(struct graph *g, unit_t n, uint32_t call,
 
 static set_t getattr_call(struct graph *g, unit_t n, uint32_t call)
 {
-	uint32_t name = argument(g, n, call, 1);
+	uint32_t name = library_argument(g, n, call, 1);
 	const struct facts_expr *x;
 	set_t s;
 
@@ -145,7 +147,7 @@ static set_t type_call(struct graph *g, unit_t n, uint32_t call)
 	set_t s = SET_NONE;
 	size_t many;
 
-	if (argument(g, n, call, 1) != NONE)
+	if (library_argument(g, n, call, 1) != NONE)
 		return SET_NONE;
 	many = set_terms(g->terms, argument_eval(g, n, call, 0), &terms);
 	memcpy(copy, terms, many * sizeof(*copy));
@@ -166,7 +168,7 @@ static set_t typevar_call(struct graph *g, unit_t n, uint32_t call)
 static set_t type_argument_eval(struct graph *g, unit_t n, uint32_t call,
 				uint32_t k)
 {
-	uint32_t e = argument(g, n, call, k);
+	uint32_t e = library_argument(g, n, call, k);
 
 	return e == NONE ? SET_NONE : type_eval(g, n, e);
 }
@@ -174,7 +176,7 @@ static set_t type_argument_eval(struct graph *g, unit_t n, uint32_t call,
 static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 {
 	set_t given = argument_eval(g, n, call, 0);
-	set_t pair = element_of(g, given, false);
+	set_t pair = value_element(g, given, false);
 	const term_t *terms;
 	term_t copy[SET_MAX];
 	size_t many = set_terms(g->terms, given, &terms);
@@ -187,90 +189,91 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
 	if (s != SET_NONE)
 		return s;
-	return set_one(g->terms, TERM_DICT, item_of(g, pair, 0, 0),
-		       item_of(g, pair, 1, 0));
+	return set_one(g->terms, TERM_DICT, value_item(g, pair, 0, 0),
+		       value_item(g, pair, 1, 0));
 }
 
 static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 {
 	switch (what) {
-	case OUT_TYPEVAR:
+	case LIBRARY_TYPEVAR:
 		return typevar_call(g, n, call);
-	case OUT_NEWTYPE:
+	case LIBRARY_NEWTYPE:
 		return set_one(g->terms, TERM_TYPE,
 			       type_argument_eval(g, n, call, 1), 0);
-	case OUT_CAST:
+	case LIBRARY_CAST:
 		return type_argument_eval(g, n, call, 0);
-	case OUT_PARTIAL:
+	case LIBRARY_PARTIAL:
 		return set_one(g->terms, TERM_PARTIAL,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_MANAGER:
+	case LIBRARY_MANAGER:
 		return set_one(g->terms, TERM_MANAGER,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_DEFAULTDICT:
+	case LIBRARY_DEFAULTDICT:
 		return set_one(
 			g->terms, TERM_DICT, SET_NONE,
 			call_set(g, argument_eval(g, n, call, 0), NONE, NONE));
-	case OUT_STATICMETHOD:
-	case OUT_CLASSMETHOD:
+	case LIBRARY_STATICMETHOD:
+	case LIBRARY_CLASSMETHOD:
 		return argument_eval(g, n, call, 0);
-	case OUT_REF:
+	case LIBRARY_REF:
 		return set_one(g->terms, TERM_CALLABLE,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_SUPER:
+	case LIBRARY_SUPER:
 		return super_call(g, n, call);
-	case OUT_GETATTR:
+	case LIBRARY_GETATTR:
 		return getattr_call(g, n, call);
-	case OUT_TYPE:
+	case LIBRARY_TYPE:
 		return type_call(g, n, call);
 	default:
 		return SET_NONE;
 	}
 }
 
-set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
+set_t library_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
 {
-	unsigned what = name < g->outside_count ? g->outside[name] : OUT_OTHER;
+	unsigned what =
+		name < g->library_count ? g->library[name] : LIBRARY_OTHER;
 
 	switch (what) {
-	case OUT_OTHER:
+	case LIBRARY_OTHER:
 		return SET_NONE;
-	case OUT_LIST:
-	case OUT_TUPLE:
-	case OUT_SORTED:
-	case OUT_ITERS:
+	case LIBRARY_LIST:
+	case LIBRARY_TUPLE:
+	case LIBRARY_SORTED:
+	case LIBRARY_ITERS:
 		return list_of_set(g, argument_elements(g, n, call, 0));
-	case OUT_DICT:
+	case LIBRARY_DICT:
 		return dict_call(g, n, call);
-	case OUT_MAKE:
-		return instances(g, argument_eval(g, n, call, 0));
-	case OUT_SAME:
-	case OUT_WRAPS:
+	case LIBRARY_MAKE:
+		return type_instances(g, argument_eval(g, n, call, 0));
+	case LIBRARY_SAME:
+	case LIBRARY_WRAPS:
 		return argument_eval(g, n, call, 0);
-	case OUT_GATHER:
-		return awaited(g, argument_eval(g, n, call, 0));
-	case OUT_ENUMERATE:
+	case LIBRARY_GATHER:
+		return value_awaited(g, argument_eval(g, n, call, 0));
+	case LIBRARY_ENUMERATE:
 		return enumerate_call(g, n, call);
-	case OUT_ZIP:
+	case LIBRARY_ZIP:
 		return zip_call(g, n, call);
-	case OUT_MAP:
+	case LIBRARY_MAP:
 		return list_of_set(g, call_set(g, argument_eval(g, n, call, 0),
 					       NONE, NONE));
-	case OUT_FILTER:
+	case LIBRARY_FILTER:
 		return list_of_set(g, argument_elements(g, n, call, 1));
-	case OUT_NEXT:
+	case LIBRARY_NEXT:
 		return argument_elements(g, n, call, 0);
-	case OUT_MINMAX:
+	case LIBRARY_MINMAX:
 		return join_arguments(g, n, call,
-				      argument(g, n, call, 1) == NONE);
-	case OUT_CHAIN:
+				      library_argument(g, n, call, 1) == NONE);
+	case LIBRARY_CHAIN:
 		return list_of_set(g, join_arguments(g, n, call, true));
 	default:
 		return maker_call(g, what, n, call);
 	}
 }
 
-set_t container_attr(struct graph *g, term_t of, atom_t name)
+set_t library_container_attr(struct graph *g, term_t of, atom_t name)
 {
 	if (name < WORD_KEY_VALUES || name > WORD_KEY_INTERSECTION)
 		return SET_NONE;
@@ -303,17 +306,17 @@ static set_t dict_method(struct graph *g, const struct term *t, atom_t method,
 	}
 }
 
-set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
-		     uint32_t call)
+set_t library_container_call(struct graph *g, term_t of, atom_t method,
+			     unit_t n, uint32_t call)
 {
 	struct term t = *term_of(g->terms, of);
 
 	if (method == WORD_KEY_COPY)
 		return set_term(g->terms, of);
 	if (t.kind == TERM_RECORD)
-		t = (struct term){ .kind = TERM_DICT, .b = items_of(g, &t) };
+		t = (struct term){ .kind = TERM_DICT, .b = value_items(g, &t) };
 	else if (t.kind == TERM_TUPLE)
-		t = (struct term){ .kind = TERM_LIST, .a = items_of(g, &t) };
+		t = (struct term){ .kind = TERM_LIST, .a = value_items(g, &t) };
 	if (t.kind == TERM_DICT)
 		return dict_method(g, &t, method, n, call);
 	if (t.kind != TERM_LIST)

@@ -103,7 +103,7 @@ struct outer {
 	unit_t unit;
 };
 
-struct file {
+struct source_file {
 	atom_t path;
 	atom_t module; /* dotted */
 	atom_t dir;    /* dotted name of its directory, as a module */
@@ -118,7 +118,7 @@ struct file {
 };
 
 /* A unit as it is to be, in a file's new list of them. */
-struct piece {
+struct unit_piece {
 	struct sheet *sheet;
 	const struct facts_unit *u;
 };
@@ -135,7 +135,7 @@ struct symbol_slot {
 	uint32_t seen_stamp, seen; /* while a list of units is made */
 };
 
-struct touched {
+struct touched_symbol {
 	symbol_t symbol;
 	bool before;
 	enum symbol_kind kind;
@@ -246,7 +246,7 @@ struct module_slot {
  * points from one to another is a number or stands there as an address.
  */
 #define GRAPH_ARRAYS(A)                                    \
-	A(files, struct file, g->files_count, 1)           \
+	A(files, struct source_file, g->files_count, 1)    \
 	/* By atom; number + 1. */                         \
 	A(file_of_path, uint32_t, g->file_of_path_size, 0) \
 	A(modules, struct module_slot, g->modules_size, 0) \
@@ -260,8 +260,8 @@ struct module_slot {
 	A(slots, struct slot, g->slots_count, 0)           \
 	A(pairs, struct pair, g->pairs_count, 0)           \
 	A(pair_table, uint32_t, g->pair_mask + 1ULL, 0)    \
-	/* enum outside, by atom. */                       \
-	A(outside, uint8_t, g->outside_count, 0)
+	/* enum library_kind, by atom. */                  \
+	A(library, uint8_t, g->library_count, 0)
 
 enum graph_array {
 #define A(name, type, used, addresses) ARRAY_##name,
@@ -287,7 +287,7 @@ struct graph {
 	uint32_t nodes_count, node_mask;
 	uint32_t slots_count, slots_free;
 	uint32_t pairs_count, pairs_free, pair_mask;
-	uint32_t outside_count;
+	uint32_t library_count;
 	uint32_t stamp;
 	uint64_t first; /* bytes of its first snapshot, 0: there was none */
 	uint64_t heap_was, sheets_was; /* addresses, in a snapshot */
@@ -304,7 +304,7 @@ struct graph {
 	size_t map_size;
 
 	/* Of changes until they are settled. */
-	struct touched *touched;
+	struct touched_symbol *touched;
 	uint32_t touched_count, touched_size;
 	uint32_t *dirty; /* slots to resolve */
 	uint32_t dirty_count, dirty_size;
@@ -411,7 +411,7 @@ static inline atom_t bind_atom(const struct unit *u, uint32_t b)
 	return name == FACTS_NONE ? NONE : atom_of(u, name);
 }
 
-static inline atom_t atom(struct graph *g, const char *text, size_t len)
+static inline atom_t atom_intern(struct graph *g, const char *text, size_t len)
 {
 	return intern_add(g->atoms, text, len);
 }
@@ -442,29 +442,32 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 /* NONE: nobody has asked for it. */
 node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
 /* The present frame depends on this key. */
-void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
-uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+void solve_need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+uint32_t solve_ask(struct graph *g, enum node_kind kind, uint32_t a,
+		   uint32_t b);
 /* Everything that was computed from node n is outdated. */
-void outdate(struct graph *g, node_t first);
-void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b);
+void solve_invalidate(struct graph *g, node_t first);
+void solve_invalidate_key(struct graph *g, enum node_kind kind, uint32_t a,
+			  uint32_t b);
 void frame_push(struct graph *g, uint32_t who, uint32_t version);
 void frame_pop(struct graph *g);
 
 /* names.c */
 unit_t module_find(struct graph *g, atom_t dotted); /* NONE: no file */
-set_t module_set(struct graph *g, unit_t from, atom_t dotted);
-set_t import_solve(struct graph *g, atom_t dir, atom_t dotted);
-set_t package_attr(struct graph *g, atom_t package, atom_t name);
-atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name);
+set_t module_imported(struct graph *g, unit_t from, atom_t dotted);
+set_t module_import_solve(struct graph *g, atom_t dir, atom_t dotted);
+set_t module_in_package(struct graph *g, atom_t package, atom_t name);
+atom_t module_absolute_name(struct graph *g, unit_t from, uint32_t level,
+			    atom_t name);
 set_t name_solve(struct graph *g, unit_t n, atom_t name);
-set_t export_solve(struct graph *g, unit_t module, atom_t name);
+set_t name_export_solve(struct graph *g, unit_t module, atom_t name);
 set_t name_eval(struct graph *g, unit_t n, uint32_t e);
-set_t bind_eval(struct graph *g, unit_t n, uint32_t at);
-bool has_name(const struct unit *u, atom_t name);
-uint32_t names_from(const struct unit *u, atom_t name);
+set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at);
+bool name_is_bound(const struct unit *u, atom_t name);
+uint32_t name_first(const struct unit *u, atom_t name);
 /* Of all bindings by that name the first from `from` on; NONE: there is none.
  */
-uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from);
+uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from);
 /* Those by which units in `around` bind a name of it, one after the other. */
 struct outers {
 	unit_t around;
@@ -475,80 +478,82 @@ struct outers {
 struct outers outers_in(const struct graph *g, unit_t around, atom_t name,
 			enum outer_kind kind);
 const struct outer *outers_next(const struct graph *g, struct outers *o);
-void outers_make(struct graph *g, struct file *f);
+void outers_make(struct graph *g, struct source_file *f);
 /* What a unit adds to them; 0: nothing. */
-uint64_t outers_print(const struct graph *g, unit_t n);
+uint64_t outers_fingerprint(const struct graph *g, unit_t n);
 /* Star imports of a module or class, likewise. */
-uint32_t star_after(const struct unit *u, uint32_t from);
-uint32_t binds_before(const struct unit *u, uint32_t e);
-bool own_place(const struct graph *g, unit_t n);
+uint32_t name_star_after(const struct unit *u, uint32_t from);
+uint32_t name_binds_before(const struct unit *u, uint32_t e);
+bool name_own_place(const struct graph *g, unit_t n);
 /* Dotted bindings: is `base.name` bound on the way to expression e? */
-bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
-bool star_exports(struct graph *g, unit_t module, atom_t name);
-uint32_t brings_solve(struct graph *g, unit_t module, atom_t name);
+bool name_path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
+bool module_star_exports(struct graph *g, unit_t module, atom_t name);
+uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name);
 
 /* members.c */
-uint32_t order_solve(struct graph *g, unit_t class);
+uint32_t class_order_solve(struct graph *g, unit_t class);
 #define ORDER_MAX 512 /* classes; what is further up is left out */
-uint32_t order_of(struct graph *g, unit_t class, unit_t *ret);
-bool class_is(struct graph *g, unit_t class, unit_t base);
+uint32_t class_order(struct graph *g, unit_t class, unit_t *ret);
+bool class_is_subclass(struct graph *g, unit_t class, unit_t base);
 set_t member_solve(struct graph *g, unit_t class, atom_t name);
 set_t attr_solve(struct graph *g, unit_t class, atom_t name);
 set_t attr_of_set(struct graph *g, set_t base, atom_t name);
 set_t attr_of_term(struct graph *g, term_t base, atom_t name);
 /* A method of an instance and what calling it gives; SET_NONE: none. */
-set_t call_method(struct graph *g, term_t self, atom_t name);
+set_t method_call(struct graph *g, term_t self, atom_t name);
 set_t method_solve(struct graph *g, term_t self, atom_t name);
 /* The method a method hides: of the first class behind its own. */
-unit_t overridden(struct graph *g, unit_t method);
+unit_t method_overridden(struct graph *g, unit_t method);
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 
-uint32_t enum_solve(struct graph *g, unit_t class);
+uint32_t class_enum_solve(struct graph *g, unit_t class);
 /* Is there a base from outside, the class's own or inherited, that will do? */
-typedef bool outside_visitor(const struct graph *g, atom_t outside, void *arg);
-bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
-		  void *arg);
+typedef bool library_visitor(const struct graph *g, atom_t library, void *arg);
+bool class_library_base(struct graph *g, unit_t class, library_visitor *visit,
+			void *arg);
 set_t class_of_term(struct graph *g, term_t id);
 
 /* eval.c */
-set_t eval(struct graph *g, unit_t n, uint32_t e);
+set_t eval_expr(struct graph *g, unit_t n, uint32_t e);
 
 /* calls.c */
-set_t result_solve(struct graph *g, unit_t f);
-set_t lambda_solve(struct graph *g, unit_t n, uint32_t e);
+set_t call_result_solve(struct graph *g, unit_t f);
+set_t call_lambda_solve(struct graph *g, unit_t n, uint32_t e);
 set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call);
 set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call);
-set_t element_of(struct graph *g, set_t of, bool async);
-set_t entered(struct graph *g, set_t of, bool async);
-set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how);
-set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index);
-set_t awaited(struct graph *g, set_t of);
-set_t items_of(struct graph *g, const struct term *t);
-set_t instance_of(struct graph *g, term_t self);
-set_t replaced_self(struct graph *g, set_t in, term_t self);
+set_t value_element(struct graph *g, set_t of, bool async);
+set_t value_entered(struct graph *g, set_t of, bool async);
+set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how);
+set_t value_index(struct graph *g, set_t of, unit_t n, uint32_t index);
+set_t value_awaited(struct graph *g, set_t of);
+set_t value_items(struct graph *g, const struct term *t);
+set_t value_instance(struct graph *g, term_t self);
+set_t value_replace_self(struct graph *g, set_t in, term_t self);
 
 /* stores.c */
 /*
  * Is expression e a constant, by itself or by name? Then that constant; a
  * string's number is an atom.
  */
-bool const_of(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret);
+bool store_const(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret);
 /* A constant as the key of a record, NONE: it is no constant we keep. */
-atom_t key_of(struct graph *g, unit_t n, uint32_t e);
+atom_t store_key(struct graph *g, unit_t n, uint32_t e);
 set_t store_eval(struct graph *g, unit_t n, uint32_t e);
 
 /* resolve/library.c */
-set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call);
-set_t container_attr(struct graph *g, term_t of, atom_t name);
-set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
-		     uint32_t call);
+set_t library_call(struct graph *g, atom_t name, unit_t n, uint32_t call);
+set_t library_container_attr(struct graph *g, term_t of, atom_t name);
+set_t library_container_call(struct graph *g, term_t of, atom_t method,
+			     unit_t n, uint32_t call);
 /* Positional argument k of a call, or keyword; NONE. */
-uint32_t argument(const struct graph *g, unit_t n, uint32_t call, uint32_t k);
+uint32_t library_argument(const struct graph *g, unit_t n, uint32_t call,
+			  uint32_t k);
 
 /* types.c */
 set_t type_eval(struct graph *g, unit_t n, uint32_t e);
-set_t instances(struct graph *g, set_t types);
-set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index);
+set_t type_instances(struct graph *g, set_t types);
+set_t type_library_index(struct graph *g, atom_t what, unit_t n,
+			 uint32_t index);
 
 /* How a function is decorated, as far as that changes what it is. */
 enum decoration {
@@ -560,8 +565,8 @@ enum decoration {
 	DECO_FIXTURE = 1 << 5,
 	DECO_CACHED = 1 << 6, /* like a property, computed once */
 };
-unsigned decorations(struct graph *g, unit_t f);
-uint32_t decorations_solve(struct graph *g, unit_t f);
+unsigned function_decorations(struct graph *g, unit_t f);
+uint32_t function_decorations_solve(struct graph *g, unit_t f);
 unit_t class_around(const struct graph *g, unit_t n);
 set_t fixture_find(struct graph *g, unit_t f, atom_t name);
 /* The name a fixture is given by its decorator, WORD_EMPTY: none. */
@@ -569,34 +574,34 @@ atom_t fixture_alias(const struct graph *g, unit_t f);
 
 /* changed.c */
 /* Keys about units that are going to change, and what they said before. */
-struct key_said {
+struct changed_key {
 	node_t node;
 	bool always; /* outdated, whatever it says */
 	uint64_t before;
 };
-struct prints {
-	struct key_said *keys;
+struct changed {
+	struct changed_key *keys;
 	uint32_t count, size;
 };
 /* All keys about a unit. */
-void prints_add(struct graph *g, struct prints *p, unit_t n);
+void changed_add_unit(struct graph *g, struct changed *p, unit_t n);
 /*
  * Unit n of `parent` says something else: keys about it, and about those
  * around it as far as they are about it, too. To be called with what it says
  * now, and with what it is going to say.
  */
-void prints_of(struct graph *g, struct prints *prints, unit_t n, unit_t parent,
-	       const struct piece *says);
+void changed_add(struct graph *g, struct changed *prints, unit_t n,
+		 unit_t parent, const struct unit_piece *says);
 /* When all are there, and before the change: what they say. */
-void prints_take(struct graph *g, struct prints *p);
+void changed_take(struct graph *g, struct changed *p);
 /* After the change: outdate what says something else now. Releases them. */
-void prints_compare(struct graph *g, struct prints *p);
+void changed_invalidate(struct graph *g, struct changed *p);
 
 /* units.c */
 /* By name, file and ordinal: the same in whatever way the graph was made. */
 int unit_order(const struct graph *g, unit_t a, unit_t b);
 void units_sort(const struct graph *g, unit_t *units, uint32_t count);
 /* Among the variables of the file; NONE: it is none. */
-uint32_t variable_find(const struct file *f, atom_t name);
+uint32_t variable_find(const struct source_file *f, atom_t name);
 
 #endif
