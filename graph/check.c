@@ -72,7 +72,7 @@ static int check_units(const struct graph_checker *c)
 	for (uint32_t k = 0; k < g->files_count; k++) {
 		const struct source_file *f = &g->files[k];
 
-		for (uint32_t m = 0; f->there && m < f->units_count; m++) {
+		for (uint32_t m = 0; f->exists && m < f->units_count; m++) {
 			const struct unit *u = &g->units[f->units[m]];
 
 			if (!u->sheet || u->file != k || u->index != m)
@@ -195,7 +195,7 @@ int graph_check(const struct graph *g, char *why, size_t size)
 		return r;
 	other = graph_new();
 	for (uint32_t k = 0; k < g->files_count; k++)
-		if (g->files[k].there)
+		if (g->files[k].exists)
 			put_lent(g, &g->files[k], other);
 	(void)graph_settle(other, NULL);
 	r = compare_symbols(&c, other);

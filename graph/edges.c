@@ -7,6 +7,9 @@
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/units.h"
 
 static uint32_t pair_hash(uint32_t kind, symbol_t a, symbol_t b)
 {
@@ -77,17 +80,17 @@ static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
 }
 
 /* Remember what the count was before this change. */
-static void pair_meet(struct graph *g, uint32_t n)
+static void pair_note(struct graph *g, uint32_t n)
 {
 	struct pair *p = &g->pairs[n];
 
-	if (p->met)
+	if (p->noted)
 		return;
-	p->met = 1;
+	p->noted = 1;
 	p->was = p->count;
-	g->met = must_grow(g->met, &g->met_size, g->met_count + 1,
-			   sizeof(*g->met));
-	g->met[g->met_count++] = n;
+	g->noted = must_grow(g->noted, &g->noted_size, g->noted_count + 1,
+			     sizeof(*g->noted));
+	g->noted[g->noted_count++] = n;
 }
 
 void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
@@ -95,7 +98,7 @@ void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 {
 	uint32_t n = pair_get(g, (uint8_t)kind, caller, callee);
 
-	pair_meet(g, n);
+	pair_note(g, n);
 	g->pairs[n].count++;
 	*ret = n;
 }
@@ -125,7 +128,7 @@ void slot_clear(struct graph *g, uint32_t slot)
 	const uint32_t *pairs = slot_pairs(g, s);
 
 	for (uint32_t k = 0; k < s->count; k++) {
-		pair_meet(g, pairs[k]);
+		pair_note(g, pairs[k]);
 		g->pairs[pairs[k]].count--;
 	}
 	if (s->count > 2)

@@ -273,7 +273,7 @@ static enum found edit_part(struct graph *g, struct facts_reader *r,
 	uint32_t k = 0, tried;
 	enum found found;
 
-	if (!f->there || f->sheet->facts->broken || f->sheet->facts->joined)
+	if (!f->exists || f->sheet->facts->broken || f->sheet->facts->joined)
 		return FOUND_MUCH;
 	found = find_edit(g, f, text, len, true, &k);
 	if (found == FOUND_NOTHING ||

@@ -2,13 +2,17 @@
  * Files and their units. A file's new text becomes a new list of units; what
  * the list has in common with the old one, by name and meaning, stays as it
  * is, with everything that was found out about it. For the rest, the keys
- * that changed are found by their prints before and after (changed.c).
+ * that changed are found by their changed before and after (changed.c).
  */
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/outline.h"
+#include "graph/resolve/changed.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/units.h"
 #include "graph/resolve/words.h"
 
 struct sheet *sheet_new(struct graph *g, struct facts *f)
@@ -17,7 +21,7 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 	struct sheet *s;
 
 	if (n)
-		g->sheets_free = (uint32_t)g->sheets[--n].kept;
+		g->sheets_free = (uint32_t)g->sheets[--n].saved_at;
 	else
 		n = g->sheets_count++;
 	graph_need(g, sheets, g->sheets_count);
@@ -41,7 +45,7 @@ void sheet_unref(struct graph *g, struct sheet *s)
 	if (!s->lent)
 		free(s->facts);
 	s->facts = NULL;
-	s->kept = g->sheets_free;
+	s->saved_at = g->sheets_free;
 	g->sheets_free = (uint32_t)(s - g->sheets) + 1;
 }
 
@@ -125,7 +129,7 @@ static void file_appears(struct graph *g, uint32_t n)
 	struct source_file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
 
-	f->there = true;
+	f->exists = true;
 	heap_grow(&g->heap, &m->files, &m->size, m->count + 1, sizeof(n));
 	module_files(g, m)[m->count++] = n;
 	module_changed(g, f->module);
@@ -138,7 +142,7 @@ static void file_vanishes(struct graph *g, uint32_t n)
 	struct module_slot *m = module_at(g, f->module);
 	uint32_t *files = module_files(g, m);
 
-	f->there = false;
+	f->exists = false;
 	for (uint32_t k = 0; k < m->count; k++) {
 		if (files[k] == n) {
 			files[k] = files[--m->count];
@@ -307,11 +311,12 @@ static uint8_t change_of(const struct graph *g, const struct files_plan *plan,
 	const struct unit *u = &g->units[plan->n];
 
 	if (!u->sheet)
-		return 1;
+		return FATE_CHANGED;
 	if (u->parent != plan->parent || u->u->kind != piece->u->kind ||
-	    (u->parent != plan->n && g->units[u->parent].kept == 3))
-		return 3;
-	return hash_equal(u->u->meaning, piece->u->meaning) ? 2 : 1;
+	    (u->parent != plan->n && g->units[u->parent].fate == FATE_REPLACED))
+		return FATE_REPLACED;
+	return hash_equal(u->u->meaning, piece->u->meaning) ? FATE_SAME
+							    : FATE_CHANGED;
 }
 
 static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
@@ -544,17 +549,17 @@ static void variables_see(struct graph *g, uint32_t file,
 }
 
 /* A definition in `parent` leads elsewhere, or to something else. */
-static void parent_changes(struct graph *g, struct changed *prints,
+static void parent_changes(struct graph *g, struct changed *changed,
 			   unit_t parent)
 {
-	if (g->units[parent].kept == 2)
-		g->units[parent].kept = 1;
-	changed_add_unit(g, prints, parent);
+	if (g->units[parent].fate == FATE_SAME)
+		g->units[parent].fate = FATE_CHANGED;
+	changed_add_unit(g, changed, parent);
 }
 
 /* Before anything changes: what symbols were, what keys said. */
 static void before_switch(struct graph *g, const struct files_change *c,
-			  struct changed *prints)
+			  struct changed *changed)
 {
 	const struct source_file *f = &g->files[c->file];
 
@@ -562,7 +567,7 @@ static void before_switch(struct graph *g, const struct files_change *c,
 		const struct facts_unit *now = c->pieces[k].u;
 		struct unit *u = &g->units[c->plan[k].n];
 
-		u->kept = change_of(g, &c->plan[k], &c->pieces[k]);
+		u->fate = change_of(g, &c->plan[k], &c->pieces[k]);
 		if (!u->sheet || !hash_equal(u->u->hash, now->hash) ||
 		    now->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
@@ -571,26 +576,26 @@ static void before_switch(struct graph *g, const struct files_change *c,
 		unit_t n = f->units[c->from + k];
 		struct unit *u = &g->units[n];
 
-		if (u->kept == 2 || !u->sheet)
+		if (u->fate == FATE_SAME || !u->sheet)
 			continue;
-		if (u->kept == 0)
+		if (u->fate == FATE_REMOVED)
 			symbol_touch(g, u->symbol);
-		if (u->kept == 0 || u->kept == 3)
-			parent_changes(g, prints, u->parent);
-		changed_add(g, prints, n, u->parent,
+		if (u->fate == FATE_REMOVED || u->fate == FATE_REPLACED)
+			parent_changes(g, changed, u->parent);
+		changed_add(g, changed, n, u->parent,
 			    &(struct unit_piece){ u->sheet, u->u });
 	}
 	for (uint32_t k = 0; k < c->count; k++) {
 		const struct files_plan *p = &c->plan[k];
 		const struct unit *u = &g->units[p->n];
 
-		if (u->kept == 2)
+		if (u->fate == FATE_SAME)
 			continue;
-		if (!u->sheet || u->kept == 3)
-			parent_changes(g, prints, p->parent);
-		changed_add(g, prints, p->n, p->parent, &c->pieces[k]);
+		if (!u->sheet || u->fate == FATE_REPLACED)
+			parent_changes(g, changed, p->parent);
+		changed_add(g, changed, p->n, p->parent, &c->pieces[k]);
 	}
-	changed_take(g, prints);
+	changed_take(g, changed);
 }
 
 /* The list of the file's units, and which facts they are read from. */
@@ -621,15 +626,15 @@ static void switch_units(struct graph *g, const struct files_change *c)
 		unit_t n = f->units[c->from + k];
 
 		had = had * 31 + outers_fingerprint(g, n);
-		if (g->units[n].kept == 0)
+		if (g->units[n].fate == FATE_REMOVED)
 			unit_remove(g, n);
 	}
 	list_units(g, c);
 	for (uint32_t k = 0; k < c->count; k++) {
 		unit_t n = c->plan[k].n;
-		bool same = g->units[n].kept == 2;
+		bool same = g->units[n].fate == FATE_SAME;
 
-		g->units[n].kept = 0;
+		g->units[n].fate = FATE_REMOVED;
 		names_make(&g->units[n], g);
 		has = has * 31 + outers_fingerprint(g, n);
 		if (!same) {
@@ -651,28 +656,28 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 				  .count = count,
 				  .pieces = pieces,
 				  .plan = must_alloc(count * sizeof(*c.plan)) };
-	struct changed prints = { .count = 0 };
+	struct changed changed = { .count = 0 };
 	struct sheet *had = g->files[file].sheet;
 
 	g->stamp++;
 	plan_units(g, &c);
-	before_switch(g, &c, &prints);
+	before_switch(g, &c, &changed);
 	if (had != whole) {
 		variables_see(g, file, had, false);
 		variables_see(g, file, whole, false);
 	}
-	if (count && !g->files[file].there)
+	if (count && !g->files[file].exists)
 		file_appears(g, file);
 	switch_units(g, &c);
 	g->files[file].sheet = whole;
-	if (!count && g->files[file].there)
+	if (!count && g->files[file].exists)
 		file_vanishes(g, file);
 	if (had != whole) {
 		variables_see(g, file, had, true);
 		variables_see(g, file, whole, true);
 	}
 	sheet_unref(g, had);
-	changed_invalidate(g, &prints);
+	changed_invalidate(g, &changed);
 	free(c.plan);
 }
 
@@ -685,21 +690,21 @@ void file_splice(struct graph *g, uint32_t file, uint32_t from,
 				  .count = count,
 				  .pieces = pieces,
 				  .plan = must_alloc(count * sizeof(*c.plan)) };
-	struct changed prints = { .count = 0 };
+	struct changed changed = { .count = 0 };
 
 	g->stamp++;
 	for (uint32_t k = 0; k < count; k++) {
 		c.plan[k].n = g->files[file].units[from + k];
 		c.plan[k].parent = g->units[c.plan[k].n].parent;
 	}
-	before_switch(g, &c, &prints);
+	before_switch(g, &c, &changed);
 	switch_units(g, &c);
-	changed_invalidate(g, &prints);
+	changed_invalidate(g, &changed);
 	free(c.plan);
 }
 
 void file_drop(struct graph *g, uint32_t file)
 {
-	if (g->files[file].there)
+	if (g->files[file].exists)
 		file_switch(g, file, NULL, NULL, 0);
 }

@@ -79,7 +79,7 @@ void graph_free(struct graph *g)
 		(void)munmap(g->map, g->map_size);
 	free(g->touched);
 	free(g->dirty);
-	free(g->met);
+	free(g->noted);
 	free(g->frames);
 	free(g->held);
 	free(g->delta.symbols);
@@ -119,7 +119,7 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 	struct sheet *sheet;
 	uint32_t count, length;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return -ENOENT;
 	count = g->files[file].units_count;
 	length = g->files[file].length;
@@ -196,14 +196,14 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 
 static void settle_edges(struct graph *g, struct graph_delta *d)
 {
-	d->edges = must_grow(d->edges, &g->edge_changes_size, g->met_count,
+	d->edges = must_grow(d->edges, &g->edge_changes_size, g->noted_count,
 			     sizeof(*d->edges));
 	d->edges_count = 0;
-	for (uint32_t k = 0; k < g->met_count; k++) {
-		uint32_t n = g->met[k];
+	for (uint32_t k = 0; k < g->noted_count; k++) {
+		uint32_t n = g->noted[k];
 		struct pair *p = &g->pairs[n];
 
-		p->met = 0;
+		p->noted = 0;
 		if (!p->was != !p->count)
 			d->edges[d->edges_count++] = (struct edge_change){
 				.caller = p->caller,
@@ -214,7 +214,7 @@ static void settle_edges(struct graph *g, struct graph_delta *d)
 		if (!p->count)
 			pair_free(g, n);
 	}
-	g->met_count = 0;
+	g->noted_count = 0;
 }
 
 static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
@@ -228,7 +228,7 @@ static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
 void graph_trim(struct graph *g)
 {
 	g->dirty = shrunk(g->dirty, &g->dirty_size, 1, sizeof(*g->dirty));
-	g->met = shrunk(g->met, &g->met_size, 1, sizeof(*g->met));
+	g->noted = shrunk(g->noted, &g->noted_size, 1, sizeof(*g->noted));
 	g->touched =
 		shrunk(g->touched, &g->touched_size, 1, sizeof(*g->touched));
 	g->delta.edges = shrunk(g->delta.edges, &g->edge_changes_size, 1,

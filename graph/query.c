@@ -55,7 +55,7 @@ symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
 	symbol_t s;
 	unit_t best;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return SYMBOL_NONE;
 	f = &g->files[file];
 	best = f->units[0];
@@ -162,7 +162,7 @@ void graph_files(const struct graph *g, file_visit *visit, void *arg)
 	for (uint32_t k = 0; k < g->files_count; k++) {
 		const struct source_file *f = &g->files[k];
 
-		if (f->there &&
+		if (f->exists &&
 		    !visit(atom_text(g, f->path), f->sheet->facts->broken, arg))
 			return;
 	}
@@ -173,7 +173,7 @@ int graph_file(const struct graph *g, const char *path)
 	uint32_t file = file_find(g, path);
 	const struct facts *f;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return -ENOENT;
 	f = g->files[file].sheet->facts;
 	if (f->vast)
@@ -217,7 +217,7 @@ void graph_stat(const struct graph *g, struct graph_stats *ret)
 	*ret = (struct graph_stats){ .keys = g->nodes_count,
 				     .steps = g->steps };
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		if (!g->files[k].there)
+		if (!g->files[k].exists)
 			continue;
 		ret->files++;
 		ret->broken += g->files[k].sheet->facts->broken;

@@ -6,6 +6,12 @@
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 /* Imports that lead to more modules than this lead nowhere. */

@@ -2,9 +2,17 @@
  * What comes out of things: calling them, iterating over them, entering,
  * unpacking, indexing and awaiting them.
  */
+#include "graph/resolve/calls.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/stores.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 /* A set's terms, copied: making sets moves the originals. */
@@ -246,7 +254,7 @@ set_t call_lambda_solve(struct graph *g, unit_t n, uint32_t e)
 	return eval_expr(g, n, expr_of(u, e)->a);
 }
 
-set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
+static set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
 {
 	struct term t = *term_of(g->terms, callee);
 

@@ -7,8 +7,14 @@
  * A name's place counts only as far as the resolver looks at it: in functions
  * a use is tied to the bindings before it.
  */
+#include "graph/resolve/changed.h"
+
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
+#include "graph/resolve/units.h"
 
 struct fingerprint {
 	uint64_t sum;
@@ -376,7 +382,7 @@ void changed_add_unit(struct graph *g, struct changed *p, unit_t n)
 		return;
 	g->units[n].stamp = g->stamp;
 	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next)
-		changed_add_key(p, k, g->units[n].kept == 3);
+		changed_add_key(p, k, g->units[n].fate == FATE_REPLACED);
 }
 
 /*

@@ -3,9 +3,15 @@
  * from the names in it outwards; nothing is remembered here, for everything
  * that leads further is a question of its own (solve.c).
  */
+#include "graph/resolve/eval.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/stores.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 static set_t attr_eval(struct graph *g, unit_t n, uint32_t e)

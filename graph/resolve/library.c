@@ -3,13 +3,24 @@
  * sorted() list has the elements of what was sorted, a dict's values() are
  * its values. Everything else from outside gives nothing we know.
  */
+#include "graph/resolve/library.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
-uint32_t library_argument(const struct graph *g, unit_t n, uint32_t call,
-			  uint32_t k)
+unsigned library_kind_of(const struct graph *g, atom_t name)
+{
+	return name < g->library_count ? g->library[name] : LIBRARY_OTHER;
+}
+
+/* Positional argument k of a call; NONE: fewer, or behind a *argument. */
+static uint32_t argument(const struct graph *g, unit_t n, uint32_t call,
+			 uint32_t k)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_expr *x = expr_of(u, call);
@@ -43,7 +54,7 @@ static uint32_t keyword(const struct graph *g, unit_t n, uint32_t call,
 
 static set_t argument_eval(struct graph *g, unit_t n, uint32_t call, uint32_t k)
 {
-	uint32_t e = library_argument(g, n, call, k);
+	uint32_t e = argument(g, n, call, k);
 
 	return e == NONE ? SET_NONE : eval_expr(g, n, e);
 }
@@ -62,7 +73,7 @@ static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 /* super(): the class around, and its method's first parameter. */
 static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 {
-	uint32_t first = library_argument(g, n, call, 0);
+	uint32_t first = argument(g, n, call, 0);
 	unit_t own = class_around(g, n), class = own, f = n;
 	const term_t *terms;
 	term_t self;
@@ -97,8 +108,7 @@ static set_t zip_call(struct graph *g, unit_t n, uint32_t call)
 	set_t items[TUPLE_MAX];
 	uint32_t count = 0;
 
-	while (count < TUPLE_MAX &&
-	       library_argument(g, n, call, count) != NONE) {
+	while (count < TUPLE_MAX && argument(g, n, call, count) != NONE) {
 		items[count] = argument_elements(g, n, call, count);
 		count++;
 	}
@@ -117,7 +127,7 @@ static set_t join_arguments(struct graph *g, unit_t n, uint32_t call,
 {
 	set_t s = SET_NONE;
 
-	for (uint32_t k = 0; library_argument(g, n, call, k) != NONE; k++)
+	for (uint32_t k = 0; argument(g, n, call, k) != NONE; k++)
 		s = set_join(g->terms, s,
 			     elements ? argument_elements(g, n, call, k)
 				      : argument_eval(g, n, call, k));
@@ -126,7 +136,7 @@ static set_t join_arguments(struct graph *g, unit_t n, uint32_t call,
 
 static set_t getattr_call(struct graph *g, unit_t n, uint32_t call)
 {
-	uint32_t name = library_argument(g, n, call, 1);
+	uint32_t name = argument(g, n, call, 1);
 	const struct facts_expr *x;
 	set_t s;
 
@@ -147,7 +157,7 @@ static set_t type_call(struct graph *g, unit_t n, uint32_t call)
 	set_t s = SET_NONE;
 	size_t many;
 
-	if (library_argument(g, n, call, 1) != NONE)
+	if (argument(g, n, call, 1) != NONE)
 		return SET_NONE;
 	many = set_terms(g->terms, argument_eval(g, n, call, 0), &terms);
 	memcpy(copy, terms, many * sizeof(*copy));
@@ -168,7 +178,7 @@ static set_t typevar_call(struct graph *g, unit_t n, uint32_t call)
 static set_t type_argument_eval(struct graph *g, unit_t n, uint32_t call,
 				uint32_t k)
 {
-	uint32_t e = library_argument(g, n, call, k);
+	uint32_t e = argument(g, n, call, k);
 
 	return e == NONE ? SET_NONE : type_eval(g, n, e);
 }
@@ -232,8 +242,7 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 
 set_t library_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
 {
-	unsigned what =
-		name < g->library_count ? g->library[name] : LIBRARY_OTHER;
+	unsigned what = library_kind_of(g, name);
 
 	switch (what) {
 	case LIBRARY_OTHER:
@@ -265,7 +274,7 @@ set_t library_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
 		return argument_elements(g, n, call, 0);
 	case LIBRARY_MINMAX:
 		return join_arguments(g, n, call,
-				      library_argument(g, n, call, 1) == NONE);
+				      argument(g, n, call, 1) == NONE);
 	case LIBRARY_CHAIN:
 		return list_of_set(g, join_arguments(g, n, call, true));
 	default:

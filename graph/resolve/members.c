@@ -3,10 +3,20 @@
  * it), what an attribute of a class or an instance is, and how a function
  * becomes a method by being reached through one.
  */
+#include "graph/resolve/members.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
+#include "graph/resolve/units.h"
 #include "graph/resolve/words.h"
 
 #define BASES_MAX 64

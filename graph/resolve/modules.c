@@ -3,10 +3,13 @@
  * and what an import statement means by its name. What is not found here is
  * outside, and stays a name.
  */
+#include "graph/resolve/modules.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 atom_t atom_dotted(struct graph *g, atom_t a, atom_t b)
@@ -101,7 +104,7 @@ static bool in_stdlib(struct graph *g, atom_t dotted)
 	const char *text = atom_text(g, dotted);
 	atom_t top = atom_intern(g, text, strcspn(text, "."));
 
-	return top < g->library_count && g->library[top] == LIBRARY_STDLIB;
+	return library_kind_of(g, top) == LIBRARY_STDLIB;
 }
 
 set_t module_import_solve(struct graph *g, atom_t dir, atom_t dotted)

@@ -8,10 +8,18 @@
  * (its block holds the use's block), and, inside a loop, those further down
  * in that loop. Functions inside see all of them.
  */
+#include "graph/resolve/names.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 static bool in_own_scope(const struct unit *u, const struct facts_bind *b)

@@ -4,8 +4,9 @@
  * lists all of them by name, and those of one name in the order of its units,
  * so that what is inside of a unit lies together.
  */
+#include "graph/resolve/outers.h"
+
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
 
 struct outers_list {
 	struct outer *at;

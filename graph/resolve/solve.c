@@ -29,12 +29,18 @@
  * The order of a class's bases is no set and does not grow. When it goes
  * round in cycles, every class in the cycle is taken to have no bases.
  */
+#include "graph/resolve/solve.h"
+
 #include <pthread.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/entry.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/types.h"
 
 /* Frames on one stack; beyond, we go on on a larger one. */
 #define STACK_FRAMES 400

@@ -4,10 +4,17 @@
  * otherwise it may be anything that is. The new container is computed from
  * the old one term by term, and grows when that does or the value.
  */
+#include "graph/resolve/stores.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 /* Imports followed from a name to its constant: they may go in circles. */

@@ -2,9 +2,16 @@
  * Annotations: expressions that stand for classes of things. Also how a
  * function is decorated, and which fixture a parameter of a test stands for.
  */
+#include "graph/resolve/types.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 unit_t class_around(const struct graph *g, unit_t n)
@@ -12,11 +19,6 @@ unit_t class_around(const struct graph *g, unit_t n)
 	while (g->units[n].u->kind == UNIT_FUNCTION)
 		n = g->units[n].parent;
 	return g->units[n].u->kind == UNIT_CLASS ? n : NONE;
-}
-
-static unsigned library_kind_of(const struct graph *g, atom_t a)
-{
-	return a < g->library_count ? g->library[a] : LIBRARY_OTHER;
 }
 
 /* A bare name from outside, as a type. */

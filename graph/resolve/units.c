@@ -1,5 +1,5 @@
 /* Units and variables in an order that does not depend on history. */
-#include "graph/resolve/state.h"
+#include "graph/resolve/units.h"
 
 int unit_order(const struct graph *g, unit_t a, unit_t b)
 {
