@@ -10,14 +10,14 @@
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
-struct check {
+struct graph_checker {
 	const struct graph *g;
 	char *why;
 	size_t size;
 };
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct check *c,
-						       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int
+wrong(const struct graph_checker *c, const char *format, ...)
 {
 	va_list ap;
 
@@ -34,7 +34,7 @@ static const char *name_of(const struct graph *g, symbol_t s)
 }
 
 /* Every pair is made by as many places as it counts. */
-static int check_pairs(const struct check *c)
+static int check_pairs(const struct graph_checker *c)
 {
 	const struct graph *g = c->g;
 	uint32_t *counts = must_calloc(g->pairs_count, sizeof(*counts));
@@ -65,14 +65,14 @@ static int check_pairs(const struct check *c)
 	return r;
 }
 
-static int check_units(const struct check *c)
+static int check_units(const struct graph_checker *c)
 {
 	const struct graph *g = c->g;
 
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		const struct file *f = &g->files[k];
+		const struct source_file *f = &g->files[k];
 
-		for (uint32_t m = 0; f->there && m < f->units_count; m++) {
+		for (uint32_t m = 0; f->exists && m < f->units_count; m++) {
 			const struct unit *u = &g->units[f->units[m]];
 
 			if (!u->sheet || u->file != k || u->index != m)
@@ -92,11 +92,12 @@ static int check_units(const struct check *c)
 }
 
 /* The same facts, put into another graph that only borrows them. */
-static void put_lent(const struct graph *g, const struct file *f,
+static void put_lent(const struct graph *g, const struct source_file *f,
 		     struct graph *to)
 {
 	uint32_t file = file_get(to, atom_text(g, f->path));
-	struct piece *pieces = must_alloc(f->units_count * sizeof(*pieces));
+	struct unit_piece *pieces =
+		must_alloc(f->units_count * sizeof(*pieces));
 	struct sheet **sheets =
 		must_calloc(f->units_count, sizeof(struct sheet *));
 
@@ -108,7 +109,7 @@ static void put_lent(const struct graph *g, const struct file *f,
 			same ? sheets[k - 1] : sheet_new(to, u->sheet->facts);
 		sheets[k]->refs += same;
 		sheets[k]->lent = true;
-		pieces[k] = (struct piece){ sheets[k], u->u };
+		pieces[k] = (struct unit_piece){ sheets[k], u->u };
 	}
 	/* The module unit's sheet is the file's, and the graph keeps one. */
 	sheets[0]->refs++;
@@ -119,7 +120,8 @@ static void put_lent(const struct graph *g, const struct file *f,
 	free(pieces);
 }
 
-static int compare_symbols(const struct check *c, const struct graph *other)
+static int compare_symbols(const struct graph_checker *c,
+			   const struct graph *other)
 {
 	for (symbol_t s = 0; s < graph_symbols_max(c->g); s++) {
 		struct symbol a, b;
@@ -161,8 +163,8 @@ static bool has_edge(const struct graph *g, const char *caller,
 	return s.found;
 }
 
-static int compare_edges(const struct check *c, const struct graph *other,
-			 bool extra)
+static int compare_edges(const struct graph_checker *c,
+			 const struct graph *other, bool extra)
 {
 	const struct graph *g = extra ? other : c->g;
 
@@ -183,7 +185,7 @@ static int compare_edges(const struct check *c, const struct graph *other,
 /* NOLINTNEXTLINE(readability-non-const-parameter): written through c. */
 int graph_check(const struct graph *g, char *why, size_t size)
 {
-	struct check c = { .g = g, .why = why, .size = size };
+	struct graph_checker c = { .g = g, .why = why, .size = size };
 	struct graph *other;
 	int r = check_units(&c);
 
@@ -193,7 +195,7 @@ int graph_check(const struct graph *g, char *why, size_t size)
 		return r;
 	other = graph_new();
 	for (uint32_t k = 0; k < g->files_count; k++)
-		if (g->files[k].there)
+		if (g->files[k].exists)
 			put_lent(g, &g->files[k], other);
 	(void)graph_settle(other, NULL);
 	r = compare_symbols(&c, other);

@@ -7,6 +7,9 @@
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/units.h"
 
 static uint32_t pair_hash(uint32_t kind, symbol_t a, symbol_t b)
 {
@@ -77,17 +80,17 @@ static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
 }
 
 /* Remember what the count was before this change. */
-static void pair_meet(struct graph *g, uint32_t n)
+static void pair_note(struct graph *g, uint32_t n)
 {
 	struct pair *p = &g->pairs[n];
 
-	if (p->met)
+	if (p->noted)
 		return;
-	p->met = 1;
+	p->noted = 1;
 	p->was = p->count;
-	g->met = must_grow(g->met, &g->met_size, g->met_count + 1,
-			   sizeof(*g->met));
-	g->met[g->met_count++] = n;
+	g->noted = must_grow(g->noted, &g->noted_size, g->noted_count + 1,
+			     sizeof(*g->noted));
+	g->noted[g->noted_count++] = n;
 }
 
 void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
@@ -95,7 +98,7 @@ void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 {
 	uint32_t n = pair_get(g, (uint8_t)kind, caller, callee);
 
-	pair_meet(g, n);
+	pair_note(g, n);
 	g->pairs[n].count++;
 	*ret = n;
 }
@@ -125,7 +128,7 @@ void slot_clear(struct graph *g, uint32_t slot)
 	const uint32_t *pairs = slot_pairs(g, s);
 
 	for (uint32_t k = 0; k < s->count; k++) {
-		pair_meet(g, pairs[k]);
+		pair_note(g, pairs[k]);
 		g->pairs[pairs[k]].count--;
 	}
 	if (s->count > 2)
@@ -268,7 +271,7 @@ static XXH128_hash_t unit_body(const struct graph *g, const struct unit *u)
 static bool variable_now(const struct graph *g, symbol_t s, struct symbol *ret)
 {
 	const struct symbol_slot *slot = &g->symbols[s];
-	const struct file *f;
+	const struct source_file *f;
 	const struct facts_variable *v;
 
 	if (slot->variable_file == NONE)
@@ -325,7 +328,7 @@ void symbol_touch(struct graph *g, symbol_t s)
 	there = symbol_now(g, s, &now);
 	g->touched = must_grow(g->touched, &g->touched_size,
 			       g->touched_count + 1, sizeof(*g->touched));
-	g->touched[g->touched_count++] = (struct touched){
+	g->touched[g->touched_count++] = (struct touched_symbol){
 		.symbol = s,
 		.before = there,
 		.kind = now.kind,
@@ -337,7 +340,7 @@ void symbol_touch(struct graph *g, symbol_t s)
 bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 {
 	const struct unit *u = &g->units[module];
-	uint32_t k = names_from(u, name);
+	uint32_t k = name_first(u, name);
 	const char *above, *below;
 	char text[512];
 	size_t n, m;
@@ -358,7 +361,7 @@ bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 	     variable_find(&g->files[u->file], name) == NONE))
 		return false;
 	/* A function of another file, or a module, may have the same name. */
-	need(g, KEY_SYMBOL, s, 0);
+	solve_need(g, KEY_SYMBOL, s, 0);
 	*ret = s;
 	return g->symbols[s].units_count == 0;
 }

@@ -33,7 +33,7 @@ static void stretch(struct stretches *s, uint32_t from, uint32_t to,
 	s->at[s->count++] = (struct stretch){ from, to, hash, inner, false };
 }
 
-static void stretches_of(const struct graph *g, const struct file *f,
+static void stretches_of(const struct graph *g, const struct source_file *f,
 			 uint32_t k, struct stretches *s)
 {
 	const struct unit *u = &g->units[f->units[k]], *in;
@@ -96,7 +96,7 @@ static enum found find_stretch(const struct stretches *s, const char *text,
  * Which unit must be read anew? Looked for from the module inwards: a class
  * that is as it was is one comparison, whatever it holds.
  */
-static enum found find_edit(const struct graph *g, const struct file *f,
+static enum found find_edit(const struct graph *g, const struct source_file *f,
 			    const char *text, size_t len, bool before,
 			    uint32_t *ret)
 {
@@ -138,7 +138,8 @@ static void unit_shift(struct graph *g, struct unit *u, uint32_t after,
 	u->shifts[u->shifts_count++] = (struct shift){ after, by };
 }
 
-static bool may_shift(const struct graph *g, const struct file *f, uint32_t k)
+static bool may_shift(const struct graph *g, const struct source_file *f,
+		      uint32_t k)
 {
 	unit_t n = f->units[k];
 
@@ -151,7 +152,7 @@ static bool may_shift(const struct graph *g, const struct file *f, uint32_t k)
 }
 
 /* All that lies behind the unit moves. */
-static void move_rest(struct graph *g, const struct file *f, uint32_t k,
+static void move_rest(struct graph *g, const struct source_file *f, uint32_t k,
 		      int64_t by, int32_t lines)
 {
 	const struct unit *edited = &g->units[f->units[k]];
@@ -189,8 +190,8 @@ static void grow_around(struct graph *g, unit_t n, const char *text, int64_t by,
 }
 
 /* Do they have the same names, and stand in each other alike? */
-static bool same_units(const struct graph *g, const struct file *f, uint32_t k,
-		       const struct facts *p)
+static bool same_units(const struct graph *g, const struct source_file *f,
+		       uint32_t k, const struct facts *p)
 {
 	const struct facts_unit *now = facts_units(p);
 
@@ -210,11 +211,12 @@ static bool same_units(const struct graph *g, const struct file *f, uint32_t k,
 /* Unit k and those in it are what these facts say. */
 static void splice(struct graph *g, uint32_t file, uint32_t k, struct facts *p)
 {
-	struct piece *pieces = must_alloc(p->units_count * sizeof(*pieces));
+	struct unit_piece *pieces =
+		must_alloc(p->units_count * sizeof(*pieces));
 	struct sheet *sheet = sheet_new(g, p);
 
 	for (uint32_t m = 0; m < p->units_count; m++)
-		pieces[m] = (struct piece){ sheet, facts_units(p) + m };
+		pieces[m] = (struct unit_piece){ sheet, facts_units(p) + m };
 	file_splice(g, file, k, pieces, p->units_count);
 	sheet_unref(g, sheet);
 	free(pieces);
@@ -233,7 +235,7 @@ static size_t indent_of(const char *text, uint32_t start)
 static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 		      uint32_t k, const char *text, size_t len)
 {
-	struct file *f = &g->files[file];
+	struct source_file *f = &g->files[file];
 	struct unit was = g->units[f->units[k]];
 	int64_t by = (int64_t)len - f->length;
 	int64_t long_now = (int64_t)(was.end - was.start) + by;
@@ -267,11 +269,11 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 static enum found edit_part(struct graph *g, struct facts_reader *r,
 			    uint32_t file, const char *text, size_t len)
 {
-	const struct file *f = &g->files[file];
+	const struct source_file *f = &g->files[file];
 	uint32_t k = 0, tried;
 	enum found found;
 
-	if (!f->there || f->sheet->facts->broken || f->sheet->facts->joined)
+	if (!f->exists || f->sheet->facts->broken || f->sheet->facts->joined)
 		return FOUND_MUCH;
 	found = find_edit(g, f, text, len, true, &k);
 	if (found == FOUND_NOTHING ||

@@ -2,13 +2,17 @@
  * Files and their units. A file's new text becomes a new list of units; what
  * the list has in common with the old one, by name and meaning, stays as it
  * is, with everything that was found out about it. For the rest, the keys
- * that changed are found by their prints before and after (changed.c).
+ * that changed are found by their changed before and after (changed.c).
  */
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/outline.h"
+#include "graph/resolve/changed.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/units.h"
 #include "graph/resolve/words.h"
 
 struct sheet *sheet_new(struct graph *g, struct facts *f)
@@ -17,7 +21,7 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 	struct sheet *s;
 
 	if (n)
-		g->sheets_free = (uint32_t)g->sheets[--n].kept;
+		g->sheets_free = (uint32_t)g->sheets[--n].saved_at;
 	else
 		n = g->sheets_count++;
 	graph_need(g, sheets, g->sheets_count);
@@ -28,7 +32,7 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 		size_t len;
 		const char *text = facts_string(f, k, &len);
 
-		s->atoms[k] = atom(g, text, len);
+		s->atoms[k] = atom_intern(g, text, len);
 	}
 	return s;
 }
@@ -41,7 +45,7 @@ void sheet_unref(struct graph *g, struct sheet *s)
 	if (!s->lent)
 		free(s->facts);
 	s->facts = NULL;
-	s->kept = g->sheets_free;
+	s->saved_at = g->sheets_free;
 	g->sheets_free = (uint32_t)(s - g->sheets) + 1;
 }
 
@@ -55,13 +59,13 @@ uint32_t unit_line(const struct unit *u, uint32_t line)
 	return u->line + (uint32_t)l + 1;
 }
 
-static void file_names(struct graph *g, struct file *f, const char *path)
+static void file_names(struct graph *g, struct source_file *f, const char *path)
 {
 	size_t dir;
 	char *module = outline_module(path, &dir, &f->package);
 
-	f->dir = dir ? atom(g, module, dir) : WORD_EMPTY;
-	f->module = atom(g, module, strlen(module));
+	f->dir = dir ? atom_intern(g, module, dir) : WORD_EMPTY;
+	f->module = atom_intern(g, module, strlen(module));
 	free(module);
 }
 
@@ -76,7 +80,7 @@ uint32_t file_find(const struct graph *g, const char *path)
 
 uint32_t file_get(struct graph *g, const char *path)
 {
-	atom_t a = atom(g, path, strlen(path));
+	atom_t a = atom_intern(g, path, strlen(path));
 	uint32_t n;
 
 	graph_need(g, file_of_path, a + 1ULL);
@@ -87,7 +91,7 @@ uint32_t file_get(struct graph *g, const char *path)
 	n = g->files_count++;
 	g->file_of_path[a] = n + 1;
 	graph_need(g, files, g->files_count);
-	g->files[n] = (struct file){ .path = a };
+	g->files[n] = (struct source_file){ .path = a };
 	file_names(g, &g->files[n], path);
 	return n;
 }
@@ -102,7 +106,7 @@ static struct module_slot *module_at(struct graph *g, atom_t dotted)
 
 static void module_changed(struct graph *g, atom_t dotted)
 {
-	outdate(g, node_get(g, KEY_MODULE, dotted, 0));
+	solve_invalidate(g, node_get(g, KEY_MODULE, dotted, 0));
 }
 
 /* Every directory on the way has one file more, or less. */
@@ -115,16 +119,17 @@ static void dirs_count(struct graph *g, atom_t dir, bool more)
 
 		if (more ? m->below++ == 0 : --m->below == 0)
 			module_changed(g, dir);
-		dir = dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+		dir = dot ? atom_intern(g, text, (size_t)(dot - text))
+			  : WORD_EMPTY;
 	}
 }
 
 static void file_appears(struct graph *g, uint32_t n)
 {
-	struct file *f = &g->files[n];
+	struct source_file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
 
-	f->there = true;
+	f->exists = true;
 	heap_grow(&g->heap, &m->files, &m->size, m->count + 1, sizeof(n));
 	module_files(g, m)[m->count++] = n;
 	module_changed(g, f->module);
@@ -133,11 +138,11 @@ static void file_appears(struct graph *g, uint32_t n)
 
 static void file_vanishes(struct graph *g, uint32_t n)
 {
-	struct file *f = &g->files[n];
+	struct source_file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
 	uint32_t *files = module_files(g, m);
 
-	f->there = false;
+	f->exists = false;
 	for (uint32_t k = 0; k < m->count; k++) {
 		if (files[k] == n) {
 			files[k] = files[--m->count];
@@ -249,7 +254,7 @@ static uint32_t ordinal_next(struct graph *g, symbol_t s)
 }
 
 /* What a piece is going to be: its number and its parent's. */
-struct plan {
+struct files_plan {
 	unit_t n, parent;
 };
 
@@ -257,20 +262,20 @@ struct plan {
  * Units of a file, `had` of them from `from` on, become `count` others. That
  * is all units, or (`from` is not 0) a definition that was read by itself.
  */
-struct change {
+struct files_change {
 	uint32_t file, from, had, count;
-	const struct piece *pieces;
-	struct plan *plan;
+	const struct unit_piece *pieces;
+	struct files_plan *plan;
 };
 
-static void plan_units(struct graph *g, const struct change *c)
+static void plan_units(struct graph *g, const struct files_change *c)
 {
 	uint32_t *open = must_alloc((c->count + 1) * sizeof(*open)), depth = 0;
 	uint32_t *until = must_alloc((c->count + 1) * sizeof(*until));
-	struct plan *plan = c->plan;
+	struct files_plan *plan = c->plan;
 
 	for (uint32_t k = 0; k < c->count; k++) {
-		const struct piece *p = &c->pieces[k];
+		const struct unit_piece *p = &c->pieces[k];
 		symbol_t s;
 
 		while (depth && k > until[depth - 1])
@@ -300,17 +305,18 @@ static bool hash_equal(XXH128_hash_t a, XXH128_hash_t b)
  * kind of thing, or stands in one: then what is asked about it, and about all
  * that is in it, has other answers even where the text is the same.
  */
-static uint8_t change_of(const struct graph *g, const struct plan *plan,
-			 const struct piece *piece)
+static uint8_t change_of(const struct graph *g, const struct files_plan *plan,
+			 const struct unit_piece *piece)
 {
 	const struct unit *u = &g->units[plan->n];
 
 	if (!u->sheet)
-		return 1;
+		return FATE_CHANGED;
 	if (u->parent != plan->parent || u->u->kind != piece->u->kind ||
-	    (u->parent != plan->n && g->units[u->parent].kept == 3))
-		return 3;
-	return hash_equal(u->u->meaning, piece->u->meaning) ? 2 : 1;
+	    (u->parent != plan->n && g->units[u->parent].fate == FATE_REPLACED))
+		return FATE_REPLACED;
+	return hash_equal(u->u->meaning, piece->u->meaning) ? FATE_SAME
+							    : FATE_CHANGED;
 }
 
 static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
@@ -321,7 +327,7 @@ static void symbol_add_unit(struct graph *g, symbol_t s, unit_t n)
 		  slot->units_count + 1, sizeof(n));
 	symbol_units(g, slot)[slot->units_count++] = n;
 	if (slot->units_count == 1)
-		outdate_key(g, KEY_SYMBOL, s, 0);
+		solve_invalidate_key(g, KEY_SYMBOL, s, 0);
 }
 
 static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
@@ -336,7 +342,7 @@ static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
 		}
 	}
 	if (slot->units_count == 0)
-		outdate_key(g, KEY_SYMBOL, s, 0);
+		solve_invalidate_key(g, KEY_SYMBOL, s, 0);
 }
 
 static int name_order(const void *a, const void *b)
@@ -383,7 +389,7 @@ static bool binds_here(const struct unit *u, const struct facts_bind *b)
 /* A unit with fewer bindings is as well looked through. */
 #define EVERY_MIN 24
 
-/* All bindings, for bind_after() and who goes backwards. */
+/* All bindings, for name_bind_after() and who goes backwards. */
 static void every_make(struct unit *u, struct graph *g)
 {
 	uint32_t count = u->u->binds.count;
@@ -427,7 +433,7 @@ static void names_make(struct unit *u, struct graph *g)
 		qsort(u->names, count, sizeof(*u->names), name_order);
 }
 
-static void unit_dies(struct graph *g, unit_t n)
+static void unit_remove(struct graph *g, unit_t n)
 {
 	struct unit *u = &g->units[n];
 
@@ -441,8 +447,8 @@ static void unit_dies(struct graph *g, unit_t n)
 	shifts_drop(g, u);
 }
 
-static void unit_reads(struct graph *g, const struct plan *plan,
-		       const struct piece *piece, uint32_t index)
+static void unit_assign(struct graph *g, const struct files_plan *plan,
+			const struct unit_piece *piece, uint32_t index)
 {
 	struct unit *u = &g->units[plan->n];
 	bool new = !u->sheet;
@@ -543,25 +549,25 @@ static void variables_see(struct graph *g, uint32_t file,
 }
 
 /* A definition in `parent` leads elsewhere, or to something else. */
-static void parent_changes(struct graph *g, struct prints *prints,
+static void parent_changes(struct graph *g, struct changed *changed,
 			   unit_t parent)
 {
-	if (g->units[parent].kept == 2)
-		g->units[parent].kept = 1;
-	prints_add(g, prints, parent);
+	if (g->units[parent].fate == FATE_SAME)
+		g->units[parent].fate = FATE_CHANGED;
+	changed_add_unit(g, changed, parent);
 }
 
 /* Before anything changes: what symbols were, what keys said. */
-static void before_switch(struct graph *g, const struct change *c,
-			  struct prints *prints)
+static void before_switch(struct graph *g, const struct files_change *c,
+			  struct changed *changed)
 {
-	const struct file *f = &g->files[c->file];
+	const struct source_file *f = &g->files[c->file];
 
 	for (uint32_t k = 0; k < c->count; k++) {
 		const struct facts_unit *now = c->pieces[k].u;
 		struct unit *u = &g->units[c->plan[k].n];
 
-		u->kept = change_of(g, &c->plan[k], &c->pieces[k]);
+		u->fate = change_of(g, &c->plan[k], &c->pieces[k]);
 		if (!u->sheet || !hash_equal(u->u->hash, now->hash) ||
 		    now->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
@@ -570,32 +576,32 @@ static void before_switch(struct graph *g, const struct change *c,
 		unit_t n = f->units[c->from + k];
 		struct unit *u = &g->units[n];
 
-		if (u->kept == 2 || !u->sheet)
+		if (u->fate == FATE_SAME || !u->sheet)
 			continue;
-		if (u->kept == 0)
+		if (u->fate == FATE_REMOVED)
 			symbol_touch(g, u->symbol);
-		if (u->kept == 0 || u->kept == 3)
-			parent_changes(g, prints, u->parent);
-		prints_of(g, prints, n, u->parent,
-			  &(struct piece){ u->sheet, u->u });
+		if (u->fate == FATE_REMOVED || u->fate == FATE_REPLACED)
+			parent_changes(g, changed, u->parent);
+		changed_add(g, changed, n, u->parent,
+			    &(struct unit_piece){ u->sheet, u->u });
 	}
 	for (uint32_t k = 0; k < c->count; k++) {
-		const struct plan *p = &c->plan[k];
+		const struct files_plan *p = &c->plan[k];
 		const struct unit *u = &g->units[p->n];
 
-		if (u->kept == 2)
+		if (u->fate == FATE_SAME)
 			continue;
-		if (!u->sheet || u->kept == 3)
-			parent_changes(g, prints, p->parent);
-		prints_of(g, prints, p->n, p->parent, &c->pieces[k]);
+		if (!u->sheet || u->fate == FATE_REPLACED)
+			parent_changes(g, changed, p->parent);
+		changed_add(g, changed, p->n, p->parent, &c->pieces[k]);
 	}
-	prints_take(g, prints);
+	changed_take(g, changed);
 }
 
 /* The list of the file's units, and which facts they are read from. */
-static void list_units(struct graph *g, const struct change *c)
+static void list_units(struct graph *g, const struct files_change *c)
 {
-	struct file *f = &g->files[c->file];
+	struct source_file *f = &g->files[c->file];
 
 	f->units_count += c->count - c->had;
 	f->units = list_grow(g, f->units, &f->units_size, f->units_count);
@@ -603,7 +609,7 @@ static void list_units(struct graph *g, const struct change *c)
 		unit_t n = c->plan[k].n;
 
 		f->units[c->from + k] = n;
-		unit_reads(g, &c->plan[k], &c->pieces[k], c->from + k);
+		unit_assign(g, &c->plan[k], &c->pieces[k], c->from + k);
 		if (c->from && k == 0)
 			unit_place_alone(&g->units[n]);
 		else
@@ -611,26 +617,26 @@ static void list_units(struct graph *g, const struct change *c)
 	}
 }
 
-static void switch_units(struct graph *g, const struct change *c)
+static void switch_units(struct graph *g, const struct files_change *c)
 {
-	const struct file *f = &g->files[c->file];
+	const struct source_file *f = &g->files[c->file];
 	uint64_t had = 0, has = 0;
 
 	for (uint32_t k = 0; k < c->had; k++) {
 		unit_t n = f->units[c->from + k];
 
-		had = had * 31 + outers_print(g, n);
-		if (g->units[n].kept == 0)
-			unit_dies(g, n);
+		had = had * 31 + outers_fingerprint(g, n);
+		if (g->units[n].fate == FATE_REMOVED)
+			unit_remove(g, n);
 	}
 	list_units(g, c);
 	for (uint32_t k = 0; k < c->count; k++) {
 		unit_t n = c->plan[k].n;
-		bool same = g->units[n].kept == 2;
+		bool same = g->units[n].fate == FATE_SAME;
 
-		g->units[n].kept = 0;
+		g->units[n].fate = FATE_REMOVED;
 		names_make(&g->units[n], g);
-		has = has * 31 + outers_print(g, n);
+		has = has * 31 + outers_fingerprint(g, n);
 		if (!same) {
 			slots_drop(g, n);
 			slots_make(g, n);
@@ -643,62 +649,62 @@ static void switch_units(struct graph *g, const struct change *c)
 }
 
 void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
-		 const struct piece *pieces, uint32_t count)
+		 const struct unit_piece *pieces, uint32_t count)
 {
-	struct change c = { .file = file,
-			    .had = g->files[file].units_count,
-			    .count = count,
-			    .pieces = pieces,
-			    .plan = must_alloc(count * sizeof(*c.plan)) };
-	struct prints prints = { .count = 0 };
+	struct files_change c = { .file = file,
+				  .had = g->files[file].units_count,
+				  .count = count,
+				  .pieces = pieces,
+				  .plan = must_alloc(count * sizeof(*c.plan)) };
+	struct changed changed = { .count = 0 };
 	struct sheet *had = g->files[file].sheet;
 
 	g->stamp++;
 	plan_units(g, &c);
-	before_switch(g, &c, &prints);
+	before_switch(g, &c, &changed);
 	if (had != whole) {
 		variables_see(g, file, had, false);
 		variables_see(g, file, whole, false);
 	}
-	if (count && !g->files[file].there)
+	if (count && !g->files[file].exists)
 		file_appears(g, file);
 	switch_units(g, &c);
 	g->files[file].sheet = whole;
-	if (!count && g->files[file].there)
+	if (!count && g->files[file].exists)
 		file_vanishes(g, file);
 	if (had != whole) {
 		variables_see(g, file, had, true);
 		variables_see(g, file, whole, true);
 	}
 	sheet_unref(g, had);
-	prints_compare(g, &prints);
+	changed_invalidate(g, &changed);
 	free(c.plan);
 }
 
 void file_splice(struct graph *g, uint32_t file, uint32_t from,
-		 const struct piece *pieces, uint32_t count)
+		 const struct unit_piece *pieces, uint32_t count)
 {
-	struct change c = { .file = file,
-			    .from = from,
-			    .had = count,
-			    .count = count,
-			    .pieces = pieces,
-			    .plan = must_alloc(count * sizeof(*c.plan)) };
-	struct prints prints = { .count = 0 };
+	struct files_change c = { .file = file,
+				  .from = from,
+				  .had = count,
+				  .count = count,
+				  .pieces = pieces,
+				  .plan = must_alloc(count * sizeof(*c.plan)) };
+	struct changed changed = { .count = 0 };
 
 	g->stamp++;
 	for (uint32_t k = 0; k < count; k++) {
 		c.plan[k].n = g->files[file].units[from + k];
 		c.plan[k].parent = g->units[c.plan[k].n].parent;
 	}
-	before_switch(g, &c, &prints);
+	before_switch(g, &c, &changed);
 	switch_units(g, &c);
-	prints_compare(g, &prints);
+	changed_invalidate(g, &changed);
 	free(c.plan);
 }
 
 void file_drop(struct graph *g, uint32_t file)
 {
-	if (g->files[file].there)
+	if (g->files[file].exists)
 		file_switch(g, file, NULL, NULL, 0);
 }

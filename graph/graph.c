@@ -25,22 +25,23 @@ static void words_add(struct graph *g)
 	static const struct {
 		const char *text;
 		uint8_t what;
-	} outside[] = {
+	} known[] = {
 #define W(text, what) { text, what },
-		OUTSIDE(W)
+		LIBRARY(W)
 #undef W
 	};
-	size_t count = sizeof(outside) / sizeof(*outside);
+	size_t count = sizeof(known) / sizeof(*known);
 
 	for (size_t k = 0; k < WORD_COUNT; k++)
-		(void)atom(g, words[k], strlen(words[k]));
-	graph_need(g, outside, WORD_COUNT + count + sizeof(stdlib_modules));
+		(void)atom_intern(g, words[k], strlen(words[k]));
+	graph_need(g, library, WORD_COUNT + count + sizeof(stdlib_modules));
 	for (size_t k = 0; k < count; k++)
-		g->outside[atom(g, outside[k].text, strlen(outside[k].text))] =
-			outside[k].what;
+		g->library[atom_intern(g, known[k].text,
+				       strlen(known[k].text))] = known[k].what;
 	for (const char *at = stdlib_modules; *at; at += strcspn(at, " ") + 1)
-		g->outside[atom(g, at, strcspn(at, " "))] = OUT_STDLIB;
-	g->outside_count = (uint32_t)intern_count(g->atoms);
+		g->library[atom_intern(g, at, strcspn(at, " "))] =
+			LIBRARY_STDLIB;
+	g->library_count = (uint32_t)intern_count(g->atoms);
 }
 
 struct graph *graph_new(void)
@@ -78,7 +79,7 @@ void graph_free(struct graph *g)
 		(void)munmap(g->map, g->map_size);
 	free(g->touched);
 	free(g->dirty);
-	free(g->met);
+	free(g->noted);
 	free(g->frames);
 	free(g->held);
 	free(g->delta.symbols);
@@ -90,10 +91,11 @@ int graph_put(struct graph *g, const char *path, struct facts *f)
 {
 	uint32_t file = file_get(g, path);
 	struct sheet *sheet = sheet_new(g, f);
-	struct piece *pieces = must_alloc(f->units_count * sizeof(*pieces));
+	struct unit_piece *pieces =
+		must_alloc(f->units_count * sizeof(*pieces));
 
 	for (uint32_t k = 0; k < f->units_count; k++)
-		pieces[k] = (struct piece){ sheet, facts_units(f) + k };
+		pieces[k] = (struct unit_piece){ sheet, facts_units(f) + k };
 	file_switch(g, file, sheet, pieces, f->units_count);
 	g->files[file].length = facts_units(f)[0].end;
 	free(pieces);
@@ -113,11 +115,11 @@ int graph_remove(struct graph *g, const char *path)
 int graph_rename(struct graph *g, const char *from, const char *to)
 {
 	uint32_t file = file_find(g, from), target;
-	struct piece *pieces;
+	struct unit_piece *pieces;
 	struct sheet *sheet;
 	uint32_t count, length;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return -ENOENT;
 	count = g->files[file].units_count;
 	length = g->files[file].length;
@@ -129,7 +131,7 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 			free(pieces);
 			return -ESTALE;
 		}
-		pieces[k] = (struct piece){ u->sheet, u->u };
+		pieces[k] = (struct unit_piece){ u->sheet, u->u };
 	}
 	sheet = g->files[file].sheet;
 	sheet->refs++;
@@ -148,7 +150,8 @@ static bool other_sort(enum symbol_kind a, enum symbol_kind b)
 }
 
 /* One left, and something else of its name came. */
-static void settle_crossing(struct graph_delta *d, const struct touched *t,
+static void settle_crossing(struct graph_delta *d,
+			    const struct touched_symbol *t,
 			    enum symbol_kind now)
 {
 	d->symbols[d->symbols_count++] = (struct symbol_change){
@@ -166,7 +169,7 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 			  (size_t)g->touched_count * 2, sizeof(*d->symbols));
 	d->symbols_count = 0;
 	for (uint32_t k = 0; k < g->touched_count; k++) {
-		const struct touched *t = &g->touched[k];
+		const struct touched_symbol *t = &g->touched[k];
 		struct symbol now;
 		bool after = symbol_now(g, t->symbol, &now);
 		bool body = t->before && after &&
@@ -193,14 +196,14 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 
 static void settle_edges(struct graph *g, struct graph_delta *d)
 {
-	d->edges = must_grow(d->edges, &g->edge_changes_size, g->met_count,
+	d->edges = must_grow(d->edges, &g->edge_changes_size, g->noted_count,
 			     sizeof(*d->edges));
 	d->edges_count = 0;
-	for (uint32_t k = 0; k < g->met_count; k++) {
-		uint32_t n = g->met[k];
+	for (uint32_t k = 0; k < g->noted_count; k++) {
+		uint32_t n = g->noted[k];
 		struct pair *p = &g->pairs[n];
 
-		p->met = 0;
+		p->noted = 0;
 		if (!p->was != !p->count)
 			d->edges[d->edges_count++] = (struct edge_change){
 				.caller = p->caller,
@@ -211,7 +214,7 @@ static void settle_edges(struct graph *g, struct graph_delta *d)
 		if (!p->count)
 			pair_free(g, n);
 	}
-	g->met_count = 0;
+	g->noted_count = 0;
 }
 
 static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
@@ -225,7 +228,7 @@ static void *shrunk(void *p, uint32_t *size, uint32_t count, size_t element)
 void graph_trim(struct graph *g)
 {
 	g->dirty = shrunk(g->dirty, &g->dirty_size, 1, sizeof(*g->dirty));
-	g->met = shrunk(g->met, &g->met_size, 1, sizeof(*g->met));
+	g->noted = shrunk(g->noted, &g->noted_size, 1, sizeof(*g->noted));
 	g->touched =
 		shrunk(g->touched, &g->touched_size, 1, sizeof(*g->touched));
 	g->delta.edges = shrunk(g->delta.edges, &g->edge_changes_size, 1,

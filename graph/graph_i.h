@@ -25,14 +25,14 @@ struct sheet *sheet_new(struct graph *g, struct facts *f);
 void sheet_unref(struct graph *g, struct sheet *s);
 /* The file's units become these; takes over a reference to `whole`. */
 void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
-		 const struct piece *pieces, uint32_t count);
+		 const struct unit_piece *pieces, uint32_t count);
 /*
  * A definition was read by itself: units from `from` on become these, which
  * have the same names and stand in each other as those do. The first is where
  * it was; who stands behind it has been moved already.
  */
 void file_splice(struct graph *g, uint32_t file, uint32_t from,
-		 const struct piece *pieces, uint32_t count);
+		 const struct unit_piece *pieces, uint32_t count);
 uint32_t file_get(struct graph *g, const char *path);
 uint32_t file_find(const struct graph *g, const char *path);
 void file_drop(struct graph *g, uint32_t file);

@@ -18,21 +18,22 @@
 #include "graph/base/intern.h"
 #include "graph/facts/facts.h"
 
-struct lines {
+struct outline_span {
 	uint32_t start, end; /* from 1, both included */
 };
 
-struct slot {
+struct outline_slot {
 	struct outline_symbol symbol;
-	ARRAY(struct lines) definitions; /* and, of variables, statements */
+	ARRAY(struct outline_span)
+	definitions; /* and, of variables, statements */
 };
 
 struct outline {
 	struct intern *names; /* a name's number is its slot's + 1 */
-	ARRAY(struct slot) slots;
-	uint32_t *order;	    /* slots as they are told ... */
-	uint32_t *rank;		    /* ... and each one's place in that */
-	ARRAY(struct lines) module; /* text at module level */
+	ARRAY(struct outline_slot) slots;
+	uint32_t *order; /* slots as they are told ... */
+	uint32_t *rank;	 /* ... and each one's place in that */
+	ARRAY(struct outline_span) module; /* text at module level */
 	uint32_t lines;
 	bool broken;
 };
@@ -81,19 +82,19 @@ enum line_sort {
 };
 
 /* A scan through the text that knows when it is in a string. */
-struct scan {
+struct outline_scan {
 	const char *at, *end;
 	char quote; /* that would end the string, 0: in none */
 	bool triple;
 };
 
-static bool is_triple(const struct scan *s, char quote)
+static bool is_triple(const struct outline_scan *s, char quote)
 {
 	return s->end - s->at > 2 && s->at[0] == quote && s->at[1] == quote &&
 	       s->at[2] == quote;
 }
 
-static void scan_quoted(struct scan *s)
+static void scan_quoted(struct outline_scan *s)
 {
 	if (*s->at == '\\' && s->at + 1 < s->end) {
 		s->at++;
@@ -105,7 +106,7 @@ static void scan_quoted(struct scan *s)
 	}
 }
 
-static void scan_plain(struct scan *s)
+static void scan_plain(struct outline_scan *s)
 {
 	if (*s->at != '"' && *s->at != '\'')
 		return;
@@ -116,7 +117,7 @@ static void scan_plain(struct scan *s)
 }
 
 /* To the start of the next line. */
-static void scan_line(struct scan *s)
+static void scan_line(struct outline_scan *s)
 {
 	bool comment = false, continued = false;
 
@@ -140,7 +141,7 @@ static void scan_line(struct scan *s)
 		s->quote = 0;
 }
 
-static enum line_sort sort_line(const struct scan *s)
+static enum line_sort sort_line(const struct outline_scan *s)
 {
 	const char *c = s->at;
 
@@ -173,7 +174,7 @@ static uint32_t count_lines(const char *text, size_t len)
 static uint8_t *sort_lines(const char *text, size_t len, uint32_t lines,
 			   const uint8_t *inside)
 {
-	struct scan s = { .at = text, .end = text + len };
+	struct outline_scan s = { .at = text, .end = text + len };
 	uint8_t *sorts = must_calloc((size_t)lines + 2, 1);
 
 	for (uint32_t k = 1; k <= lines; k++) {
@@ -182,8 +183,8 @@ static uint8_t *sort_lines(const char *text, size_t len, uint32_t lines,
 			const char *nl =
 				memchr(s.at, '\n', (size_t)(s.end - s.at));
 
-			s = (struct scan){ .at = nl ? nl + 1 : s.end,
-					   .end = s.end };
+			s = (struct outline_scan){ .at = nl ? nl + 1 : s.end,
+						   .end = s.end };
 			continue;
 		}
 		if (!inside[k])
@@ -195,10 +196,11 @@ static uint8_t *sort_lines(const char *text, size_t len, uint32_t lines,
 
 /* -- Symbols. */
 
-static struct slot *slot_of(struct outline *o, const char *name, size_t len)
+static struct outline_slot *slot_of(struct outline *o, const char *name,
+				    size_t len)
 {
 	uint32_t n = intern_add(o->names, name, len);
-	struct slot *s;
+	struct outline_slot *s;
 
 	/* Number 0 is the empty text, which is nobody's name. */
 	if (n <= o->slots.count)
@@ -215,8 +217,8 @@ static enum symbol_kind kind_of(const struct facts_unit *u)
 	return u->flags & UNIT_METHOD ? SYMBOL_METHOD : SYMBOL_FUNCTION;
 }
 
-static void define(struct slot *s, enum symbol_kind kind, struct lines at,
-		   uint32_t head)
+static void define(struct outline_slot *s, enum symbol_kind kind,
+		   struct outline_span at, uint32_t head)
 {
 	if (!s->definitions.count) {
 		s->symbol.kind = kind;
@@ -239,7 +241,7 @@ static uint32_t slot_below(struct outline *o, uint32_t parent, const char *name,
 	const char *above = o->slots.at[parent].symbol.name;
 	size_t n = strlen(above);
 	char *text = must_alloc(n + 1 + len);
-	struct slot *s;
+	struct outline_slot *s;
 
 	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): length is. */
 	memcpy(text, above, n);
@@ -261,7 +263,7 @@ static void add_units(struct outline *o, const struct facts *f, uint8_t *inside)
 		bool top = units[parent].kind == UNIT_MODULE;
 		size_t len;
 		const char *name = facts_string(f, u->name, &len);
-		struct lines at;
+		struct outline_span at;
 
 		placed[k].slot = slot_below(o, placed[parent].slot, name, len);
 		placed[k].line = u->line + (top ? 0 : placed[parent].line);
@@ -276,10 +278,10 @@ static void add_units(struct outline *o, const struct facts *f, uint8_t *inside)
 }
 
 /* The paragraph a line stands in. */
-static struct lines paragraph(const uint8_t *sorts, uint32_t lines,
-			      uint32_t line)
+static struct outline_span paragraph(const uint8_t *sorts, uint32_t lines,
+				     uint32_t line)
 {
-	struct lines p = { line, line };
+	struct outline_span p = { line, line };
 
 	while (p.start > 1 && sorts[p.start] != LINE_PARAGRAPH)
 		p.start--;
@@ -289,7 +291,7 @@ static struct lines paragraph(const uint8_t *sorts, uint32_t lines,
 }
 
 /* Every further statement that binds the variable. */
-static void add_statements(struct outline *o, struct slot *s,
+static void add_statements(struct outline *o, struct outline_slot *s,
 			   const struct facts *f, facts_str name,
 			   const uint8_t *sorts)
 {
@@ -315,8 +317,8 @@ static void add_variables(struct outline *o, const struct facts *f,
 		size_t len;
 		const char *name = facts_string(f, v[k].name, &len);
 		uint32_t n = slot_below(o, 0, name, len);
-		struct slot *s = &o->slots.at[n];
-		struct lines at = { v[k].line + 1, v[k].line + 1 };
+		struct outline_slot *s = &o->slots.at[n];
+		struct outline_span at = { v[k].line + 1, v[k].line + 1 };
 
 		if (v[k].lines)
 			at.end = v[k].line + v[k].lines;
@@ -360,7 +362,7 @@ static void mark_variables(const struct outline *o, const char *text,
 static void add_module_lines(struct outline *o, const uint8_t *sorts)
 {
 	for (uint32_t l = 1; l <= o->lines; l++) {
-		struct lines *last =
+		struct outline_span *last =
 			o->module.count ? array_last(&o->module) : NULL;
 
 		if (sorts[l] == LINE_NOTHING)
@@ -368,7 +370,7 @@ static void add_module_lines(struct outline *o, const uint8_t *sorts)
 		if (last && last->end == l - 1)
 			last->end = l;
 		else
-			array_push(&o->module, ((struct lines){ l, l }));
+			array_push(&o->module, ((struct outline_span){ l, l }));
 	}
 }
 
@@ -418,10 +420,10 @@ static void outline_sort(struct outline *o)
 static void add_module(struct outline *o, const char *path)
 {
 	CLEANUP(free_p) char *name = outline_module(path, NULL, NULL);
-	struct slot *s = slot_of(o, name, strlen(name));
+	struct outline_slot *s = slot_of(o, name, strlen(name));
 
-	define(s, SYMBOL_MODULE, (struct lines){ 1, o->lines ? o->lines : 1 },
-	       0);
+	define(s, SYMBOL_MODULE,
+	       (struct outline_span){ 1, o->lines ? o->lines : 1 }, 0);
 }
 
 struct outline *outline_new(struct facts_reader *r, const char *path,
@@ -460,7 +462,7 @@ size_t outline_count(const struct outline *o)
 	return o->slots.count;
 }
 
-static const struct slot *slot_at(const struct outline *o, size_t k)
+static const struct outline_slot *slot_at(const struct outline *o, size_t k)
 {
 	return &o->slots.at[o->order[k]];
 }
@@ -480,7 +482,7 @@ size_t outline_find(const struct outline *o, const char *name)
 void outline_definition(const struct outline *o, size_t k, uint32_t d,
 			uint32_t *ret_start, uint32_t *ret_end)
 {
-	const struct lines *l = &slot_at(o, k)->definitions.at[d];
+	const struct outline_span *l = &slot_at(o, k)->definitions.at[d];
 
 	*ret_start = l->start;
 	*ret_end = l->end;
@@ -489,8 +491,8 @@ void outline_definition(const struct outline *o, size_t k, uint32_t d,
 bool outline_covers(const struct outline *o, size_t k, uint32_t start,
 		    uint32_t end)
 {
-	const struct slot *s = slot_at(o, k);
-	const struct lines *l = s->definitions.at;
+	const struct outline_slot *s = slot_at(o, k);
+	const struct outline_span *l = s->definitions.at;
 	uint32_t n = s->definitions.count;
 
 	if (s->symbol.kind == SYMBOL_MODULE) {
@@ -516,7 +518,8 @@ size_t outline_bytes(const struct outline *o)
 		       o->module.size * sizeof(*o->module.at);
 
 	for (uint32_t k = 0; k < o->slots.count; k++)
-		bytes += o->slots.at[k].definitions.size * sizeof(struct lines);
+		bytes += o->slots.at[k].definitions.size *
+			 sizeof(struct outline_span);
 	return bytes;
 }
 

@@ -31,7 +31,7 @@ symbol_t graph_find(const struct graph *g, const char *name)
 }
 
 /* A variable whose statement holds that line. */
-static symbol_t variable_at(const struct graph *g, const struct file *f,
+static symbol_t variable_at(const struct graph *g, const struct source_file *f,
 			    uint32_t line)
 {
 	for (symbol_t s = 0; s < g->symbols_size; s++) {
@@ -51,11 +51,11 @@ static symbol_t variable_at(const struct graph *g, const struct file *f,
 symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
 {
 	uint32_t file = file_find(g, path);
-	const struct file *f;
+	const struct source_file *f;
 	symbol_t s;
 	unit_t best;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return SYMBOL_NONE;
 	f = &g->files[file];
 	best = f->units[0];
@@ -108,7 +108,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 }
 
 /* Imports are the module's, wherever in it they stand. */
-static bool imports_of_file(const struct graph *g, const struct file *f,
+static bool imports_of_file(const struct graph *g, const struct source_file *f,
 			    edge_visit *visit, void *arg)
 {
 	for (uint32_t k = 1; k < f->units_count; k++)
@@ -160,9 +160,9 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 void graph_files(const struct graph *g, file_visit *visit, void *arg)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		const struct file *f = &g->files[k];
+		const struct source_file *f = &g->files[k];
 
-		if (f->there &&
+		if (f->exists &&
 		    !visit(atom_text(g, f->path), f->sheet->facts->broken, arg))
 			return;
 	}
@@ -173,7 +173,7 @@ int graph_file(const struct graph *g, const char *path)
 	uint32_t file = file_find(g, path);
 	const struct facts *f;
 
-	if (file == NONE || !g->files[file].there)
+	if (file == NONE || !g->files[file].exists)
 		return -ENOENT;
 	f = g->files[file].sheet->facts;
 	if (f->vast)
@@ -217,7 +217,7 @@ void graph_stat(const struct graph *g, struct graph_stats *ret)
 	*ret = (struct graph_stats){ .keys = g->nodes_count,
 				     .steps = g->steps };
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		if (!g->files[k].there)
+		if (!g->files[k].exists)
 			continue;
 		ret->files++;
 		ret->broken += g->files[k].sheet->facts->broken;

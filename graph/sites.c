@@ -6,6 +6,12 @@
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 /* Imports that lead to more modules than this lead nowhere. */
@@ -112,14 +118,14 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 	const struct unit *u = unit_of(g, module);
 	symbol_t s;
 
-	need(g, KEY_NAME, module, name);
+	solve_need(g, KEY_NAME, module, name);
 	if (!unit_lives(g, module) || !follows(t, module, name))
 		return;
 	if (variable_is(g, module, name, &s)) {
 		target(t, s);
 		return;
 	}
-	for (uint32_t k = names_from(u, name);
+	for (uint32_t k = name_first(u, name);
 	     k < unit_of(g, module)->names_count; k++) {
 		const struct facts_bind *b;
 		unit_t from;
@@ -130,8 +136,9 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 		b = bind_of(u, u->names[k].bind);
 		if (b->kind != BIND_FROM)
 			continue;
-		from = module_find(g, import_name(g, module, b->level,
-						  atom_of(u, b->module)));
+		from = module_find(g,
+				   module_absolute_name(g, module, b->level,
+							atom_of(u, b->module)));
 		u = unit_of(g, module);
 		b = bind_of(u, u->names[k].bind);
 		if (from != NONE)
@@ -143,16 +150,17 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 static void target_starred(struct graph *g, unit_t module, atom_t name,
 			   struct targets *t)
 {
-	need(g, KEY_STARS, module, 0);
-	for (uint32_t k = star_after(unit_of(g, module), 0); k != NONE;
-	     k = star_after(unit_of(g, module), k + 1)) {
+	solve_need(g, KEY_STARS, module, 0);
+	for (uint32_t k = name_star_after(unit_of(g, module), 0); k != NONE;
+	     k = name_star_after(unit_of(g, module), k + 1)) {
 		const struct unit *u = unit_of(g, module);
 		const struct facts_bind *b = bind_of(u, k);
 		unit_t from;
 
-		from = module_find(g, import_name(g, module, b->level,
-						  atom_of(u, b->module)));
-		if (from != NONE && star_exports(g, from, name))
+		from = module_find(g,
+				   module_absolute_name(g, module, b->level,
+							atom_of(u, b->module)));
+		if (from != NONE && module_star_exports(g, from, name))
 			target_variable(g, from, name, t);
 	}
 }
@@ -167,8 +175,8 @@ static bool bound_around(struct graph *g, unit_t n, atom_t name)
 		if (unit_of(g, n)->u->kind == UNIT_CLASS && !first)
 			continue;
 		first = false;
-		need(g, KEY_NAME, n, name);
-		if (has_name(unit_of(g, n), name))
+		solve_need(g, KEY_NAME, n, name);
+		if (name_is_bound(unit_of(g, n), name))
 			return true;
 	}
 	return false;
@@ -193,7 +201,7 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 	const term_t *terms;
 	struct term m;
 
-	if (set_terms(g->terms, eval(g, n, x->a), &terms) != 1)
+	if (set_terms(g->terms, eval_expr(g, n, x->a), &terms) != 1)
 		return;
 	m = *term_of(g->terms, terms[0]);
 	if (m.kind == TERM_MODULE)
@@ -231,11 +239,11 @@ static void solve_site(struct graph *g, unit_t n, uint32_t site,
 
 	t->kind = s->kind == SITE_READ ? EDGE_READS : EDGE_CALL;
 	if (s->kind == SITE_CALL)
-		targets_of_set(g, eval(g, n, x.a), t);
+		targets_of_set(g, eval_expr(g, n, x.a), t);
 	else if (s->kind == SITE_ITER)
-		targets_of_loop(g, eval(g, n, x.a), x.b, t);
+		targets_of_loop(g, eval_expr(g, n, x.a), x.b, t);
 	else if (s->kind == SITE_DECORATOR)
-		targets_of_set(g, eval(g, n, s->expr), t);
+		targets_of_set(g, eval_expr(g, n, s->expr), t);
 	else if (s->kind == SITE_READ && x.kind == EXPR_NAME)
 		read_name(g, n, atom_of(u, x.a), t);
 	else if (s->kind == SITE_READ && x.kind == EXPR_ATTR)
@@ -245,7 +253,7 @@ static void solve_site(struct graph *g, unit_t n, uint32_t site,
 static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 {
 	t->kind = EDGE_INHERITS;
-	need(g, KEY_BASES, class, 0);
+	solve_need(g, KEY_BASES, class, 0);
 	for (uint32_t k = 0; k < unit_of(g, class)->u->bases.count; k++) {
 		const struct unit *u = unit_of(g, class);
 		uint32_t e = list_of(u, u->u->bases.from + k);
@@ -254,7 +262,7 @@ static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 
 		if (expr_of(u, e)->kind == EXPR_KEYWORD)
 			continue;
-		n = set_terms(g->terms, eval(g, class, e), &terms);
+		n = set_terms(g->terms, eval_expr(g, class, e), &terms);
 		for (size_t b = 0; b < n; b++) {
 			const struct term *x = term_of(g->terms, terms[b]);
 
@@ -266,7 +274,7 @@ static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 
 static void solve_overrides(struct graph *g, unit_t f, struct targets *t)
 {
-	unit_t above = overridden(g, f);
+	unit_t above = method_overridden(g, f);
 
 	t->kind = EDGE_OVERRIDES;
 	if (above != NONE)
@@ -277,7 +285,7 @@ static void target_module(struct graph *g, unit_t n, atom_t dotted,
 			  struct targets *t)
 {
 	const term_t *terms;
-	set_t s = module_set(g, n, dotted);
+	set_t s = module_imported(g, n, dotted);
 
 	if (set_terms(g->terms, s, &terms) == 1 &&
 	    term_of(g->terms, terms[0])->kind == TERM_MODULE)
@@ -290,7 +298,8 @@ static void solve_import(struct graph *g, unit_t n, uint32_t bind,
 {
 	const struct unit *u = unit_of(g, n);
 	struct facts_bind b = *bind_of(u, bind);
-	atom_t module = import_name(g, n, b.level, atom_of(u, b.module));
+	atom_t module =
+		module_absolute_name(g, n, b.level, atom_of(u, b.module));
 
 	t->kind = EDGE_IMPORTS;
 	target_module(g, n, module, t);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "graph/graph_i.h"
+#include "graph/resolve/outers.h"
 
 #define FACTS_ALIGN 16
 #define WORN_MORE   (1U << 20) /* bytes that do not count as wear */
@@ -23,7 +24,7 @@
 #define PARTS \
 	(1 + GRAPH_ARRAYS_COUNT + HEAP_PARTS + 2 * INTERN_PARTS + TERMS_PARTS)
 
-struct table {
+struct snapshot_table {
 	uint64_t facts_end;
 	struct {
 		uint64_t at, bytes;
@@ -96,7 +97,7 @@ static int save_facts(struct graph *g, struct snapshot_sink *out)
 		if (!s->refs)
 			continue;
 		r = write_padding(out, FACTS_ALIGN);
-		s->kept = out->at;
+		s->saved_at = out->at;
 		if (r == 0)
 			r = out->write(out, s->facts, s->facts->size);
 	}
@@ -118,10 +119,10 @@ int snapshot_save(struct graph *g, struct snapshot_sink *out, uint64_t *ret_at)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = snapshot_bytes(g);
 	struct region_part parts[PARTS];
-	struct table table;
+	struct snapshot_table table;
 	int r;
 
-	if (g->dirty_count || g->touched_count || g->met_count)
+	if (g->dirty_count || g->touched_count || g->noted_count)
 		return -EBUSY;
 	*ret_at = 0;
 	r = save_facts(g, out);
@@ -149,14 +150,14 @@ bool snapshot_facts(const struct graph *g, const char *path,
 		    struct snapshot_facts *ret)
 {
 	uint32_t n = file_find(g, path);
-	const struct file *f = n == NONE ? NULL : &g->files[n];
+	const struct source_file *f = n == NONE ? NULL : &g->files[n];
 
-	if (!f || !f->there)
+	if (!f || !f->exists)
 		return false;
 	for (uint32_t k = 0; k < f->units_count; k++)
 		if (g->units[f->units[k]].sheet != f->sheet)
 			return false;
-	*ret = (struct snapshot_facts){ .at = f->sheet->kept,
+	*ret = (struct snapshot_facts){ .at = f->sheet->saved_at,
 					.facts = f->sheet->facts };
 	return true;
 }
@@ -201,7 +202,7 @@ static void move_sheets(struct graph *g, const struct moves *m)
 
 		if (!s->refs)
 			continue;
-		s->facts = (void *)((char *)g->map + s->kept);
+		s->facts = (void *)((char *)g->map + s->saved_at);
 		s->atoms = moved(s->atoms, m->heap);
 		s->lent = true;
 	}
@@ -210,7 +211,7 @@ static void move_sheets(struct graph *g, const struct moves *m)
 static void move_files(struct graph *g, const struct moves *m)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {
-		struct file *f = &g->files[k];
+		struct source_file *f = &g->files[k];
 
 		f->sheet = moved(f->sheet, m->sheets);
 		f->units = moved(f->units, m->heap);
@@ -254,7 +255,7 @@ int snapshot_load(struct graph *g, int fd, uint64_t at)
 {
 	struct region_part parts[PARTS];
 	struct moves moves;
-	struct table table;
+	struct snapshot_table table;
 	int r = read_at(fd, &table, sizeof(table), at);
 
 	if (r == 0)

@@ -2,9 +2,17 @@
  * What comes out of things: calling them, iterating over them, entering,
  * unpacking, indexing and awaiting them.
  */
+#include "graph/resolve/calls.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/stores.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 /* A set's terms, copied: making sets moves the originals. */
@@ -23,7 +31,7 @@ static void some_of(const struct graph *g, set_t s, struct some *ret)
 
 static set_t replaced_term(struct graph *g, term_t id, term_t self);
 
-set_t replaced_self(struct graph *g, set_t in, term_t self)
+set_t value_replace_self(struct graph *g, set_t in, term_t self)
 {
 	struct some some;
 	set_t s = SET_NONE;
@@ -38,7 +46,7 @@ set_t replaced_self(struct graph *g, set_t in, term_t self)
 }
 
 /* An instance of whatever `self` is or stands for. */
-set_t instance_of(struct graph *g, term_t self)
+set_t value_instance(struct graph *g, term_t self)
 {
 	struct term t = *term_of(g->terms, self);
 
@@ -62,7 +70,8 @@ static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 	uint32_t count = term_length(g->terms, t), k;
 
 	for (k = 0; k < count; k++)
-		items[k] = replaced_self(g, term_items(g->terms, t)[k], self);
+		items[k] =
+			value_replace_self(g, term_items(g->terms, t)[k], self);
 	if (t->kind == TERM_TUPLE)
 		return set_tuple(g->terms, items, count);
 	memcpy(keys, terms_run_items(g->terms, t->a, &k),
@@ -71,7 +80,7 @@ static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 }
 
 /* Everything a tuple or a record holds. */
-set_t items_of(struct graph *g, const struct term *t)
+set_t value_items(struct graph *g, const struct term *t)
 {
 	set_t s = SET_NONE;
 
@@ -87,21 +96,22 @@ static set_t replaced_term(struct graph *g, term_t id, term_t self)
 
 	switch (t.kind) {
 	case TERM_SELF:
-		return instance_of(g, self);
+		return value_instance(g, self);
 	case TERM_CLS:
 		return class_of_term(g, self);
 	case TERM_TUPLE:
 	case TERM_RECORD:
 		return replaced_tuple(g, &t, self);
 	case TERM_DICT:
-		return set_one(g->terms, TERM_DICT, replaced_self(g, t.a, self),
-			       replaced_self(g, t.b, self));
+		return set_one(g->terms, TERM_DICT,
+			       value_replace_self(g, t.a, self),
+			       value_replace_self(g, t.b, self));
 	case TERM_LIST:
 	case TERM_AWAITABLE:
 	case TERM_MANAGER:
 	case TERM_CALLABLE:
-		return set_one(g->terms, t.kind, replaced_self(g, t.a, self),
-			       0);
+		return set_one(g->terms, t.kind,
+			       value_replace_self(g, t.a, self), 0);
 	default:
 		return set_term(g->terms, id);
 	}
@@ -120,10 +130,11 @@ static set_t yields_eval(struct graph *g, unit_t f)
 			continue;
 		x = *expr_of(u, e);
 		if (x.kind == EXPR_YIELD && x.b && x.a != FACTS_NONE)
-			s = set_join(g->terms, s,
-				     element_of(g, eval(g, f, x.a), false));
+			s = set_join(
+				g->terms, s,
+				value_element(g, eval_expr(g, f, x.a), false));
 		else
-			s = set_join(g->terms, s, eval(g, f, e));
+			s = set_join(g->terms, s, eval_expr(g, f, e));
 	}
 	return s;
 }
@@ -137,7 +148,7 @@ static set_t returns_eval(struct graph *g, unit_t f)
 		uint32_t e = list_of(u, u->u->returns.from + k);
 
 		if (e != FACTS_NONE)
-			s = set_join(g->terms, s, eval(g, f, e));
+			s = set_join(g->terms, s, eval_expr(g, f, e));
 	}
 	return s;
 }
@@ -151,10 +162,10 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 	set_t s = SET_NONE;
 
 	if (u->ordinal == 0 || unit_of(g, p)->u->kind == UNIT_FUNCTION ||
-	    decorations(g, f) & DECO_OVERLOAD)
+	    function_decorations(g, f) & DECO_OVERLOAD)
 		return SET_NONE;
-	need(g, KEY_NAME, p, name);
-	for (uint32_t k = names_from(unit_of(g, p), name);
+	solve_need(g, KEY_NAME, p, name);
+	for (uint32_t k = name_first(unit_of(g, p), name);
 	     k < unit_of(g, p)->names_count; k++) {
 		const struct unit *q = unit_of(g, p);
 		const struct facts_bind *b;
@@ -167,8 +178,9 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 			continue;
 		other = unit_below(g, p, b->value);
 		if (other != f && unit_of(g, other)->u->kind == UNIT_FUNCTION &&
-		    decorations(g, other) & DECO_OVERLOAD)
-			s = set_join(g->terms, s, ask(g, ASK_RESULT, other, 0));
+		    function_decorations(g, other) & DECO_OVERLOAD)
+			s = set_join(g->terms, s,
+				     solve_ask(g, ASK_RESULT, other, 0));
 	}
 	return s;
 }
@@ -177,12 +189,12 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 static unit_t getter_of(struct graph *g, unit_t f)
 {
 	const struct unit *u = unit_of(g, f);
-	const struct file *file = &g->files[u->file];
+	const struct source_file *file = &g->files[u->file];
 
-	if (u->ordinal == 0 || !(decorations(g, f) & DECO_PROPERTY))
+	if (u->ordinal == 0 || !(function_decorations(g, f) & DECO_PROPERTY))
 		return f;
 	u = unit_of(g, f);
-	need(g, KEY_NAME, u->parent, atom_of(u, u->u->name));
+	solve_need(g, KEY_NAME, u->parent, atom_of(u, u->u->name));
 	for (uint32_t k = unit_of(g, u->parent)->index; k < u->index; k++) {
 		unit_t other = file->units[k];
 
@@ -206,70 +218,71 @@ static set_t result_plain(struct graph *g, unit_t f, unsigned how)
 	else
 		s = returns_eval(g, f);
 	if (how & DECO_MANAGER)
-		return set_one(g->terms, TERM_MANAGER, element_of(g, s, false),
-			       0);
+		return set_one(g->terms, TERM_MANAGER,
+			       value_element(g, s, false), 0);
 	if (flags & UNIT_ASYNC && !(flags & UNIT_GENERATOR))
 		return set_one(g->terms, TERM_AWAITABLE, s, 0);
 	return s;
 }
 
-set_t result_solve(struct graph *g, unit_t f)
+set_t call_result_solve(struct graph *g, unit_t f)
 {
 	unit_t getter;
 	set_t s;
 
-	need(g, KEY_HEADER, f, 0);
-	need(g, KEY_RESULT, f, 0);
+	solve_need(g, KEY_HEADER, f, 0);
+	solve_need(g, KEY_RESULT, f, 0);
 	if (!unit_lives(g, f))
 		return SET_NONE;
 	getter = getter_of(g, f);
 	if (getter != f)
-		return ask(g, ASK_RESULT, getter, 0);
+		return solve_ask(g, ASK_RESULT, getter, 0);
 	s = overloads_eval(g, f);
 	if (s != SET_NONE)
 		return s;
-	return result_plain(g, f, decorations(g, f));
+	return result_plain(g, f, function_decorations(g, f));
 }
 
-set_t lambda_solve(struct graph *g, unit_t n, uint32_t e)
+set_t call_lambda_solve(struct graph *g, unit_t n, uint32_t e)
 {
 	const struct unit *u = unit_of(g, n);
 
-	need(g, KEY_LAMBDA, n, e);
+	solve_need(g, KEY_LAMBDA, n, e);
 	if (!unit_lives(g, n) || e >= u->u->exprs.count ||
 	    expr_of(u, e)->kind != EXPR_LAMBDA)
 		return SET_NONE;
-	return eval(g, n, expr_of(u, e)->a);
+	return eval_expr(g, n, expr_of(u, e)->a);
 }
 
-set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
+static set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
 {
 	struct term t = *term_of(g->terms, callee);
 
 	switch (t.kind) {
 	case TERM_FUNCTION:
 	case TERM_WRAPPED:
-		return ask(g, ASK_RESULT, t.a, 0);
+		return solve_ask(g, ASK_RESULT, t.a, 0);
 	case TERM_BOUND:
-		return replaced_self(g, ask(g, ASK_RESULT, t.a, 0), t.b);
+		return value_replace_self(g, solve_ask(g, ASK_RESULT, t.a, 0),
+					  t.b);
 	case TERM_CLASS:
 		return set_one(g->terms, TERM_INSTANCE, t.a, 0);
 	case TERM_CLS:
 		return set_one(g->terms, TERM_SELF, t.a, 0);
 	case TERM_INSTANCE:
 	case TERM_SELF:
-		return call_method(g, callee, WORD_CALL);
+		return method_call(g, callee, WORD_CALL);
 	case TERM_LAMBDA:
-		return ask(g, ASK_LAMBDA, t.a, t.b);
+		return solve_ask(g, ASK_LAMBDA, t.a, t.b);
 	case TERM_CALLABLE:
 	case TERM_TYPE:
 		return t.a;
 	case TERM_PARTIAL:
 		return call_set(g, t.a, n, call);
-	case TERM_OUTSIDE:
-		return n == NONE ? SET_NONE : outside_call(g, t.a, n, call);
+	case TERM_LIBRARY:
+		return n == NONE ? SET_NONE : library_call(g, t.a, n, call);
 	case TERM_OF:
-		return container_call(g, t.a, t.b, n, call);
+		return library_container_call(g, t.a, t.b, n, call);
 	default:
 		return SET_NONE;
 	}
@@ -302,9 +315,10 @@ static set_t iterator_gives(struct graph *g, set_t iterator, bool async)
 		if (t.kind == TERM_LIST)
 			next = t.a;
 		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
-			next = call_method(g, some.terms[k],
+			next = method_call(g, some.terms[k],
 					   async ? WORD_ANEXT : WORD_NEXT);
-		s = set_join(g->terms, s, async ? awaited(g, next) : next);
+		s = set_join(g->terms, s,
+			     async ? value_awaited(g, next) : next);
 		if (async && t.kind == TERM_LIST)
 			s = set_join(g->terms, s, t.a);
 	}
@@ -317,9 +331,9 @@ static set_t instance_element(struct graph *g, term_t id, unit_t class,
 	atom_t iter = async ? WORD_AITER : WORD_ITER;
 
 	if (method_find(g, class, iter) != NONE)
-		return iterator_gives(g, call_method(g, id, iter), async);
+		return iterator_gives(g, method_call(g, id, iter), async);
 	if (!async && method_find(g, class, WORD_GETITEM) != NONE)
-		return call_method(g, id, WORD_GETITEM);
+		return method_call(g, id, WORD_GETITEM);
 	return SET_NONE;
 }
 
@@ -332,14 +346,14 @@ static set_t term_element(struct graph *g, term_t id, bool async)
 	case TERM_DICT:
 		return t.a;
 	case TERM_TUPLE:
-		return items_of(g, &t);
+		return value_items(g, &t);
 	case TERM_WRAPPED:
-		return element_of(g, t.b, async);
+		return value_element(g, t.b, async);
 	case TERM_INSTANCE:
 	case TERM_SELF:
 		return instance_element(g, id, t.a, async);
 	case TERM_CLASS:
-		return ask(g, ASK_ENUM, t.a, 0)
+		return solve_ask(g, ASK_ENUM, t.a, 0)
 			       ? set_one(g->terms, TERM_INSTANCE, t.a, 0)
 			       : SET_NONE;
 	default:
@@ -347,7 +361,7 @@ static set_t term_element(struct graph *g, term_t id, bool async)
 	}
 }
 
-set_t element_of(struct graph *g, set_t of, bool async)
+set_t value_element(struct graph *g, set_t of, bool async)
 {
 	struct some some;
 	set_t s = SET_NONE;
@@ -370,11 +384,11 @@ static set_t instance_entered(struct graph *g, term_t id, unit_t class,
 
 	if (method_find(g, class, enter) == NONE)
 		return set_term(g->terms, id);
-	s = call_method(g, id, enter);
-	return async ? awaited(g, s) : s;
+	s = method_call(g, id, enter);
+	return async ? value_awaited(g, s) : s;
 }
 
-set_t entered(struct graph *g, set_t of, bool async)
+set_t value_entered(struct graph *g, set_t of, bool async)
 {
 	struct some some;
 	set_t s = SET_NONE;
@@ -401,11 +415,11 @@ static set_t tuple_item(struct graph *g, const struct term *t,
 	uint32_t at = how & 1 ? t->a - 1 - position : position;
 
 	if (how & 2)
-		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
+		return set_one(g->terms, TERM_LIST, value_items(g, t), 0);
 	return at < t->a ? term_items(g->terms, t)[at] : SET_NONE;
 }
 
-set_t item_of(struct graph *g, set_t of, uint32_t position, uint32_t how)
+set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 {
 	struct some some;
 	set_t s = SET_NONE;
@@ -439,7 +453,7 @@ static set_t tuple_slice(struct graph *g, const struct term *t,
 	set_t items[TUPLE_MAX];
 
 	if (slice->c || slice->a == FACTS_OTHER || slice->b == FACTS_OTHER)
-		return set_one(g->terms, TERM_LIST, items_of(g, t), 0);
+		return set_one(g->terms, TERM_LIST, value_items(g, t), 0);
 	if (from > to)
 		from = to;
 	memcpy(items, term_items(g->terms, t) + from,
@@ -454,17 +468,17 @@ static set_t tuple_index(struct graph *g, const struct term *t, unit_t n,
 
 	if (x.kind == EXPR_SLICE)
 		return tuple_slice(g, t, &x);
-	if (const_of(g, n, index, &x) && x.a == CONST_INT && x.b < t->a)
+	if (store_const(g, n, index, &x) && x.a == CONST_INT && x.b < t->a)
 		return term_items(g->terms, t)[x.b];
-	return items_of(g, t);
+	return value_items(g, t);
 }
 
 static set_t record_index(struct graph *g, const struct term *t, unit_t n,
 			  uint32_t index)
 {
-	atom_t key = key_of(g, n, index);
+	atom_t key = store_key(g, n, index);
 
-	return key == NONE ? items_of(g, t) : record_at(g->terms, t, key);
+	return key == NONE ? value_items(g, t) : record_at(g->terms, t, key);
 }
 
 static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
@@ -487,16 +501,16 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 		return set_term(g->terms, id);
 	case TERM_INSTANCE:
 	case TERM_SELF:
-		return call_method(g, id, WORD_GETITEM);
-	case TERM_OUTSIDE:
+		return method_call(g, id, WORD_GETITEM);
+	case TERM_LIBRARY:
 		return set_one(g->terms, TERM_TYPE,
-			       outside_index(g, t.a, n, index), 0);
+			       type_library_index(g, t.a, n, index), 0);
 	default:
 		return SET_NONE;
 	}
 }
 
-set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index)
+set_t value_index(struct graph *g, set_t of, unit_t n, uint32_t index)
 {
 	struct some some;
 	set_t s = SET_NONE;
@@ -510,7 +524,7 @@ set_t index_of(struct graph *g, set_t of, unit_t n, uint32_t index)
 	return s;
 }
 
-set_t awaited(struct graph *g, set_t of)
+set_t value_awaited(struct graph *g, set_t of)
 {
 	struct some some;
 	set_t s = SET_NONE;

@@ -7,23 +7,29 @@
  * A name's place counts only as far as the resolver looks at it: in functions
  * a use is tied to the bindings before it.
  */
-#include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/changed.h"
 
-struct print {
+#include "graph/base/alloc.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
+#include "graph/resolve/units.h"
+
+struct fingerprint {
 	uint64_t sum;
 	bool flow; /* what comes before what matters */
 };
 
-static void add(struct print *p, uint64_t value)
+static void add(struct fingerprint *p, uint64_t value)
 {
 	p->sum = (p->sum ^ value) * 0x9e3779b97f4a7c15ULL;
 	p->sum ^= p->sum >> 29;
 }
 
-static void add_expr(struct print *p, const struct unit *u, uint32_t e);
+static void add_expr(struct fingerprint *p, const struct unit *u, uint32_t e);
 
-static void add_list(struct print *p, const struct unit *u, uint32_t from,
+static void add_list(struct fingerprint *p, const struct unit *u, uint32_t from,
 		     uint32_t count)
 {
 	add(p, count);
@@ -31,7 +37,7 @@ static void add_list(struct print *p, const struct unit *u, uint32_t from,
 		add_expr(p, u, list_of(u, from + k));
 }
 
-static void add_name(struct print *p, const struct unit *u, uint32_t e,
+static void add_name(struct fingerprint *p, const struct unit *u, uint32_t e,
 		     facts_str name, uint32_t block)
 {
 	add(p, atom_of(u, name));
@@ -39,10 +45,10 @@ static void add_name(struct print *p, const struct unit *u, uint32_t e,
 	if (u->u->kind != UNIT_FUNCTION && !p->flow)
 		return;
 	add(p, block);
-	add(p, binds_before(u, e));
+	add(p, name_binds_before(u, e));
 }
 
-static void add_expr(struct print *p, const struct unit *u, uint32_t e)
+static void add_expr(struct fingerprint *p, const struct unit *u, uint32_t e)
 {
 	const struct facts_expr *x;
 
@@ -110,7 +116,7 @@ static void add_expr(struct print *p, const struct unit *u, uint32_t e)
 	}
 }
 
-static void add_bind(struct print *p, const struct unit *u, uint32_t at)
+static void add_bind(struct fingerprint *p, const struct unit *u, uint32_t at)
 {
 	const struct facts_bind *b = bind_of(u, at);
 
@@ -148,7 +154,7 @@ static void add_bind(struct print *p, const struct unit *u, uint32_t at)
 }
 
 /* Which unit a definition leads to. */
-static void add_def(struct print *p, const struct graph *g, unit_t n,
+static void add_def(struct fingerprint *p, const struct graph *g, unit_t n,
 		    uint32_t bind)
 {
 	const struct facts_bind *b = bind_of(&g->units[n], bind);
@@ -166,13 +172,14 @@ static uint32_t stars_above(const struct unit *u, uint32_t bind)
 {
 	uint32_t stars = 0;
 
-	for (uint32_t k = star_after(u, 0); k < bind; k = star_after(u, k + 1))
+	for (uint32_t k = name_star_after(u, 0); k < bind;
+	     k = name_star_after(u, k + 1))
 		stars++;
 	return stars;
 }
 
 static void print_bind(const struct graph *g, unit_t n, uint32_t bind,
-		       struct print *p)
+		       struct fingerprint *p)
 {
 	add(p, stars_above(&g->units[n], bind));
 	add_bind(p, &g->units[n], bind);
@@ -181,7 +188,7 @@ static void print_bind(const struct graph *g, unit_t n, uint32_t bind,
 
 /* Functions inside n that say `global name` or `nonlocal name`. */
 static void print_outers(const struct graph *g, unit_t n, atom_t name,
-			 enum outer_kind kind, struct print *p)
+			 enum outer_kind kind, struct fingerprint *p)
 {
 	struct outers o = outers_in(g, n, name, kind);
 	const struct outer *at;
@@ -194,12 +201,12 @@ static void print_outers(const struct graph *g, unit_t n, atom_t name,
 }
 
 static void print_name(const struct graph *g, unit_t n, atom_t name,
-		       struct print *p)
+		       struct fingerprint *p)
 {
 	const struct unit *u = &g->units[n];
 
 	if (u->u->kind != UNIT_FUNCTION) {
-		for (uint32_t k = names_from(u, name);
+		for (uint32_t k = name_first(u, name);
 		     k < u->names_count && u->names[k].atom == name; k++)
 			print_bind(g, n, u->names[k].bind, p);
 		if (u->u->kind == UNIT_MODULE) {
@@ -208,20 +215,21 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 		}
 		return;
 	}
-	for (uint32_t k = bind_after(u, name, 0); k != NONE;
-	     k = bind_after(u, name, k + 1))
+	for (uint32_t k = name_bind_after(u, name, 0); k != NONE;
+	     k = name_bind_after(u, name, k + 1))
 		if (block_of(u, bind_of(u, k)->block)->scope == 0)
 			print_bind(g, n, k, p);
 	print_outers(g, n, name, OUTER_NONLOCAL, p);
 }
 
-static void print_stars(const struct unit *u, struct print *p)
+static void print_stars(const struct unit *u, struct fingerprint *p)
 {
-	for (uint32_t k = star_after(u, 0); k != NONE; k = star_after(u, k + 1))
+	for (uint32_t k = name_star_after(u, 0); k != NONE;
+	     k = name_star_after(u, k + 1))
 		add_bind(p, u, k);
 }
 
-static void print_all(const struct unit *u, struct print *p)
+static void print_all(const struct unit *u, struct fingerprint *p)
 {
 	const struct facts *f = u->sheet->facts;
 	const uint32_t *all = (const uint32_t *)facts_at(f, f->lists);
@@ -231,7 +239,7 @@ static void print_all(const struct unit *u, struct print *p)
 		add(p, atom_of(u, all[f->all.from + k]));
 }
 
-static void print_header(const struct unit *u, struct print *p)
+static void print_header(const struct unit *u, struct fingerprint *p)
 {
 	const struct facts_param *params = facts_params(u->sheet->facts, u->u);
 
@@ -247,7 +255,7 @@ static void print_header(const struct unit *u, struct print *p)
 	add_expr(p, u, u->u->returns_annotation);
 }
 
-static void print_flow(const struct graph *g, unit_t n, struct print *p)
+static void print_flow(const struct graph *g, unit_t n, struct fingerprint *p)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_block *b = facts_blocks(u->sheet->facts, u->u);
@@ -270,7 +278,7 @@ static void print_flow(const struct graph *g, unit_t n, struct print *p)
 	}
 }
 
-static void print_result(const struct unit *u, struct print *p)
+static void print_result(const struct unit *u, struct fingerprint *p)
 {
 	add(p, u->u->flags & (UNIT_ASYNC | UNIT_GENERATOR));
 	add_list(p, u, u->u->returns.from, u->u->returns.count);
@@ -278,7 +286,7 @@ static void print_result(const struct unit *u, struct print *p)
 }
 
 static void print_attr(const struct graph *g, unit_t class, atom_t name,
-		       struct print *p)
+		       struct fingerprint *p)
 {
 	struct outers o = outers_in(g, class, name, OUTER_ATTR);
 	const struct outer *at;
@@ -297,9 +305,9 @@ static void print_attr(const struct graph *g, unit_t class, atom_t name,
 }
 
 static void print_fixtures(const struct graph *g, unit_t module,
-			   struct print *p)
+			   struct fingerprint *p)
 {
-	const struct file *f = &g->files[g->units[module].file];
+	const struct source_file *f = &g->files[g->units[module].file];
 
 	for (uint32_t k = 1; k < f->units_count; k++) {
 		const struct unit *u = &g->units[f->units[k]];
@@ -315,11 +323,11 @@ static void print_fixtures(const struct graph *g, unit_t module,
 	}
 }
 
-static uint64_t key_print(struct graph *g, node_t id)
+static uint64_t key_fingerprint(struct graph *g, node_t id)
 {
 	const struct node *n = &g->nodes[id];
 	const struct unit *u = &g->units[n->a];
-	struct print p = { .sum = n->kind + 1 };
+	struct fingerprint p = { .sum = n->kind + 1 };
 
 	g->steps++;
 	if (!u->sheet)
@@ -361,28 +369,28 @@ static uint64_t key_print(struct graph *g, node_t id)
 	return p.sum;
 }
 
-static void prints_add_key(struct prints *p, node_t key, bool always)
+static void changed_add_key(struct changed *p, node_t key, bool always)
 {
 	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
 	p->keys[p->count++] =
-		(struct key_said){ .node = key, .always = always };
+		(struct changed_key){ .node = key, .always = always };
 }
 
-void prints_add(struct graph *g, struct prints *p, unit_t n)
+void changed_add_unit(struct graph *g, struct changed *p, unit_t n)
 {
 	if (g->units[n].stamp == g->stamp)
 		return;
 	g->units[n].stamp = g->stamp;
 	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next)
-		prints_add_key(p, k, g->units[n].kept == 3);
+		changed_add_key(p, k, g->units[n].fate == FATE_REPLACED);
 }
 
 /*
  * Of the keys about a class, those a method has a say in. Others do not
  * depend on what stands in methods, so a large class costs no more.
  */
-static void prints_add_attrs(struct graph *g, struct prints *p, unit_t class,
-			     const struct piece *method)
+static void changed_add_attrs(struct graph *g, struct changed *p, unit_t class,
+			      const struct unit_piece *method)
 {
 	const struct facts_attr *a =
 		facts_attrs(method->sheet->facts, method->u);
@@ -392,7 +400,7 @@ static void prints_add_attrs(struct graph *g, struct prints *p, unit_t class,
 				       method->sheet->atoms[a[k].name]);
 
 		if (key != NONE)
-			prints_add_key(p, key, false);
+			changed_add_key(p, key, false);
 	}
 }
 
@@ -407,25 +415,25 @@ static bool binds_outer(const struct facts *f, const struct facts_unit *u)
 	return false;
 }
 
-void prints_of(struct graph *g, struct prints *prints, unit_t n, unit_t parent,
-	       const struct piece *says)
+void changed_add(struct graph *g, struct changed *prints, unit_t n,
+		 unit_t parent, const struct unit_piece *says)
 {
 	const struct unit *u = &g->units[n], *p = &g->units[parent];
 	uint8_t kind = says->u->kind;
 
-	prints_add(g, prints, n);
+	changed_add_unit(g, prints, n);
 	if (p->sheet && u->sheet && u->u->kind != kind)
-		prints_add(g, prints, parent);
+		changed_add_unit(g, prints, parent);
 	else if (p->sheet && p->u->kind == UNIT_CLASS)
-		prints_add_attrs(g, prints, parent, says);
+		changed_add_attrs(g, prints, parent, says);
 	if (p->sheet && p->u->kind == UNIT_MODULE &&
 	    (says->u->decorators.count || (u->sheet && u->u->decorators.count)))
-		prints_add_key(prints, node_get(g, KEY_FIXTURES, parent, 0),
-			       false);
+		changed_add_key(prints, node_get(g, KEY_FIXTURES, parent, 0),
+				false);
 	if (!binds_outer(says->sheet->facts, says->u))
 		return;
 	for (n = parent; g->units[n].sheet; n = g->units[n].parent) {
-		prints_add(g, prints, n);
+		changed_add_unit(g, prints, n);
 		if (g->units[n].parent == n)
 			break;
 	}
@@ -434,14 +442,14 @@ void prints_of(struct graph *g, struct prints *prints, unit_t n, unit_t parent,
 /* What is always outdated comes first among its like. */
 static int by_node(const void *a, const void *b)
 {
-	const struct key_said *x = a, *y = b;
+	const struct changed_key *x = a, *y = b;
 
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
 	return (int)y->always - (int)x->always;
 }
 
-void prints_take(struct graph *g, struct prints *p)
+void changed_take(struct graph *g, struct changed *p)
 {
 	uint32_t count = 0;
 
@@ -451,16 +459,16 @@ void prints_take(struct graph *g, struct prints *p)
 		if (count && p->keys[count - 1].node == p->keys[k].node)
 			continue;
 		p->keys[count] = p->keys[k];
-		p->keys[count++].before = key_print(g, p->keys[k].node);
+		p->keys[count++].before = key_fingerprint(g, p->keys[k].node);
 	}
 	p->count = count;
 }
 
-void prints_compare(struct graph *g, struct prints *p)
+void changed_invalidate(struct graph *g, struct changed *p)
 {
 	for (uint32_t k = 0; k < p->count; k++)
 		if (p->keys[k].always ||
-		    key_print(g, p->keys[k].node) != p->keys[k].before)
-			outdate(g, p->keys[k].node);
+		    key_fingerprint(g, p->keys[k].node) != p->keys[k].before)
+			solve_invalidate(g, p->keys[k].node);
 	free(p->keys);
 }

@@ -3,9 +3,15 @@
  * from the names in it outwards; nothing is remembered here, for everything
  * that leads further is a question of its own (solve.c).
  */
+#include "graph/resolve/eval.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/stores.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 static set_t attr_eval(struct graph *g, unit_t n, uint32_t e)
@@ -13,9 +19,9 @@ static set_t attr_eval(struct graph *g, unit_t n, uint32_t e)
 	struct facts_expr x = *expr_of(unit_of(g, n), e);
 	set_t s;
 
-	if (path_eval(g, n, e, &s))
+	if (name_path_eval(g, n, e, &s))
 		return s;
-	s = eval(g, n, x.a);
+	s = eval_expr(g, n, x.a);
 	return attr_of_set(g, s, atom_of(unit_of(g, n), x.b));
 }
 
@@ -30,9 +36,9 @@ static set_t items_join(struct graph *g, unit_t n, uint32_t from,
 
 		if (e == FACTS_NONE)
 			continue;
-		item = eval(g, n, e);
+		item = eval_expr(g, n, e);
 		if (expr_of(unit_of(g, n), e)->kind == EXPR_STAR)
-			item = element_of(g, item, false);
+			item = value_element(g, item, false);
 		s = set_join(g->terms, s, item);
 	}
 	return s;
@@ -51,7 +57,7 @@ static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 		if (expr_of(unit_of(g, n), e)->kind == EXPR_STAR)
 			return set_one(g->terms, TERM_LIST,
 				       items_join(g, n, x->b, x->c), 0);
-		items[k] = eval(g, n, e);
+		items[k] = eval_expr(g, n, e);
 	}
 	return set_tuple(g->terms, items, x->c);
 }
@@ -68,7 +74,7 @@ static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 		struct term t = *term_of(g->terms, copy[k]);
 
 		if (t.kind == TERM_RECORD)
-			t = (struct term){ .b = items_of(g, &t) };
+			t = (struct term){ .b = value_items(g, &t) };
 		else if (t.kind != TERM_DICT)
 			continue;
 		*keys = set_join(g->terms, *keys, t.a);
@@ -91,13 +97,13 @@ static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 
 		if (key == FACTS_NONE)
 			return false;
-		keys[k] = key_of(g, n, key);
+		keys[k] = store_key(g, n, key);
 		if (keys[k] == NONE)
 			return false;
 	}
 	for (uint32_t k = 0; k < count; k++)
-		values[k] =
-			eval(g, n, list_of(unit_of(g, n), x->b + k * 2 + 1));
+		values[k] = eval_expr(g, n,
+				      list_of(unit_of(g, n), x->b + k * 2 + 1));
 	*ret = set_record(g->terms, keys, values, count);
 	return true;
 }
@@ -111,13 +117,13 @@ static set_t dict_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	for (uint32_t k = 0; k + 1 < x->c; k += 2) {
 		uint32_t key = list_of(unit_of(g, n), x->b + k);
 		uint32_t value = list_of(unit_of(g, n), x->b + k + 1);
-		set_t v = eval(g, n, value);
+		set_t v = eval_expr(g, n, value);
 
 		if (key == FACTS_NONE) {
 			merge_dict(g, v, &keys, &values);
 			continue;
 		}
-		keys = set_join(g->terms, keys, eval(g, n, key));
+		keys = set_join(g->terms, keys, eval_expr(g, n, key));
 		values = set_join(g->terms, values, v);
 	}
 	return set_one(g->terms, TERM_DICT, keys, values);
@@ -132,7 +138,7 @@ static bool is_type(const struct graph *g, set_t s)
 		uint8_t kind = term_of(g->terms, terms[k])->kind;
 
 		if (kind == TERM_CLASS || kind == TERM_TYPE ||
-		    kind == TERM_OUTSIDE)
+		    kind == TERM_LIBRARY)
 			return true;
 	}
 	return false;
@@ -157,9 +163,9 @@ static set_t containers_in(struct graph *g, set_t in)
 			s = set_join(
 				g->terms, s,
 				set_one(g->terms, TERM_LIST,
-					element_of(g,
-						   set_term(g->terms, copy[k]),
-						   false),
+					value_element(
+						g, set_term(g->terms, copy[k]),
+						false),
 					0));
 	}
 	return s;
@@ -171,29 +177,29 @@ static set_t binary_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 
 	if (x->c != OP_OR && x->c != OP_ADD)
 		return SET_NONE;
-	a = eval(g, n, x->a);
-	b = eval(g, n, x->b);
+	a = eval_expr(g, n, x->a);
+	b = eval_expr(g, n, x->b);
 	if (x->c == OP_OR && (is_type(g, a) || is_type(g, b)))
-		return set_one(
-			g->terms, TERM_TYPE,
-			set_join(g->terms, instances(g, a), instances(g, b)),
-			0);
+		return set_one(g->terms, TERM_TYPE,
+			       set_join(g->terms, type_instances(g, a),
+					type_instances(g, b)),
+			       0);
 	return set_join(g->terms, containers_in(g, a), containers_in(g, b));
 }
 
 static set_t comp_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
-	set_t element = eval(g, n, x->a);
+	set_t element = eval_expr(g, n, x->a);
 
 	if (x->c != COMP_DICT)
 		return set_one(g->terms, TERM_LIST, element, 0);
-	return set_one(g->terms, TERM_DICT, item_of(g, element, 0, 0),
-		       item_of(g, element, 1, 0));
+	return set_one(g->terms, TERM_DICT, value_item(g, element, 0, 0),
+		       value_item(g, element, 1, 0));
 }
 
 /* Classes of an isinstance() or except: one, or a tuple of them. */
 static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
-			   uint32_t count, bool *ret_outside)
+			   uint32_t count, bool *ret_other)
 {
 	term_t copy[SET_MAX];
 	const term_t *terms;
@@ -209,12 +215,12 @@ static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 		if (class && count < SET_MAX)
 			ret[count++] = t.a;
 		else if (t.kind == TERM_TUPLE)
-			count = classes_in(g, items_of(g, &t), ret, count,
-					   ret_outside);
+			count = classes_in(g, value_items(g, &t), ret, count,
+					   ret_other);
 		else if (t.kind == TERM_LIST || t.kind == TERM_TYPE)
-			count = classes_in(g, t.a, ret, count, ret_outside);
+			count = classes_in(g, t.a, ret, count, ret_other);
 		else
-			*ret_outside = true;
+			*ret_other = true;
 	}
 	return count;
 }
@@ -222,8 +228,8 @@ static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 static set_t caught_eval(struct graph *g, unit_t n, uint32_t e)
 {
 	unit_t classes[SET_MAX];
-	bool outside = false;
-	uint32_t count = classes_in(g, eval(g, n, e), classes, 0, &outside);
+	bool other = false;
+	uint32_t count = classes_in(g, eval_expr(g, n, e), classes, 0, &other);
 	set_t s = SET_NONE;
 
 	for (uint32_t k = 0; k < count; k++)
@@ -236,7 +242,7 @@ static bool any_is(struct graph *g, unit_t class, const unit_t *of,
 		   uint32_t count)
 {
 	for (uint32_t k = 0; k < count; k++)
-		if (class_is(g, class, of[k]))
+		if (class_is_subclass(g, class, of[k]))
 			return true;
 	return false;
 }
@@ -250,16 +256,17 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	unit_t classes[SET_MAX];
 	term_t copy[SET_MAX];
 	const term_t *terms;
-	bool outside = false;
-	set_t all = eval(g, n, x->a), s = SET_NONE;
-	uint32_t count = classes_in(g, eval(g, n, x->b), classes, 0, &outside);
+	bool other = false;
+	set_t all = eval_expr(g, n, x->a), s = SET_NONE;
+	uint32_t count =
+		classes_in(g, eval_expr(g, n, x->b), classes, 0, &other);
 	size_t many = set_terms(g->terms, all, &terms);
 
 	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++) {
 		struct term t = *term_of(g->terms, copy[k]);
 		bool instance = t.kind == TERM_INSTANCE || t.kind == TERM_SELF;
-		bool fits = instance ? any_is(g, t.a, classes, count) : outside;
+		bool fits = instance ? any_is(g, t.a, classes, count) : other;
 
 		if (x->c ? !(instance && fits) : fits)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
@@ -279,11 +286,11 @@ static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
 	switch (x->kind) {
 	case EXPR_ITER:
-		return element_of(g, eval(g, n, x->a), x->b);
+		return value_element(g, eval_expr(g, n, x->a), x->b);
 	case EXPR_ENTER:
-		return entered(g, eval(g, n, x->a), x->b);
+		return value_entered(g, eval_expr(g, n, x->a), x->b);
 	case EXPR_ITEM:
-		return item_of(g, eval(g, n, x->a), x->b, x->c);
+		return value_item(g, eval_expr(g, n, x->a), x->b, x->c);
 	case EXPR_CAUGHT:
 		return caught_eval(g, n, x->a);
 	case EXPR_NARROW:
@@ -293,7 +300,7 @@ static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	}
 }
 
-set_t eval(struct graph *g, unit_t n, uint32_t e)
+set_t eval_expr(struct graph *g, unit_t n, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, n), e);
 
@@ -303,13 +310,13 @@ set_t eval(struct graph *g, unit_t n, uint32_t e)
 	case EXPR_ATTR:
 		return attr_eval(g, n, e);
 	case EXPR_CALL:
-		return call_set(g, eval(g, n, x.a), n, e);
+		return call_set(g, eval_expr(g, n, x.a), n, e);
 	case EXPR_KEYWORD:
 	case EXPR_STAR:
 	case EXPR_STARS:
-		return eval(g, n, x.a);
+		return eval_expr(g, n, x.a);
 	case EXPR_INDEX:
-		return index_of(g, eval(g, n, x.a), n, x.b);
+		return value_index(g, eval_expr(g, n, x.a), n, x.b);
 	case EXPR_TUPLE:
 	case EXPR_LIST:
 		return tuple_eval(g, n, &x);
@@ -327,7 +334,7 @@ set_t eval(struct graph *g, unit_t n, uint32_t e)
 	case EXPR_COMP:
 		return comp_eval(g, n, &x);
 	case EXPR_AWAIT:
-		return awaited(g, eval(g, n, x.a));
+		return value_awaited(g, eval_expr(g, n, x.a));
 	case EXPR_STORE:
 		return store_eval(g, n, e);
 	default:

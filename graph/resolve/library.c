@@ -3,12 +3,24 @@
  * sorted() list has the elements of what was sorted, a dict's values() are
  * its values. Everything else from outside gives nothing we know.
  */
+#include "graph/resolve/library.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
-uint32_t argument(const struct graph *g, unit_t n, uint32_t call, uint32_t k)
+unsigned library_kind_of(const struct graph *g, atom_t name)
+{
+	return name < g->library_count ? g->library[name] : LIBRARY_OTHER;
+}
+
+/* Positional argument k of a call; NONE: fewer, or behind a *argument. */
+static uint32_t argument(const struct graph *g, unit_t n, uint32_t call,
+			 uint32_t k)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_expr *x = expr_of(u, call);
@@ -44,7 +56,7 @@ static set_t argument_eval(struct graph *g, unit_t n, uint32_t call, uint32_t k)
 {
 	uint32_t e = argument(g, n, call, k);
 
-	return e == NONE ? SET_NONE : eval(g, n, e);
+	return e == NONE ? SET_NONE : eval_expr(g, n, e);
 }
 
 static set_t list_of_set(struct graph *g, set_t elements)
@@ -55,7 +67,7 @@ static set_t list_of_set(struct graph *g, set_t elements)
 static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 			       uint32_t k)
 {
-	return element_of(g, argument_eval(g, n, call, k), false);
+	return value_element(g, argument_eval(g, n, call, k), false);
 }
 
 /* super(): the class around, and its method's first parameter. */
@@ -68,7 +80,7 @@ static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 	set_t s;
 
 	if (first != NONE) {
-		if (set_terms(g->terms, eval(g, n, first), &terms) != 1 ||
+		if (set_terms(g->terms, eval_expr(g, n, first), &terms) != 1 ||
 		    term_of(g->terms, terms[0])->kind != TERM_CLASS)
 			return SET_NONE;
 		class = term_of(g->terms, terms[0])->a;
@@ -81,7 +93,7 @@ static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 	if (unit_of(g, f)->u->kind != UNIT_FUNCTION)
 		return SET_NONE;
 	s = set_one(g->terms, TERM_SELF, own, 0);
-	if (decorations(g, f) & DECO_CLASS ||
+	if (function_decorations(g, f) & DECO_CLASS ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) == WORD_NEW ||
 	    atom_of(unit_of(g, f), unit_of(g, f)->u->name) ==
 		    WORD_INIT_SUBCLASS)
@@ -174,7 +186,7 @@ static set_t type_argument_eval(struct graph *g, unit_t n, uint32_t call,
 static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 {
 	set_t given = argument_eval(g, n, call, 0);
-	set_t pair = element_of(g, given, false);
+	set_t pair = value_element(g, given, false);
 	const term_t *terms;
 	term_t copy[SET_MAX];
 	size_t many = set_terms(g->terms, given, &terms);
@@ -187,90 +199,90 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
 	if (s != SET_NONE)
 		return s;
-	return set_one(g->terms, TERM_DICT, item_of(g, pair, 0, 0),
-		       item_of(g, pair, 1, 0));
+	return set_one(g->terms, TERM_DICT, value_item(g, pair, 0, 0),
+		       value_item(g, pair, 1, 0));
 }
 
 static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 {
 	switch (what) {
-	case OUT_TYPEVAR:
+	case LIBRARY_TYPEVAR:
 		return typevar_call(g, n, call);
-	case OUT_NEWTYPE:
+	case LIBRARY_NEWTYPE:
 		return set_one(g->terms, TERM_TYPE,
 			       type_argument_eval(g, n, call, 1), 0);
-	case OUT_CAST:
+	case LIBRARY_CAST:
 		return type_argument_eval(g, n, call, 0);
-	case OUT_PARTIAL:
+	case LIBRARY_PARTIAL:
 		return set_one(g->terms, TERM_PARTIAL,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_MANAGER:
+	case LIBRARY_MANAGER:
 		return set_one(g->terms, TERM_MANAGER,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_DEFAULTDICT:
+	case LIBRARY_DEFAULTDICT:
 		return set_one(
 			g->terms, TERM_DICT, SET_NONE,
 			call_set(g, argument_eval(g, n, call, 0), NONE, NONE));
-	case OUT_STATICMETHOD:
-	case OUT_CLASSMETHOD:
+	case LIBRARY_STATICMETHOD:
+	case LIBRARY_CLASSMETHOD:
 		return argument_eval(g, n, call, 0);
-	case OUT_REF:
+	case LIBRARY_REF:
 		return set_one(g->terms, TERM_CALLABLE,
 			       argument_eval(g, n, call, 0), 0);
-	case OUT_SUPER:
+	case LIBRARY_SUPER:
 		return super_call(g, n, call);
-	case OUT_GETATTR:
+	case LIBRARY_GETATTR:
 		return getattr_call(g, n, call);
-	case OUT_TYPE:
+	case LIBRARY_TYPE:
 		return type_call(g, n, call);
 	default:
 		return SET_NONE;
 	}
 }
 
-set_t outside_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
+set_t library_call(struct graph *g, atom_t name, unit_t n, uint32_t call)
 {
-	unsigned what = name < g->outside_count ? g->outside[name] : OUT_OTHER;
+	unsigned what = library_kind_of(g, name);
 
 	switch (what) {
-	case OUT_OTHER:
+	case LIBRARY_OTHER:
 		return SET_NONE;
-	case OUT_LIST:
-	case OUT_TUPLE:
-	case OUT_SORTED:
-	case OUT_ITERS:
+	case LIBRARY_LIST:
+	case LIBRARY_TUPLE:
+	case LIBRARY_SORTED:
+	case LIBRARY_ITERS:
 		return list_of_set(g, argument_elements(g, n, call, 0));
-	case OUT_DICT:
+	case LIBRARY_DICT:
 		return dict_call(g, n, call);
-	case OUT_MAKE:
-		return instances(g, argument_eval(g, n, call, 0));
-	case OUT_SAME:
-	case OUT_WRAPS:
+	case LIBRARY_MAKE:
+		return type_instances(g, argument_eval(g, n, call, 0));
+	case LIBRARY_SAME:
+	case LIBRARY_WRAPS:
 		return argument_eval(g, n, call, 0);
-	case OUT_GATHER:
-		return awaited(g, argument_eval(g, n, call, 0));
-	case OUT_ENUMERATE:
+	case LIBRARY_GATHER:
+		return value_awaited(g, argument_eval(g, n, call, 0));
+	case LIBRARY_ENUMERATE:
 		return enumerate_call(g, n, call);
-	case OUT_ZIP:
+	case LIBRARY_ZIP:
 		return zip_call(g, n, call);
-	case OUT_MAP:
+	case LIBRARY_MAP:
 		return list_of_set(g, call_set(g, argument_eval(g, n, call, 0),
 					       NONE, NONE));
-	case OUT_FILTER:
+	case LIBRARY_FILTER:
 		return list_of_set(g, argument_elements(g, n, call, 1));
-	case OUT_NEXT:
+	case LIBRARY_NEXT:
 		return argument_elements(g, n, call, 0);
-	case OUT_MINMAX:
+	case LIBRARY_MINMAX:
 		return join_arguments(g, n, call,
 				      argument(g, n, call, 1) == NONE);
-	case OUT_CHAIN:
+	case LIBRARY_CHAIN:
 		return list_of_set(g, join_arguments(g, n, call, true));
 	default:
 		return maker_call(g, what, n, call);
 	}
 }
 
-set_t container_attr(struct graph *g, term_t of, atom_t name)
+set_t library_container_attr(struct graph *g, term_t of, atom_t name)
 {
 	if (name < WORD_KEY_VALUES || name > WORD_KEY_INTERSECTION)
 		return SET_NONE;
@@ -303,17 +315,17 @@ static set_t dict_method(struct graph *g, const struct term *t, atom_t method,
 	}
 }
 
-set_t container_call(struct graph *g, term_t of, atom_t method, unit_t n,
-		     uint32_t call)
+set_t library_container_call(struct graph *g, term_t of, atom_t method,
+			     unit_t n, uint32_t call)
 {
 	struct term t = *term_of(g->terms, of);
 
 	if (method == WORD_KEY_COPY)
 		return set_term(g->terms, of);
 	if (t.kind == TERM_RECORD)
-		t = (struct term){ .kind = TERM_DICT, .b = items_of(g, &t) };
+		t = (struct term){ .kind = TERM_DICT, .b = value_items(g, &t) };
 	else if (t.kind == TERM_TUPLE)
-		t = (struct term){ .kind = TERM_LIST, .a = items_of(g, &t) };
+		t = (struct term){ .kind = TERM_LIST, .a = value_items(g, &t) };
 	if (t.kind == TERM_DICT)
 		return dict_method(g, &t, method, n, call);
 	if (t.kind != TERM_LIST)

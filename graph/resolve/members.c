@@ -3,10 +3,20 @@
  * it), what an attribute of a class or an instance is, and how a function
  * becomes a method by being reached through one.
  */
+#include "graph/resolve/members.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
+#include "graph/resolve/units.h"
 #include "graph/resolve/words.h"
 
 #define BASES_MAX 64
@@ -26,7 +36,7 @@ static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
 		if (expr_of(u, e)->kind == EXPR_KEYWORD ||
 		    expr_of(u, e)->kind == EXPR_STARS)
 			continue;
-		n = set_terms(g->terms, eval(g, class, e), &terms);
+		n = set_terms(g->terms, eval_expr(g, class, e), &terms);
 		for (size_t t = 0; t < n && count < BASES_MAX; t++) {
 			const struct term *x = term_of(g->terms, terms[t]);
 
@@ -39,12 +49,13 @@ static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
 }
 
 /* A list to merge: the order of one base, or the bases themselves. */
-struct line {
+struct merge_list {
 	const unit_t *at;
 	uint32_t left;
 };
 
-static bool in_tail(const struct line *lines, uint32_t count, unit_t class)
+static bool in_tail(const struct merge_list *lines, uint32_t count,
+		    unit_t class)
 {
 	for (uint32_t k = 0; k < count; k++)
 		for (uint32_t n = 1; n < lines[k].left; n++)
@@ -53,7 +64,7 @@ static bool in_tail(const struct line *lines, uint32_t count, unit_t class)
 	return false;
 }
 
-static void take(struct line *lines, uint32_t count, unit_t class)
+static void take(struct merge_list *lines, uint32_t count, unit_t class)
 {
 	for (uint32_t k = 0; k < count; k++) {
 		if (lines[k].left && lines[k].at[0] == class) {
@@ -68,7 +79,7 @@ static void take(struct line *lines, uint32_t count, unit_t class)
  * there is none, Python would refuse the class; we take the first head, so
  * that a mistake in one base does not hide all others.
  */
-static unit_t next_class(const struct line *lines, uint32_t count)
+static unit_t next_class(const struct merge_list *lines, uint32_t count)
 {
 	unit_t first = NONE;
 
@@ -83,7 +94,7 @@ static unit_t next_class(const struct line *lines, uint32_t count)
 	return first;
 }
 
-static uint32_t merge(unit_t class, struct line *lines, uint32_t count,
+static uint32_t merge(unit_t class, struct merge_list *lines, uint32_t count,
 		      unit_t *ret)
 {
 	uint32_t n = 0;
@@ -102,14 +113,14 @@ static uint32_t merge(unit_t class, struct line *lines, uint32_t count,
 	return n;
 }
 
-uint32_t order_solve(struct graph *g, unit_t class)
+uint32_t class_order_solve(struct graph *g, unit_t class)
 {
 	unit_t bases[BASES_MAX], order[ORDER_MAX + 1];
-	struct line lines[BASES_MAX + 1];
+	struct merge_list lines[BASES_MAX + 1];
 	unit_t *copies;
 	uint32_t count, n;
 
-	need(g, KEY_BASES, class, 0);
+	solve_need(g, KEY_BASES, class, 0);
 	if (!unit_lives(g, class))
 		return terms_run(g->terms, &class, 1) + 1;
 	count = bases_eval(g, class, bases);
@@ -117,7 +128,7 @@ uint32_t order_solve(struct graph *g, unit_t class)
 		return terms_run(g->terms, &class, 1) + 1;
 	if (count == 1) {
 		order[0] = class;
-		n = order_of(g, bases[0], order + 1) + 1;
+		n = class_order(g, bases[0], order + 1) + 1;
 		return terms_run(g->terms, order,
 				 n < ORDER_MAX ? n : ORDER_MAX) +
 		       1;
@@ -125,18 +136,18 @@ uint32_t order_solve(struct graph *g, unit_t class)
 	copies = must_calloc(count, ORDER_MAX * sizeof(*copies));
 	for (uint32_t k = 0; k < count; k++) {
 		lines[k].at = copies + (size_t)k * ORDER_MAX;
-		lines[k].left =
-			order_of(g, bases[k], copies + (size_t)k * ORDER_MAX);
+		lines[k].left = class_order(g, bases[k],
+					    copies + (size_t)k * ORDER_MAX);
 	}
-	lines[count] = (struct line){ bases, count };
+	lines[count] = (struct merge_list){ bases, count };
 	n = merge(class, lines, count + 1, order);
 	free(copies);
 	return terms_run(g->terms, order, n) + 1;
 }
 
-uint32_t order_of(struct graph *g, unit_t class, unit_t *ret)
+uint32_t class_order(struct graph *g, unit_t class, unit_t *ret)
 {
-	uint32_t run = ask(g, ASK_ORDER, class, 0);
+	uint32_t run = solve_ask(g, ASK_ORDER, class, 0);
 	uint32_t count;
 	const unit_t *items;
 
@@ -149,10 +160,10 @@ uint32_t order_of(struct graph *g, unit_t class, unit_t *ret)
 	return count;
 }
 
-bool class_is(struct graph *g, unit_t class, unit_t base)
+bool class_is_subclass(struct graph *g, unit_t class, unit_t base)
 {
 	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, class, order);
+	uint32_t count = class_order(g, class, order);
 
 	for (uint32_t k = 0; k < count; k++)
 		if (order[k] == base)
@@ -161,25 +172,26 @@ bool class_is(struct graph *g, unit_t class, unit_t base)
 }
 
 /* What a class has for bases, itself or by inheriting, that is not in here. */
-bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
-		  void *arg)
+bool class_library_base(struct graph *g, unit_t class, library_visitor *visit,
+			void *arg)
 {
 	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, class, order);
+	uint32_t count = class_order(g, class, order);
 
 	for (uint32_t k = 0; k < count; k++) {
 		unit_t c = order[k];
 
-		need(g, KEY_BASES, c, 0);
+		solve_need(g, KEY_BASES, c, 0);
 		for (uint32_t b = 0;
 		     unit_lives(g, c) && b < unit_of(g, c)->u->bases.count;
 		     b++) {
 			const struct unit *u = unit_of(g, c);
 			const term_t *terms;
-			set_t s = eval(g, c, list_of(u, u->u->bases.from + b));
+			set_t s = eval_expr(g, c,
+					    list_of(u, u->u->bases.from + b));
 
 			if (set_terms(g->terms, s, &terms) == 1 &&
-			    term_of(g->terms, terms[0])->kind == TERM_OUTSIDE &&
+			    term_of(g->terms, terms[0])->kind == TERM_LIBRARY &&
 			    visit(g, term_of(g->terms, terms[0])->a, arg))
 				return true;
 		}
@@ -187,18 +199,18 @@ bool outside_base(struct graph *g, unit_t class, outside_visitor *visit,
 	return false;
 }
 
-static bool is_of_enum(const struct graph *g, atom_t outside, void *arg)
+static bool is_of_enum(const struct graph *g, atom_t library, void *arg)
 {
 	static const char prefix[] = "enum.";
 
 	(void)arg;
-	return strncmp(atom_text(g, outside), prefix, strlen(prefix)) == 0;
+	return strncmp(atom_text(g, library), prefix, strlen(prefix)) == 0;
 }
 
 /* Is a base of the class one of those in the library's module enum? */
-uint32_t enum_solve(struct graph *g, unit_t class)
+uint32_t class_enum_solve(struct graph *g, unit_t class)
 {
-	return outside_base(g, class, is_of_enum, NULL);
+	return class_library_base(g, class, is_of_enum, NULL);
 }
 
 static bool is_store(const struct unit *u, const struct facts_attr *a)
@@ -251,7 +263,7 @@ set_t attr_solve(struct graph *g, unit_t class, atom_t name)
 	const struct outer *at;
 	set_t s = SET_NONE;
 
-	need(g, KEY_ATTR, class, name);
+	solve_need(g, KEY_ATTR, class, name);
 	if (!unit_lives(g, class) || attr_declared(g, class, name, &s))
 		return s;
 	o = outers_in(g, class, name, OUTER_ATTR);
@@ -259,14 +271,15 @@ set_t attr_solve(struct graph *g, unit_t class, atom_t name)
 		uint32_t value = attr_at(g, at)->value;
 
 		if (value != FACTS_NONE)
-			s = set_join(g->terms, s, eval(g, at->unit, value));
+			s = set_join(g->terms, s,
+				     eval_expr(g, at->unit, value));
 	}
 	return s;
 }
 
 static bool class_declares(const struct unit *u, atom_t name)
 {
-	for (uint32_t k = names_from(u, name);
+	for (uint32_t k = name_first(u, name);
 	     k < u->names_count && u->names[k].atom == name; k++) {
 		uint8_t kind = bind_of(u, u->names[k].bind)->kind;
 
@@ -285,17 +298,18 @@ static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 		bool in_body, by_self;
 		set_t s = SET_NONE;
 
-		need(g, KEY_NAME, c, name);
-		need(g, KEY_ATTR, c, name);
+		solve_need(g, KEY_NAME, c, name);
+		solve_need(g, KEY_ATTR, c, name);
 		if (!unit_lives(g, c))
 			continue;
-		in_body = has_name(unit_of(g, c), name);
+		in_body = name_is_bound(unit_of(g, c), name);
 		by_self = has_attr(g, c, name) &&
 			  !class_declares(unit_of(g, c), name);
 		if (in_body)
-			s = ask(g, ASK_NAME, c, name);
+			s = solve_ask(g, ASK_NAME, c, name);
 		if (by_self)
-			s = set_join(g->terms, s, ask(g, ASK_ATTR, c, name));
+			s = set_join(g->terms, s,
+				     solve_ask(g, ASK_ATTR, c, name));
 		if (in_body || by_self)
 			return s;
 	}
@@ -305,7 +319,7 @@ static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 set_t member_solve(struct graph *g, unit_t class, atom_t name)
 {
 	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, class, order);
+	uint32_t count = class_order(g, class, order);
 
 	return member_in(g, order, count, name);
 }
@@ -338,12 +352,13 @@ static set_t bind_method(struct graph *g, unit_t f, term_t self)
 {
 	uint8_t kind = term_of(g->terms, self)->kind;
 	bool instance = kind == TERM_INSTANCE || kind == TERM_SELF;
-	unsigned how = decorations(g, f);
+	unsigned how = function_decorations(g, f);
 	term_t class;
 
 	if (how & DECO_PROPERTY)
-		return instance ? replaced_self(g, ask(g, ASK_RESULT, f, 0),
-						self)
+		return instance ? value_replace_self(
+					  g, solve_ask(g, ASK_RESULT, f, 0),
+					  self)
 				: SET_NONE;
 	if (how & DECO_STATIC)
 		return set_one(g->terms, TERM_FUNCTION, f, 0);
@@ -366,7 +381,7 @@ static set_t bind_term(struct graph *g, term_t found, term_t self)
 	    unit_lives(g, t.a) && unit_of(g, t.a)->u->flags & UNIT_METHOD)
 		return bind_method(g, t.a, self);
 	if (t.kind == TERM_INSTANCE && method_find(g, t.a, WORD_GET) != NONE)
-		return call_method(g, found, WORD_GET);
+		return method_call(g, found, WORD_GET);
 	return set_term(g->terms, found);
 }
 
@@ -382,7 +397,7 @@ static set_t bind_all(struct graph *g, set_t found, term_t self)
 	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
 		s = set_join(g->terms, s, bind_term(g, copy[k], self));
-	return replaced_self(g, s, self);
+	return value_replace_self(g, s, self);
 }
 
 /* Of several functions, always the same one. */
@@ -402,25 +417,26 @@ static unit_t function_in(const struct graph *g, set_t s)
 	return found;
 }
 
-unit_t overridden(struct graph *g, unit_t method)
+unit_t method_overridden(struct graph *g, unit_t method)
 {
 	const struct unit *u = unit_of(g, method);
 	atom_t name = atom_of(u, u->u->name);
 	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, u->parent, order);
+	uint32_t count = class_order(g, u->parent, order);
 
 	for (uint32_t k = 1; k < count; k++) {
-		need(g, KEY_NAME, order[k], name);
+		solve_need(g, KEY_NAME, order[k], name);
 		if (unit_lives(g, order[k]) &&
-		    has_name(unit_of(g, order[k]), name))
-			return function_in(g, ask(g, ASK_NAME, order[k], name));
+		    name_is_bound(unit_of(g, order[k]), name))
+			return function_in(
+				g, solve_ask(g, ASK_NAME, order[k], name));
 	}
 	return NONE;
 }
 
 unit_t method_find(struct graph *g, unit_t class, atom_t name)
 {
-	return function_in(g, ask(g, ASK_MEMBER, class, name));
+	return function_in(g, solve_ask(g, ASK_MEMBER, class, name));
 }
 
 set_t method_solve(struct graph *g, term_t self, atom_t name)
@@ -429,9 +445,9 @@ set_t method_solve(struct graph *g, term_t self, atom_t name)
 }
 
 /* A question of its own: `__call__ = Other()` may lead back here. */
-set_t call_method(struct graph *g, term_t self, atom_t name)
+set_t method_call(struct graph *g, term_t self, atom_t name)
 {
-	return ask(g, ASK_METHOD, self, name);
+	return solve_ask(g, ASK_METHOD, self, name);
 }
 
 static set_t instance_attr(struct graph *g, term_t self, unit_t class,
@@ -441,26 +457,26 @@ static set_t instance_attr(struct graph *g, term_t self, unit_t class,
 
 	if (name == WORD_CLASS)
 		return class_of_term(g, self);
-	s = ask(g, ASK_MEMBER, class, name);
+	s = solve_ask(g, ASK_MEMBER, class, name);
 	if (s != SET_NONE)
 		return bind_all(g, s, self);
 	if (name == WORD_GETATTR || method_find(g, class, WORD_GETATTR) == NONE)
 		return SET_NONE;
-	return call_method(g, self, WORD_GETATTR);
+	return method_call(g, self, WORD_GETATTR);
 }
 
 /* A name in the body of an enumeration is one of its instances. */
 static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 {
-	set_t s = ask(g, ASK_MEMBER, class, name);
+	set_t s = solve_ask(g, ASK_MEMBER, class, name);
 	const struct unit *u = unit_of(g, class);
 	uint32_t k;
 
 	if (unit_lives(g, class)) {
-		k = names_from(u, name);
+		k = name_first(u, name);
 		if (k < u->names_count && u->names[k].atom == name &&
 		    bind_of(u, u->names[k].bind)->kind == BIND_VALUE &&
-		    ask(g, ASK_ENUM, class, 0))
+		    solve_ask(g, ASK_ENUM, class, 0))
 			return set_one(g->terms, TERM_INSTANCE, class, 0);
 	}
 	return bind_all(g, s, self);
@@ -470,30 +486,30 @@ static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
 {
 	unit_t order[ORDER_MAX];
-	uint32_t count = order_of(g, term_of(g->terms, self)->a, order);
+	uint32_t count = class_order(g, term_of(g->terms, self)->a, order);
 	uint32_t k = 0;
 	set_t found;
 
 	while (k < count && order[k] != after)
 		k++;
 	if (k == count) {
-		count = order_of(g, after, order);
+		count = class_order(g, after, order);
 		k = 0;
 	}
 	found = member_in(g, order + k + 1, count - k - 1, name);
 	/* object's __new__ makes an instance of what it is given. */
 	if (name == WORD_NEW && found == SET_NONE)
-		return set_one(g->terms, TERM_CALLABLE, instance_of(g, self),
+		return set_one(g->terms, TERM_CALLABLE, value_instance(g, self),
 			       0);
 	return bind_all(g, found, self);
 }
 
 /* The names of one thing in several modules are one. */
-static set_t outside_attr(struct graph *g, atom_t base, atom_t name)
+static set_t library_attr(struct graph *g, atom_t base, atom_t name)
 {
 	if (base == WORD_TYPING_MORE || base == WORD_ABC)
 		base = WORD_TYPING;
-	return set_one(g->terms, TERM_OUTSIDE, atom_dotted(g, base, name), 0);
+	return set_one(g->terms, TERM_LIBRARY, atom_dotted(g, base, name), 0);
 }
 
 set_t attr_of_term(struct graph *g, term_t base, atom_t name)
@@ -502,11 +518,11 @@ set_t attr_of_term(struct graph *g, term_t base, atom_t name)
 
 	switch (t.kind) {
 	case TERM_MODULE:
-		return ask(g, ASK_EXPORT, t.a, name);
+		return solve_ask(g, ASK_EXPORT, t.a, name);
 	case TERM_PACKAGE:
-		return package_attr(g, t.a, name);
-	case TERM_OUTSIDE:
-		return outside_attr(g, t.a, name);
+		return module_in_package(g, t.a, name);
+	case TERM_LIBRARY:
+		return library_attr(g, t.a, name);
 	case TERM_CLASS:
 	case TERM_CLS:
 		return class_attr(g, base, t.a, name);
@@ -523,7 +539,7 @@ set_t attr_of_term(struct graph *g, term_t base, atom_t name)
 	case TERM_DICT:
 	case TERM_TUPLE:
 	case TERM_RECORD:
-		return container_attr(g, base, name);
+		return library_container_attr(g, base, name);
 	default:
 		return SET_NONE;
 	}

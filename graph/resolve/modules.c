@@ -3,10 +3,13 @@
  * and what an import statement means by its name. What is not found here is
  * outside, and stays a name.
  */
+#include "graph/resolve/modules.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 atom_t atom_dotted(struct graph *g, atom_t a, atom_t b)
@@ -25,7 +28,7 @@ atom_t atom_dotted(struct graph *g, atom_t a, atom_t b)
 	memcpy(text, x, n);
 	text[n] = '.';
 	memcpy(text + n + 1, y, m);
-	r = atom(g, text, n + m + 1);
+	r = atom_intern(g, text, n + m + 1);
 	if (text != small)
 		free(text);
 	return r;
@@ -37,8 +40,9 @@ static uint32_t file_chosen(const struct graph *g, const struct module_slot *m)
 	uint32_t best = NONE;
 
 	for (uint32_t k = 0; k < m->count; k++) {
-		const struct file *f = &g->files[module_files(g, m)[k]];
-		const struct file *b = best == NONE ? NULL : &g->files[best];
+		const struct source_file *f = &g->files[module_files(g, m)[k]];
+		const struct source_file *b =
+			best == NONE ? NULL : &g->files[best];
 
 		if (!b || f->package > b->package ||
 		    (f->package == b->package &&
@@ -52,7 +56,7 @@ static const struct module_slot *module_slot(struct graph *g, atom_t dotted)
 {
 	static const struct module_slot none;
 
-	need(g, KEY_MODULE, dotted, 0);
+	solve_need(g, KEY_MODULE, dotted, 0);
 	return dotted < g->modules_size ? &g->modules[dotted] : &none;
 }
 
@@ -77,7 +81,7 @@ static set_t module_inside(struct graph *g, atom_t dotted)
 	return SET_NONE;
 }
 
-set_t package_attr(struct graph *g, atom_t package, atom_t name)
+set_t module_in_package(struct graph *g, atom_t package, atom_t name)
 {
 	return module_inside(g, atom_dotted(g, package, name));
 }
@@ -88,7 +92,7 @@ static atom_t atom_parent(struct graph *g, atom_t a)
 	const char *text = atom_text(g, a);
 	const char *dot = strrchr(text, '.');
 
-	return dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+	return dot ? atom_intern(g, text, (size_t)(dot - text)) : WORD_EMPTY;
 }
 
 /*
@@ -98,12 +102,12 @@ static atom_t atom_parent(struct graph *g, atom_t a)
 static bool in_stdlib(struct graph *g, atom_t dotted)
 {
 	const char *text = atom_text(g, dotted);
-	atom_t top = atom(g, text, strcspn(text, "."));
+	atom_t top = atom_intern(g, text, strcspn(text, "."));
 
-	return top < g->outside_count && g->outside[top] == OUT_STDLIB;
+	return library_kind_of(g, top) == LIBRARY_STDLIB;
 }
 
-set_t import_solve(struct graph *g, atom_t dir, atom_t dotted)
+set_t module_import_solve(struct graph *g, atom_t dir, atom_t dotted)
 {
 	set_t s = module_inside(g, dotted);
 
@@ -112,18 +116,20 @@ set_t import_solve(struct graph *g, atom_t dir, atom_t dotted)
 	for (; s == SET_NONE && dir != WORD_EMPTY; dir = atom_parent(g, dir))
 		s = module_inside(g, atom_dotted(g, dir, dotted));
 	if (s == SET_NONE)
-		s = set_one(g->terms, TERM_OUTSIDE, dotted, 0);
+		s = set_one(g->terms, TERM_LIBRARY, dotted, 0);
 	return s;
 }
 
-set_t module_set(struct graph *g, unit_t from, atom_t dotted)
+set_t module_imported(struct graph *g, unit_t from, atom_t dotted)
 {
-	return ask(g, ASK_IMPORT, g->files[g->units[from].file].dir, dotted);
+	return solve_ask(g, ASK_IMPORT, g->files[g->units[from].file].dir,
+			 dotted);
 }
 
-atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name)
+atom_t module_absolute_name(struct graph *g, unit_t from, uint32_t level,
+			    atom_t name)
 {
-	const struct file *f = &g->files[g->units[from].file];
+	const struct source_file *f = &g->files[g->units[from].file];
 	atom_t base = f->module;
 
 	if (!level)
@@ -131,19 +137,19 @@ atom_t import_name(struct graph *g, unit_t from, uint32_t level, atom_t name)
 	for (uint32_t k = f->package ? 1 : 0; k < level; k++) {
 		/* Above the top there is nothing, by whatever name. */
 		if (base == WORD_EMPTY)
-			return atom(g, "..", 2);
+			return atom_intern(g, "..", 2);
 		base = atom_parent(g, base);
 	}
 	return atom_dotted(g, base, name);
 }
 
-bool star_exports(struct graph *g, unit_t module, atom_t name)
+bool module_star_exports(struct graph *g, unit_t module, atom_t name)
 {
 	const struct unit *u = unit_of(g, module);
 	const struct facts *f = u->sheet->facts;
 	const uint32_t *all = (const uint32_t *)facts_at(f, f->lists);
 
-	need(g, KEY_ALL, module, 0);
+	solve_need(g, KEY_ALL, module, 0);
 	if (!f->has_all)
 		return atom_text(g, name)[0] != '_';
 	for (uint32_t k = 0; k < f->all.count; k++)

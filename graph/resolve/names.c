@@ -8,10 +8,18 @@
  * (its block holds the use's block), and, inside a loop, those further down
  * in that loop. Functions inside see all of them.
  */
+#include "graph/resolve/names.h"
+
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 static bool in_own_scope(const struct unit *u, const struct facts_bind *b)
@@ -27,7 +35,7 @@ static bool is_own_store(const struct unit *u, const struct facts_bind *b)
 }
 
 /* The run of u->names (sorted by atom, then place) of this name. */
-uint32_t names_from(const struct unit *u, atom_t name)
+uint32_t name_first(const struct unit *u, atom_t name)
 {
 	uint32_t low = 0, high = u->names_count;
 
@@ -59,7 +67,7 @@ static uint32_t every_from(const struct unit *u, atom_t name, uint32_t bind)
 	return low;
 }
 
-uint32_t bind_after(const struct unit *u, atom_t name, uint32_t from)
+uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from)
 {
 	uint32_t count = u->u->binds.count, k = from;
 
@@ -92,19 +100,19 @@ static uint32_t bind_back(const struct unit *u, atom_t name, uint32_t *at)
 	return *at ? --*at : NONE;
 }
 
-bool has_name(const struct unit *u, atom_t name)
+bool name_is_bound(const struct unit *u, atom_t name)
 {
 	uint32_t k;
 
 	if (u->u->kind != UNIT_FUNCTION) {
-		for (k = names_from(u, name);
+		for (k = name_first(u, name);
 		     k < u->names_count && u->names[k].atom == name; k++)
 			if (bind_of(u, u->names[k].bind)->kind != BIND_STORE)
 				return true;
 		return false;
 	}
-	for (k = bind_after(u, name, 0); k != NONE;
-	     k = bind_after(u, name, k + 1))
+	for (k = name_bind_after(u, name, 0); k != NONE;
+	     k = name_bind_after(u, name, k + 1))
 		if (in_own_scope(u, bind_of(u, k)))
 			return true;
 	return false;
@@ -112,7 +120,7 @@ bool has_name(const struct unit *u, atom_t name)
 
 static set_t from_module(struct graph *g, unit_t n, atom_t target, atom_t name)
 {
-	set_t module = module_set(g, n, target);
+	set_t module = module_imported(g, n, target);
 	const term_t *terms;
 	struct term t;
 
@@ -121,9 +129,9 @@ static set_t from_module(struct graph *g, unit_t n, atom_t target, atom_t name)
 	t = *term_of(g->terms, terms[0]);
 	/* A package that imports from itself gets a module below it. */
 	if (t.kind == TERM_MODULE && t.a == module_of(g, n))
-		return package_attr(g, target, name);
+		return module_in_package(g, target, name);
 	if (t.kind == TERM_MODULE)
-		return ask(g, ASK_EXPORT, t.a, name);
+		return solve_ask(g, ASK_EXPORT, t.a, name);
 	return attr_of_term(g, terms[0], name);
 }
 
@@ -135,12 +143,13 @@ static set_t import_eval(struct graph *g, unit_t n, const struct facts_bind *b)
 	if (b->kind == BIND_FROM) {
 		atom_t what = atom_of(u, b->value);
 
-		return from_module(g, n, import_name(g, n, b->level, target),
+		return from_module(g, n,
+				   module_absolute_name(g, n, b->level, target),
 				   what);
 	}
 	if (b->extra != 1)
 		target = atom_of(u, b->name);
-	return module_set(g, n, target);
+	return module_imported(g, n, target);
 }
 
 /* What the method it overrides says of the parameter of that name. */
@@ -152,10 +161,10 @@ static bool param_inherited(struct graph *g, unit_t n, atom_t name, set_t *ret)
 
 	if (!(u->u->flags & UNIT_METHOD))
 		return false;
-	above = overridden(g, n);
+	above = method_overridden(g, n);
 	if (above == NONE || !unit_lives(g, above))
 		return false;
-	need(g, KEY_HEADER, above, 0);
+	solve_need(g, KEY_HEADER, above, 0);
 	u = unit_of(g, above);
 	p = facts_params(u->sheet->facts, u->u);
 	for (uint32_t k = 0; k < u->u->params.count; k++) {
@@ -180,7 +189,7 @@ static set_t param_plain(struct graph *g, unit_t n, const struct facts_param *p)
 	if (param_inherited(g, n, name, &s))
 		return s;
 	if (preset != FACTS_NONE)
-		s = eval(g, n, preset);
+		s = eval_expr(g, n, preset);
 	return set_join(g->terms, s, fixture_find(g, n, name));
 }
 
@@ -194,7 +203,7 @@ static bool param_self(struct graph *g, unit_t n, set_t *ret)
 
 	if (!(u->u->flags & UNIT_METHOD))
 		return false;
-	how = decorations(g, n);
+	how = function_decorations(g, n);
 	u = unit_of(g, n);
 	name = atom_of(u, u->u->name);
 	if (how & DECO_STATIC && name != WORD_NEW)
@@ -214,7 +223,7 @@ static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
 		facts_params(u->sheet->facts, u->u) + index;
 	set_t s;
 
-	need(g, KEY_HEADER, n, 0);
+	solve_need(g, KEY_HEADER, n, 0);
 	if (index == 0 && p->kind == PARAM_PLAIN && param_self(g, n, &s))
 		return s;
 	u = unit_of(g, n);
@@ -252,12 +261,13 @@ static set_t function_eval(struct graph *g, unit_t f)
 	uint32_t count = unit_of(g, f)->u->decorators.count;
 	set_t made = SET_NONE;
 
-	need(g, KEY_HEADER, f, 0);
+	solve_need(g, KEY_HEADER, f, 0);
 	for (uint32_t k = 0; k < count && made == SET_NONE; k++) {
 		const struct unit *u = unit_of(g, f);
 
 		made = made_instances(
-			g, eval(g, f, list_of(u, u->u->decorators.from + k)));
+			g,
+			eval_expr(g, f, list_of(u, u->u->decorators.from + k)));
 	}
 	return set_one(g->terms, made ? TERM_WRAPPED : TERM_FUNCTION, f, made);
 }
@@ -269,7 +279,7 @@ static set_t def_eval(struct graph *g, unit_t def)
 	return set_one(g->terms, TERM_CLASS, def, 0);
 }
 
-set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
+set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 {
 	const struct unit *u = unit_of(g, n);
 	const struct facts_bind *b = bind_of(u, at);
@@ -279,20 +289,22 @@ set_t bind_eval(struct graph *g, unit_t n, uint32_t at)
 	case BIND_AUGMENT:
 	case BIND_NARROW:
 	case BIND_STORE:
-		return b->value == FACTS_NONE ? SET_NONE : eval(g, n, b->value);
+		return b->value == FACTS_NONE ? SET_NONE
+					      : eval_expr(g, n, b->value);
 	case BIND_ANNOTATION:
 		return type_eval(g, n, b->value);
 	case BIND_TYPED:
 		if (u->u->kind != UNIT_FUNCTION)
 			return type_eval(g, n, b->value);
 		return set_join(g->terms, type_eval(g, n, b->value),
-				eval(g, n, b->extra));
+				eval_expr(g, n, b->extra));
 	case BIND_DEF:
 		return def_eval(g, unit_below(g, n, b->value));
 	case BIND_PARAM:
 		if (block_of(u, b->block)->scope != 0)
-			return b->value == FACTS_NONE ? SET_NONE
-						      : eval(g, n, b->value);
+			return b->value == FACTS_NONE
+				       ? SET_NONE
+				       : eval_expr(g, n, b->value);
 		return param_eval(g, n, b->value);
 	case BIND_IMPORT:
 	case BIND_FROM:
@@ -335,8 +347,8 @@ static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
 	const struct facts_bind *b = bind_of(u, at);
 
 	if (b->block > 1 || at % CHAIN_MAX == CHAIN_MAX - 1 || !is_plain(u, b))
-		return ask(g, ASK_BIND, n, at);
-	return bind_eval(g, n, at);
+		return solve_ask(g, ASK_BIND, n, at);
+	return name_bind_eval(g, n, at);
 }
 
 /* It replaces what the name was before, whatever way was taken. */
@@ -346,9 +358,9 @@ static bool settles(const struct facts_bind *b)
 }
 
 /* A star import has no name. */
-uint32_t star_after(const struct unit *u, uint32_t from)
+uint32_t name_star_after(const struct unit *u, uint32_t from)
 {
-	return u->starred ? bind_after(u, NONE, from) : NONE;
+	return u->starred ? name_bind_after(u, NONE, from) : NONE;
 }
 
 static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
@@ -356,24 +368,24 @@ static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 	const struct unit *u = unit_of(g, n);
 	const struct facts_bind *b = bind_of(u, bind);
 
-	return module_find(g,
-			   import_name(g, n, b->level, atom_of(u, b->module)));
+	return module_find(
+		g, module_absolute_name(g, n, b->level, atom_of(u, b->module)));
 }
 
 /* Does a star import from `module` bring the name? */
-uint32_t brings_solve(struct graph *g, unit_t module, atom_t name)
+uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name)
 {
-	need(g, KEY_NAME, module, name);
-	need(g, KEY_STARS, module, 0);
-	if (!unit_lives(g, module) || !star_exports(g, module, name))
+	solve_need(g, KEY_NAME, module, name);
+	solve_need(g, KEY_STARS, module, 0);
+	if (!unit_lives(g, module) || !module_star_exports(g, module, name))
 		return 0;
-	if (has_name(unit_of(g, module), name))
+	if (name_is_bound(unit_of(g, module), name))
 		return 1;
-	for (uint32_t k = star_after(unit_of(g, module), 0); k != NONE;
-	     k = star_after(unit_of(g, module), k + 1)) {
+	for (uint32_t k = name_star_after(unit_of(g, module), 0); k != NONE;
+	     k = name_star_after(unit_of(g, module), k + 1)) {
 		unit_t from = star_from(g, module, k);
 
-		if (from != NONE && ask(g, ASK_BRINGS, from, name))
+		if (from != NONE && solve_ask(g, ASK_BRINGS, from, name))
 			return 1;
 	}
 	return 0;
@@ -386,16 +398,16 @@ static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 	uint32_t at = back_from(u, NONE, u->u->binds.count), k;
 	set_t s = SET_NONE;
 
-	need(g, KEY_STARS, n, 0);
+	solve_need(g, KEY_STARS, n, 0);
 	while (u->starred && (k = bind_back(u, NONE, &at)) != NONE &&
 	       k >= after) {
 		struct facts_bind b = *bind_of(u, k);
 		unit_t from = star_from(g, n, k);
 
 		if (from == NONE || from == n ||
-		    !ask(g, ASK_BRINGS, from, name))
+		    !solve_ask(g, ASK_BRINGS, from, name))
 			continue;
-		s = set_join(g->terms, s, ask(g, ASK_EXPORT, from, name));
+		s = set_join(g->terms, s, solve_ask(g, ASK_EXPORT, from, name));
 		if (b.block == 1)
 			break;
 	}
@@ -411,7 +423,8 @@ static set_t outers_eval(struct graph *g, unit_t n, atom_t name,
 	set_t s = SET_NONE;
 
 	while ((at = outers_next(g, &o)))
-		s = set_join(g->terms, s, bind_eval(g, at->unit, at->item));
+		s = set_join(g->terms, s,
+			     name_bind_eval(g, at->unit, at->item));
 	return s;
 }
 
@@ -419,13 +432,13 @@ static set_t function_name(struct graph *g, unit_t n, atom_t name)
 {
 	set_t s = outers_eval(g, n, name, OUTER_NONLOCAL);
 
-	for (uint32_t k = bind_after(unit_of(g, n), name, 0); k != NONE;
-	     k = bind_after(unit_of(g, n), name, k + 1)) {
+	for (uint32_t k = name_bind_after(unit_of(g, n), name, 0); k != NONE;
+	     k = name_bind_after(unit_of(g, n), name, k + 1)) {
 		const struct unit *u = unit_of(g, n);
 		const struct facts_bind *b = bind_of(u, k);
 
 		if (in_own_scope(u, b) || is_own_store(u, b))
-			s = set_join(g->terms, s, bind_eval(g, n, k));
+			s = set_join(g->terms, s, name_bind_eval(g, n, k));
 	}
 	return s;
 }
@@ -477,8 +490,8 @@ static set_t scope_bind_eval(struct graph *g, unit_t n, atom_t name,
 
 	if (b->kind == BIND_STORE ||
 	    (b->kind == BIND_VALUE && made_of(u, b->value, name, 0)))
-		return ask(g, ASK_BIND, n, bind);
-	return bind_eval(g, n, bind);
+		return solve_ask(g, ASK_BIND, n, bind);
+	return name_bind_eval(g, n, bind);
 }
 
 set_t name_solve(struct graph *g, unit_t n, atom_t name)
@@ -487,12 +500,12 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 	uint32_t from, to, first, last, stars = 0;
 	set_t s = SET_NONE;
 
-	need(g, KEY_NAME, n, name);
+	solve_need(g, KEY_NAME, n, name);
 	if (!unit_lives(g, n))
 		return SET_NONE;
 	if (u->u->kind == UNIT_FUNCTION)
 		return function_name(g, n, name);
-	from = first = last = names_from(u, name);
+	from = first = last = name_first(u, name);
 	for (to = from; to < u->names_count && u->names[to].atom == name;
 	     to++) {
 		const struct facts_bind *b = bind_of(u, u->names[to].bind);
@@ -521,21 +534,21 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 }
 
 /* An attribute of a module: a name in it, or a module below it. */
-set_t export_solve(struct graph *g, unit_t module, atom_t name)
+set_t name_export_solve(struct graph *g, unit_t module, atom_t name)
 {
 	const struct unit *u;
-	const struct file *f;
+	const struct source_file *f;
 	set_t s;
 
 	if (!unit_lives(g, module))
 		return SET_NONE;
-	s = ask(g, ASK_NAME, module, name);
+	s = solve_ask(g, ASK_NAME, module, name);
 	u = unit_of(g, module);
-	need(g, KEY_NAME, module, name);
+	solve_need(g, KEY_NAME, module, name);
 	f = &g->files[u->file];
-	if (!f->package || has_name(u, name))
+	if (!f->package || name_is_bound(u, name))
 		return s;
-	return set_join(g->terms, s, package_attr(g, f->module, name));
+	return set_join(g->terms, s, module_in_package(g, f->module, name));
 }
 
 static bool block_holds(const struct unit *u, uint32_t outer, uint32_t inner)
@@ -555,7 +568,7 @@ static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
 }
 
 /* Bindings of the unit that are in effect before expression e. */
-uint32_t binds_before(const struct unit *u, uint32_t e)
+uint32_t name_binds_before(const struct unit *u, uint32_t e)
 {
 	uint32_t low = 0, high = u->u->binds.count;
 
@@ -582,7 +595,7 @@ static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
 {
 	return share_loop(u, use->block, use->block)
 		       ? u->u->binds.count
-		       : binds_before(u, use->expr);
+		       : name_binds_before(u, use->expr);
 }
 
 /* What a use in a function sees. false: nothing that lies on every way. */
@@ -616,7 +629,7 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 }
 
 /* Is it for a place or a binding in unit n itself that we are looking? */
-bool own_place(const struct graph *g, unit_t n)
+bool name_own_place(const struct graph *g, unit_t n)
 {
 	uint32_t who = g->frames[g->frames_count - 1].who;
 
@@ -631,23 +644,23 @@ bool own_place(const struct graph *g, unit_t n)
  */
 static void need_flow(struct graph *g, unit_t n)
 {
-	if (!own_place(g, n))
-		need(g, KEY_FLOW, n, 0);
+	if (!name_own_place(g, n))
+		solve_need(g, KEY_FLOW, n, 0);
 }
 
 static set_t module_name(struct graph *g, unit_t module, atom_t name)
 {
-	set_t s = ask(g, ASK_NAME, module, name);
+	set_t s = solve_ask(g, ASK_NAME, module, name);
 	atom_t builtin;
 
-	need(g, KEY_NAME, module, name);
-	if (has_name(unit_of(g, module), name))
+	solve_need(g, KEY_NAME, module, name);
+	if (name_is_bound(unit_of(g, module), name))
 		return s;
 	/* Not bound by name, though perhaps by a star. */
 	builtin = atom_dotted(g, WORD_BUILTINS, name);
 	if (s != SET_NONE)
 		return s;
-	return set_one(g->terms, TERM_OUTSIDE, builtin, 0);
+	return set_one(g->terms, TERM_LIBRARY, builtin, 0);
 }
 
 /* From unit n's surroundings; `header`: as its decorators see them. */
@@ -660,9 +673,9 @@ static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
 		if (unit_of(g, p)->u->kind == UNIT_MODULE)
 			break;
 		if (unit_of(g, p)->u->kind == UNIT_FUNCTION || header) {
-			need(g, KEY_NAME, p, name);
-			if (has_name(unit_of(g, p), name))
-				return ask(g, ASK_NAME, p, name);
+			solve_need(g, KEY_NAME, p, name);
+			if (name_is_bound(unit_of(g, p), name))
+				return solve_ask(g, ASK_NAME, p, name);
 		}
 		header = false;
 	}
@@ -676,8 +689,9 @@ static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
 	bool found = false;
 	set_t s = SET_NONE;
 
-	for (uint32_t k = bind_after(unit_of(g, use->n), use->name, 0);
-	     k != NONE; k = bind_after(unit_of(g, use->n), use->name, k + 1)) {
+	for (uint32_t k = name_bind_after(unit_of(g, use->n), use->name, 0);
+	     k != NONE;
+	     k = name_bind_after(unit_of(g, use->n), use->name, k + 1)) {
 		const struct unit *u = unit_of(g, use->n);
 
 		if (block_of(u, bind_of(u, k)->block)->scope != scope)
@@ -719,21 +733,24 @@ static set_t use_eval(struct graph *g, struct use *use)
 		return around_eval(g, use->n, use->name, true);
 	if (u->u->kind == UNIT_MODULE) {
 		/* Its own calls see a scope as it is when they run. */
-		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
+		if (!inner && name_own_place(g, use->n) &&
+		    flow_eval(g, use, &s))
 			return s;
 		return module_name(g, use->n, use->name);
 	}
 	if (u->u->kind == UNIT_CLASS) {
-		if (!inner && own_place(g, use->n) && flow_eval(g, use, &s))
+		if (!inner && name_own_place(g, use->n) &&
+		    flow_eval(g, use, &s))
 			return s;
 		u = unit_of(g, use->n);
-		need(g, KEY_NAME, use->n, use->name);
-		if (!inner && has_name(u, use->name))
-			return ask(g, ASK_NAME, use->n, use->name);
+		solve_need(g, KEY_NAME, use->n, use->name);
+		if (!inner && name_is_bound(u, use->name))
+			return solve_ask(g, ASK_NAME, use->n, use->name);
 		return around_eval(g, use->n, use->name, false);
 	}
 	need_flow(g, use->n);
-	if (flow_eval(g, use, &s) || has_name(unit_of(g, use->n), use->name))
+	if (flow_eval(g, use, &s) ||
+	    name_is_bound(unit_of(g, use->n), use->name))
 		return s;
 	/* Something may have been put into what is bound around. */
 	return set_join(g->terms, s, around_eval(g, use->n, use->name, false));
@@ -750,7 +767,7 @@ set_t name_eval(struct graph *g, unit_t n, uint32_t e)
 	return use_eval(g, &use);
 }
 
-bool path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret)
+bool name_path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret)
 {
 	const struct unit *u = unit_of(g, n);
 	const struct facts_expr *x = expr_of(u, e);

@@ -4,15 +4,16 @@
  * lists all of them by name, and those of one name in the order of its units,
  * so that what is inside of a unit lies together.
  */
-#include "graph/base/alloc.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/outers.h"
 
-struct list {
+#include "graph/base/alloc.h"
+
+struct outers_list {
 	struct outer *at;
 	uint32_t count, size;
 };
 
-static void list_add(struct list *l, const struct unit *u, unit_t n,
+static void list_add(struct outers_list *l, const struct unit *u, unit_t n,
 		     struct outer o)
 {
 	l->at = must_grow(l->at, &l->size, l->count + 1, sizeof(*l->at));
@@ -21,7 +22,7 @@ static void list_add(struct list *l, const struct unit *u, unit_t n,
 	l->at[l->count++] = o;
 }
 
-static void list_unit(struct list *l, const struct graph *g, unit_t n)
+static void list_unit(struct outers_list *l, const struct graph *g, unit_t n)
 {
 	const struct unit *u = &g->units[n];
 	const struct facts_attr *attrs = facts_attrs(u->sheet->facts, u->u);
@@ -59,9 +60,9 @@ static int compare(const void *a, const void *b)
 	return x->item < y->item ? -1 : x->item > y->item;
 }
 
-void outers_make(struct graph *g, struct file *f)
+void outers_make(struct graph *g, struct source_file *f)
 {
-	struct list l = { .count = 0 };
+	struct outers_list l = { .count = 0 };
 	size_t bytes;
 
 	for (uint32_t k = 0; k < f->units_count; k++)
@@ -77,9 +78,9 @@ void outers_make(struct graph *g, struct file *f)
 	free(l.at);
 }
 
-uint64_t outers_print(const struct graph *g, unit_t n)
+uint64_t outers_fingerprint(const struct graph *g, unit_t n)
 {
-	struct list l = { .count = 0 };
+	struct outers_list l = { .count = 0 };
 	uint64_t print;
 
 	list_unit(&l, g, n);
@@ -92,7 +93,7 @@ struct outers outers_in(const struct graph *g, unit_t around, atom_t name,
 			enum outer_kind kind)
 {
 	const struct unit *u = &g->units[around];
-	const struct file *f = &g->files[u->file];
+	const struct source_file *f = &g->files[u->file];
 	const struct outer key = { .name = name, .index = u->index };
 	uint32_t low = 0, high = f->outers_count;
 
@@ -112,7 +113,7 @@ struct outers outers_in(const struct graph *g, unit_t around, atom_t name,
 const struct outer *outers_next(const struct graph *g, struct outers *o)
 {
 	const struct unit *u = &g->units[o->around];
-	const struct file *f = &g->files[u->file];
+	const struct source_file *f = &g->files[u->file];
 	uint32_t last = u->index + u->u->units;
 
 	while (o->next < f->outers_count) {

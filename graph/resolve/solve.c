@@ -8,12 +8,12 @@
  * outdated is having a higher version, so postings need not be found and
  * taken away when somebody asks anew: those of old versions count no more.
  *
- * Questions go round in circles: f returns g(), g returns f(). An answer that
+ * Questions go round in cycles: f returns g(), g returns f(). An answer that
  * was computed with the help of one that is still being computed is worth
  * nothing by itself. So, as Tarjan does with components: each frame notes the
  * outermost open question it touched (`low`), and a question that touched one
  * further out than itself is held, not answered. The outermost one then has
- * all of its circle before it, and answers it as a whole: all values begin
+ * all of its cycle before it, and answers it as a whole: all values begin
  * empty, and in each round every question is computed from the values of the
  * round before (those alone whose inputs changed: the others would say the
  * same), until none changes. Not everything that is computed only grows when
@@ -22,19 +22,25 @@
  * sees what another has just become would choose among them by who was asked
  * first. Rounds in which all see the same state choose alike for all.
  *
- * That a circle's questions are known before it is answered is not given:
+ * That a cycle's questions are known before it is answered is not given:
  * what they ask depends on what they know. Those met on the way join, and
  * when any has, all begin anew.
  *
  * The order of a class's bases is no set and does not grow. When it goes
- * round in circles, every class in the circle is taken to have no bases.
+ * round in cycles, every class in the cycle is taken to have no bases.
  */
+#include "graph/resolve/solve.h"
+
 #include <pthread.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/entry.h"
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/types.h"
 
 /* Frames on one stack; beyond, we go on on a larger one. */
 #define STACK_FRAMES 400
@@ -162,7 +168,7 @@ static void post(struct graph *g, node_t at)
 		(struct posting){ .who = f->who, .version = f->version };
 }
 
-void need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+void solve_need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
 	post(g, node_get(g, kind, a, b));
 }
@@ -195,30 +201,30 @@ static uint32_t compute(struct graph *g, node_t n)
 	case ASK_NAME:
 		return name_solve(g, e.a, e.b);
 	case ASK_EXPORT:
-		return export_solve(g, e.a, e.b);
+		return name_export_solve(g, e.a, e.b);
 	case ASK_ORDER:
-		return order_solve(g, e.a);
+		return class_order_solve(g, e.a);
 	case ASK_MEMBER:
 		return member_solve(g, e.a, e.b);
 	case ASK_RESULT:
-		return result_solve(g, e.a);
+		return call_result_solve(g, e.a);
 	case ASK_ATTR:
 		return attr_solve(g, e.a, e.b);
 	case ASK_BIND:
-		need(g, KEY_FLOW, e.a, 0);
-		return bind_eval(g, e.a, e.b);
+		solve_need(g, KEY_FLOW, e.a, 0);
+		return name_bind_eval(g, e.a, e.b);
 	case ASK_LAMBDA:
-		return lambda_solve(g, e.a, e.b);
+		return call_lambda_solve(g, e.a, e.b);
 	case ASK_IMPORT:
-		return import_solve(g, e.a, e.b);
+		return module_import_solve(g, e.a, e.b);
 	case ASK_METHOD:
 		return method_solve(g, e.a, e.b);
 	case ASK_DECORATIONS:
-		return decorations_solve(g, e.a);
+		return function_decorations_solve(g, e.a);
 	case ASK_ENUM:
-		return enum_solve(g, e.a);
+		return class_enum_solve(g, e.a);
 	case ASK_BRINGS:
-		return brings_solve(g, e.a, e.b);
+		return name_brings_solve(g, e.a, e.b);
 	default:
 		return 0;
 	}
@@ -236,8 +242,8 @@ static void todo_add(struct todo *t, node_t n)
 	t->nodes[t->count++] = n;
 }
 
-/* A circle in the making: held questions from `mark` on. */
-struct circle {
+/* A cycle in the making: held questions from `mark` on. */
+struct cycle {
 	uint32_t mark, depth; /* of the frame of its outermost one */
 	uint32_t known;	      /* of graph->held, when the round began */
 	struct todo now, next;
@@ -245,7 +251,7 @@ struct circle {
 	uint32_t values_size;
 };
 
-static void circle_do(struct graph *g, struct circle *c, node_t n)
+static void cycle_do(struct graph *g, struct cycle *c, node_t n)
 {
 	if (g->nodes[n].hit)
 		return;
@@ -253,25 +259,25 @@ static void circle_do(struct graph *g, struct circle *c, node_t n)
 	todo_add(&c->next, n);
 }
 
-static void circle_begin(struct graph *g, struct circle *c, uint32_t from)
+static void cycle_begin(struct graph *g, struct cycle *c, uint32_t from)
 {
 	for (uint32_t k = from; k < g->held_count; k++) {
 		struct node *e = &g->nodes[g->held[k]];
 
 		e->value = 0;
 		e->turns = 0;
-		circle_do(g, c, g->held[k]);
+		cycle_do(g, c, g->held[k]);
 	}
 	c->known = g->held_count;
 }
 
-/* Did it touch a question outside of what we took for the circle? */
-static bool circle_is_larger(const struct graph *g, const struct circle *c)
+/* Did it touch a question outside of what we took for the cycle? */
+static bool cycle_is_larger(const struct graph *g, const struct cycle *c)
 {
 	return g->frames[c->depth].low < c->depth;
 }
 
-static void circle_compute(struct graph *g, struct circle *c)
+static void cycle_compute(struct graph *g, struct cycle *c)
 {
 	struct todo now = c->now;
 
@@ -287,18 +293,18 @@ static void circle_compute(struct graph *g, struct circle *c)
 		frame_push(g, n, g->nodes[n].version);
 		c->values[k] = compute(g, n);
 		frame_pop(g);
-		if (circle_is_larger(g, c))
+		if (cycle_is_larger(g, c))
 			c->now.count = k + 1;
 	}
 }
 
 /*
- * Should narrowing, or a choice of the first that is known, ever keep a circle
+ * Should narrowing, or a choice of the first that is known, ever keep a cycle
  * turning, its values are made to grow after so many changes.
  */
 #define TURNS_FREE 32
 
-static uint32_t circle_value(struct graph *g, node_t n, uint32_t value)
+static uint32_t cycle_value(struct graph *g, node_t n, uint32_t value)
 {
 	const struct node *e = &g->nodes[n];
 
@@ -312,11 +318,11 @@ static uint32_t circle_value(struct graph *g, node_t n, uint32_t value)
 }
 
 /* The new values are seen, and whoever asked for one is to do. */
-static void circle_see(struct graph *g, struct circle *c)
+static void cycle_see(struct graph *g, struct cycle *c)
 {
 	for (uint32_t k = 0; k < c->now.count; k++) {
 		struct node *e = &g->nodes[c->now.nodes[k]];
-		uint32_t value = circle_value(g, c->now.nodes[k], c->values[k]);
+		uint32_t value = cycle_value(g, c->now.nodes[k], c->values[k]);
 
 		if (value == e->value)
 			continue;
@@ -329,12 +335,12 @@ static void circle_see(struct graph *g, struct circle *c)
 			if (!(who & POSTING_SLOT) && posting_counts(g, p) &&
 			    g->nodes[who].state == NODE_HELD &&
 			    g->nodes[who].depth == c->depth)
-				circle_do(g, c, who);
+				cycle_do(g, c, who);
 		}
 	}
 }
 
-/* All that was held since `mark` belongs to the circle of frame `low`. */
+/* All that was held since `mark` belongs to the cycle of frame `low`. */
 static void hold(struct graph *g, uint32_t mark, uint32_t low)
 {
 	for (uint32_t k = mark; k < g->held_count; k++)
@@ -342,21 +348,21 @@ static void hold(struct graph *g, uint32_t mark, uint32_t low)
 			g->nodes[g->held[k]].depth = low;
 }
 
-static void circle_solve(struct graph *g, uint32_t mark, uint32_t depth)
+static void cycle_solve(struct graph *g, uint32_t mark, uint32_t depth)
 {
-	struct circle c = { .mark = mark, .depth = depth };
+	struct cycle c = { .mark = mark, .depth = depth };
 	bool joined;
 
 	do {
 		joined = false;
-		circle_begin(g, &c, mark);
-		while (c.next.count && !circle_is_larger(g, &c)) {
-			circle_compute(g, &c);
-			circle_see(g, &c);
+		cycle_begin(g, &c, mark);
+		while (c.next.count && !cycle_is_larger(g, &c)) {
+			cycle_compute(g, &c);
+			cycle_see(g, &c);
 			joined |= c.known < g->held_count;
-			circle_begin(g, &c, c.known);
+			cycle_begin(g, &c, c.known);
 		}
-	} while (joined && !circle_is_larger(g, &c));
+	} while (joined && !cycle_is_larger(g, &c));
 	for (uint32_t k = mark; k < g->held_count; k++)
 		g->nodes[g->held[k]].hit = 0;
 	free(c.now.nodes);
@@ -364,7 +370,7 @@ static void circle_solve(struct graph *g, uint32_t mark, uint32_t depth)
 	free(c.values);
 }
 
-static void circle_close(struct graph *g, uint32_t mark)
+static void cycle_close(struct graph *g, uint32_t mark)
 {
 	while (g->held_count > mark)
 		g->nodes[g->held[--g->held_count]].state = NODE_DONE;
@@ -395,9 +401,9 @@ static uint32_t ask_new(struct graph *g, node_t n)
 			    sizeof(*g->held));
 	g->held[g->held_count++] = n;
 	if (g->frames[depth].low == depth)
-		circle_solve(g, mark, depth);
+		cycle_solve(g, mark, depth);
 	if (g->frames[depth].low == depth)
-		circle_close(g, mark);
+		cycle_close(g, mark);
 	else
 		hold(g, mark, g->frames[depth].low);
 	frame_pop(g);
@@ -438,7 +444,7 @@ static uint32_t ask_deep(struct graph *g, node_t n)
 	return hop.value;
 }
 
-uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+uint32_t solve_ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
 	node_t n = node_get(g, kind, a, b);
 	struct node *e = &g->nodes[n];
@@ -461,7 +467,7 @@ uint32_t ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	}
 }
 
-static void slot_outdate(struct graph *g, uint32_t slot)
+static void invalidate_slot(struct graph *g, uint32_t slot)
 {
 	g->slots[slot].version++;
 	g->slots[slot].dirty = 1;
@@ -471,7 +477,7 @@ static void slot_outdate(struct graph *g, uint32_t slot)
 }
 
 /* Whoever is posted at n is outdated; questions among them are to do. */
-static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
+static void invalidate_posted(struct graph *g, node_t n, struct todo *todo)
 {
 	heap_t piece = g->nodes[n].postings;
 	const struct posting *postings = node_postings(g, &g->nodes[n]);
@@ -486,7 +492,7 @@ static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
 		if (!posting_counts(g, &postings[k]))
 			continue;
 		if (who & POSTING_SLOT) {
-			slot_outdate(g, who & ~POSTING_SLOT);
+			invalidate_slot(g, who & ~POSTING_SLOT);
 			continue;
 		}
 		g->nodes[who].version++;
@@ -496,20 +502,21 @@ static void outdate_posted(struct graph *g, node_t n, struct todo *todo)
 	heap_give(&g->heap, piece, size * sizeof(*postings));
 }
 
-void outdate(struct graph *g, node_t first)
+void solve_invalidate(struct graph *g, node_t first)
 {
 	struct todo todo = { .count = 0 };
 
 	todo_add(&todo, first);
 	while (todo.count)
-		outdate_posted(g, todo.nodes[--todo.count], &todo);
+		invalidate_posted(g, todo.nodes[--todo.count], &todo);
 	free(todo.nodes);
 }
 
-void outdate_key(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
+void solve_invalidate_key(struct graph *g, enum node_kind kind, uint32_t a,
+			  uint32_t b)
 {
 	node_t n = node_find(g, kind, a, b);
 
 	if (n != NONE)
-		outdate(g, n);
+		solve_invalidate(g, n);
 }

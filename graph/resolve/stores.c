@@ -4,10 +4,17 @@
  * otherwise it may be anything that is. The new container is computed from
  * the old one term by term, and grows when that does or the value.
  */
+#include "graph/resolve/stores.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/names.h"
+#include "graph/resolve/outers.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 /* Imports followed from a name to its constant: they may go in circles. */
@@ -27,13 +34,13 @@ static uint32_t only_bind(struct graph *g, unit_t module, atom_t name)
 	const struct unit *u;
 	uint32_t k, bind;
 
-	need(g, KEY_NAME, module, name);
-	need(g, KEY_STARS, module, 0);
+	solve_need(g, KEY_NAME, module, name);
+	solve_need(g, KEY_STARS, module, 0);
 	u = unit_of(g, module);
 	if (!unit_lives(g, module) || u->starred ||
 	    bound_from_below(g, module, name))
 		return NONE;
-	k = names_from(u, name);
+	k = name_first(u, name);
 	if (k == u->names_count || u->names[k].atom != name)
 		return NONE;
 	while (k + 1 < u->names_count && u->names[k + 1].atom == name)
@@ -72,7 +79,8 @@ static bool const_bound(struct graph *g, unit_t module, uint32_t bind,
 		if (b.kind != BIND_FROM)
 			return false;
 		name = atom_of(u, b.value);
-		from = import_name(g, module, b.level, atom_of(u, b.module));
+		from = module_absolute_name(g, module, b.level,
+					    atom_of(u, b.module));
 		module = module_find(g, from);
 		bind = module == NONE ? NONE : only_bind(g, module, name);
 	}
@@ -83,7 +91,8 @@ static bool const_bound(struct graph *g, unit_t module, uint32_t bind,
 static bool is_in_effect(const struct graph *g, unit_t n, uint32_t bind,
 			 uint32_t e)
 {
-	return !own_place(g, n) || bind < binds_before(&g->units[n], e);
+	return !name_own_place(g, n) ||
+	       bind < name_binds_before(&g->units[n], e);
 }
 
 static bool const_named(struct graph *g, unit_t n, uint32_t e,
@@ -98,8 +107,8 @@ static bool const_named(struct graph *g, unit_t n, uint32_t e,
 		return false;
 	for (; unit_of(g, p)->u->kind != UNIT_MODULE;
 	     p = unit_of(g, p)->parent) {
-		need(g, KEY_NAME, p, name);
-		if (has_name(unit_of(g, p), name))
+		solve_need(g, KEY_NAME, p, name);
+		if (name_is_bound(unit_of(g, p), name))
 			return false;
 	}
 	bind = only_bind(g, p, name);
@@ -108,7 +117,7 @@ static bool const_named(struct graph *g, unit_t n, uint32_t e,
 	return const_bound(g, p, bind, ret);
 }
 
-bool const_of(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret)
+bool store_const(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret)
 {
 	const struct unit *u = unit_of(g, n);
 
@@ -117,13 +126,13 @@ bool const_of(struct graph *g, unit_t n, uint32_t e, struct facts_expr *ret)
 	return const_here(u, e, ret);
 }
 
-atom_t key_of(struct graph *g, unit_t n, uint32_t e)
+atom_t store_key(struct graph *g, unit_t n, uint32_t e)
 {
 	struct facts_expr x;
 	char number[16];
 	int len;
 
-	if (!const_of(g, n, e, &x))
+	if (!store_const(g, n, e, &x))
 		return NONE;
 	if (x.a == CONST_STR)
 		return x.b;
@@ -131,7 +140,7 @@ atom_t key_of(struct graph *g, unit_t n, uint32_t e)
 		return NONE;
 	/* No string of a program starts like this. */
 	len = snprintf(number, sizeof(number), "\1%u", x.b);
-	return atom(g, number, (size_t)len);
+	return atom_intern(g, number, (size_t)len);
 }
 
 /* One thing that is put somewhere. */
@@ -145,7 +154,7 @@ struct put {
 
 static set_t put_value(struct graph *g, const struct put *p)
 {
-	return p->many ? element_of(g, p->value, false) : p->value;
+	return p->many ? value_element(g, p->value, false) : p->value;
 }
 
 static set_t put_into_list(struct graph *g, const struct put *p, set_t elements)
@@ -161,7 +170,7 @@ static set_t put_into_tuple(struct graph *g, const struct put *p,
 	set_t items[TUPLE_MAX];
 
 	if (p->many)
-		return put_into_list(g, p, items_of(g, t));
+		return put_into_list(g, p, value_items(g, t));
 	memcpy(items, term_items(g->terms, t), count * sizeof(*items));
 	for (uint32_t k = 0; k < count; k++)
 		if (p->place == k)
@@ -238,10 +247,10 @@ static struct put put_at(struct graph *g, unit_t n, uint32_t index)
 		p.many = true;
 		return p;
 	}
-	p.key = key_of(g, n, index);
+	p.key = store_key(g, n, index);
 	if (p.key == NONE)
-		p.keys = eval(g, n, index);
-	else if (const_of(g, n, index, &x) && x.a == CONST_INT)
+		p.keys = eval_expr(g, n, index);
+	else if (store_const(g, n, index, &x) && x.a == CONST_INT)
 		p.place = x.b;
 	return p;
 }
@@ -253,7 +262,7 @@ static set_t store_path(struct graph *g, unit_t n, set_t of,
 	struct put p = put_at(g, n, path[count - 1]);
 
 	if (count > 1) {
-		set_t inner = index_of(g, of, n, path[count - 1]);
+		set_t inner = value_index(g, of, n, path[count - 1]);
 
 		if (inner == SET_NONE)
 			return of;
@@ -276,11 +285,11 @@ static set_t store_index(struct graph *g, unit_t n, uint32_t place,
 		count++;
 		place = x.a;
 	}
-	of = eval(g, n, place);
+	of = eval_expr(g, n, place);
 	/* What lies deeper than that is not kept anyway. */
 	if (of == SET_NONE || count > TERM_DEPTH)
 		return of;
-	return store_path(g, n, of, path, count, eval(g, n, value));
+	return store_path(g, n, of, path, count, eval_expr(g, n, value));
 }
 
 /* All that the dicts in `from` have is put into `of`. */
@@ -326,10 +335,10 @@ static set_t update_call(struct graph *g, unit_t n, set_t of, uint32_t call)
 
 		if (argument.kind == EXPR_KEYWORD) {
 			p.key = atom_of(u, argument.b);
-			p.value = eval(g, n, argument.a);
+			p.value = eval_expr(g, n, argument.a);
 			of = put_into(g, &p, of);
 		} else if (argument.kind != EXPR_STAR) {
-			of = update_from(g, of, eval(g, n, e));
+			of = update_from(g, of, eval_expr(g, n, e));
 		}
 	}
 	return of;
@@ -344,7 +353,7 @@ set_t store_eval(struct graph *g, unit_t n, uint32_t e)
 	if (place.kind == EXPR_INDEX)
 		return store_index(g, n, x.a, x.b);
 	callee = *expr_of(unit_of(g, n), place.a);
-	of = eval(g, n, callee.a);
+	of = eval_expr(g, n, callee.a);
 	if (of == SET_NONE)
 		return of;
 	return update_call(g, n, of, x.a);

@@ -10,7 +10,7 @@
 
 #include "graph/base/alloc.h"
 
-struct run {
+struct term_run {
 	uint32_t from, count;
 };
 
@@ -20,8 +20,8 @@ struct terms {
 		uint32_t term_mask, run_mask;
 	} n;
 	struct term *terms;
-	struct run *sets;
-	struct run *tuples;
+	struct term_run *sets;
+	struct term_run *tuples;
 	uint32_t *pool;
 	uint32_t *term_slots, *run_slots; /* number + 1 */
 	struct region homes[6];		  /* of these, in this order */
@@ -206,7 +206,7 @@ static uint32_t run_hash(const uint32_t *items, uint32_t count, bool tuple)
 					      tuple);
 }
 
-static struct run run_of(const struct terms *t, uint32_t slot)
+static struct term_run run_of(const struct terms *t, uint32_t slot)
 {
 	return slot & TUPLE_BIT ? t->tuples[(slot & ~TUPLE_BIT) - 1]
 				: t->sets[slot - 1];
@@ -214,7 +214,7 @@ static struct run run_of(const struct terms *t, uint32_t slot)
 
 static void run_enter(struct terms *t, uint32_t slot, uint32_t mask)
 {
-	struct run run = run_of(t, slot);
+	struct term_run run = run_of(t, slot);
 	uint32_t at =
 		run_hash(t->pool + run.from, run.count, slot & TUPLE_BIT) &
 		mask;
@@ -238,10 +238,10 @@ static void grow_runs(struct terms *t)
 	t->n.run_mask = mask;
 }
 
-static struct run run_keep(struct terms *t, const uint32_t *items,
-			   uint32_t count)
+static struct term_run run_keep(struct terms *t, const uint32_t *items,
+				uint32_t count)
 {
-	struct run run = { t->n.pool_count, count };
+	struct term_run run = { t->n.pool_count, count };
 
 	region_need(&t->homes[POOL], (size_t)t->n.pool_count + count,
 		    sizeof(*t->pool));
@@ -259,7 +259,7 @@ static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 	uint32_t id;
 
 	for (; t->run_slots[at]; at = (at + 1) & t->n.run_mask) {
-		struct run run = run_of(t, t->run_slots[at]);
+		struct term_run run = run_of(t, t->run_slots[at]);
 
 		if ((t->run_slots[at] & TUPLE_BIT) == bit &&
 		    run.count == count &&
@@ -431,7 +431,7 @@ set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
 
 set_t record_at(const struct terms *t, const struct term *record, uint32_t key)
 {
-	const struct run *keys = &t->tuples[record->a];
+	const struct term_run *keys = &t->tuples[record->a];
 
 	for (uint32_t n = 0; n < keys->count; n++)
 		if (t->pool[keys->from + n] == key ||
@@ -445,7 +445,7 @@ static term_t join_records(struct terms *t, const struct term *a,
 {
 	uint32_t keys[TUPLE_MAX * 2], i = 0, k = 0, count = 0;
 	set_t values[TUPLE_MAX * 2];
-	struct run x = t->tuples[a->a], y = t->tuples[b->a];
+	struct term_run x = t->tuples[a->a], y = t->tuples[b->a];
 
 	/* Making sets moves the pool. */
 	while (i < x.count || k < y.count) {

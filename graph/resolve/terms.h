@@ -43,7 +43,7 @@ enum term_kind {
 	TERM_BOUND,    /* a: unit of the function; b: term it is bound to */
 	TERM_SUPER,    /* a: unit of the class to look behind; b: term */
 	TERM_LAMBDA,   /* a: unit; b: expression in it */
-	TERM_OUTSIDE,  /* a: atom, dotted name of something not in here */
+	TERM_LIBRARY,  /* a: atom, dotted name of something not in here */
 	TERM_OF,       /* a: term; b: atom: a method of a list, dict, ... */
 	TERM_WRAPPED,  /* a: unit of a function; b: set of what its decorators
 			  made of it */

@@ -2,9 +2,16 @@
  * Annotations: expressions that stand for classes of things. Also how a
  * function is decorated, and which fixture a parameter of a test stands for.
  */
+#include "graph/resolve/types.h"
+
 #include <string.h>
 
-#include "graph/resolve/state.h"
+#include "graph/resolve/calls.h"
+#include "graph/resolve/eval.h"
+#include "graph/resolve/library.h"
+#include "graph/resolve/members.h"
+#include "graph/resolve/modules.h"
+#include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
 unit_t class_around(const struct graph *g, unit_t n)
@@ -14,20 +21,15 @@ unit_t class_around(const struct graph *g, unit_t n)
 	return g->units[n].u->kind == UNIT_CLASS ? n : NONE;
 }
 
-static unsigned outside_of(const struct graph *g, atom_t a)
-{
-	return a < g->outside_count ? g->outside[a] : OUT_OTHER;
-}
-
 /* A bare name from outside, as a type. */
-static set_t outside_instances(struct graph *g, atom_t what)
+static set_t library_instances(struct graph *g, atom_t what)
 {
-	switch (outside_of(g, what)) {
-	case OUT_LIST:
-	case OUT_TUPLE:
+	switch (library_kind_of(g, what)) {
+	case LIBRARY_LIST:
+	case LIBRARY_TUPLE:
 		return set_one(g->terms, TERM_LIST, SET_NONE, 0);
-	case OUT_DICT:
-	case OUT_DEFAULTDICT:
+	case LIBRARY_DICT:
+	case LIBRARY_DEFAULTDICT:
 		return set_one(g->terms, TERM_DICT, SET_NONE, SET_NONE);
 	default:
 		return SET_NONE;
@@ -45,14 +47,14 @@ static set_t term_instances(struct graph *g, term_t id)
 		return set_one(g->terms, TERM_SELF, t.a, 0);
 	case TERM_TYPE:
 		return t.a;
-	case TERM_OUTSIDE:
-		return outside_instances(g, t.a);
+	case TERM_LIBRARY:
+		return library_instances(g, t.a);
 	default:
 		return SET_NONE;
 	}
 }
 
-set_t instances(struct graph *g, set_t types)
+set_t type_instances(struct graph *g, set_t types)
 {
 	term_t copy[SET_MAX];
 	const term_t *terms;
@@ -126,37 +128,37 @@ static set_t type_type(struct graph *g, set_t of)
 	return s;
 }
 
-set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
+set_t type_library_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
 {
-	switch (outside_of(g, what)) {
-	case OUT_LIST:
+	switch (library_kind_of(g, what)) {
+	case LIBRARY_LIST:
 		return set_one(g->terms, TERM_LIST, type_nth(g, n, index, 0),
 			       0);
-	case OUT_DICT:
-	case OUT_DEFAULTDICT:
+	case LIBRARY_DICT:
+	case LIBRARY_DEFAULTDICT:
 		return set_one(g->terms, TERM_DICT, type_nth(g, n, index, 0),
 			       type_nth(g, n, index, 1));
-	case OUT_TUPLE:
+	case LIBRARY_TUPLE:
 		return type_tuple(g, n, index);
-	case OUT_TYPE:
+	case LIBRARY_TYPE:
 		return type_type(g, type_nth(g, n, index, 0));
-	case OUT_OPTIONAL:
+	case LIBRARY_OPTIONAL:
 		return type_nth(g, n, index, 0);
-	case OUT_UNION:
+	case LIBRARY_UNION:
 		return type_union(g, n, index);
-	case OUT_REF:
+	case LIBRARY_REF:
 		return set_one(g->terms, TERM_CALLABLE,
 			       type_nth(g, n, index, 0), 0);
-	case OUT_CALLABLE:
+	case LIBRARY_CALLABLE:
 		return set_one(g->terms, TERM_CALLABLE,
 			       type_nth(g, n, index, 1), 0);
-	case OUT_AWAITABLE:
+	case LIBRARY_AWAITABLE:
 		return set_one(g->terms, TERM_AWAITABLE,
 			       type_nth(g, n, index, 0), 0);
-	case OUT_COROUTINE:
+	case LIBRARY_COROUTINE:
 		return set_one(g->terms, TERM_AWAITABLE,
 			       type_nth(g, n, index, 2), 0);
-	case OUT_MANAGER:
+	case LIBRARY_MANAGER:
 		return set_one(g->terms, TERM_MANAGER, type_nth(g, n, index, 0),
 			       0);
 	default:
@@ -167,22 +169,22 @@ set_t outside_index(struct graph *g, atom_t what, unit_t n, uint32_t index)
 /* typing.Self is an instance of the class around. */
 static set_t type_name(struct graph *g, unit_t n, uint32_t e)
 {
-	set_t s = eval(g, n, e);
+	set_t s = eval_expr(g, n, e);
 	const term_t *terms;
 	unit_t class;
 
 	if (set_terms(g->terms, s, &terms) == 1) {
 		const struct term *t = term_of(g->terms, terms[0]);
 
-		if (t->kind == TERM_OUTSIDE &&
-		    outside_of(g, t->a) == OUT_SELF) {
+		if (t->kind == TERM_LIBRARY &&
+		    library_kind_of(g, t->a) == LIBRARY_SELF) {
 			class = class_around(g, n);
 			return class == NONE
 				       ? SET_NONE
 				       : set_one(g->terms, TERM_SELF, class, 0);
 		}
 	}
-	return instances(g, s);
+	return type_instances(g, s);
 }
 
 /* "a.B" in a place where facts do not expect a type: a TypeVar's bound. */
@@ -190,14 +192,15 @@ static set_t type_string(struct graph *g, unit_t n, atom_t text)
 {
 	const char *at = atom_text(g, text);
 	size_t len = strcspn(at, ".");
-	set_t s = ask(g, ASK_NAME, module_of(g, n), atom(g, at, len));
+	set_t s = solve_ask(g, ASK_NAME, module_of(g, n),
+			    atom_intern(g, at, len));
 
 	while (at[len]) {
 		at += len + 1;
 		len = strcspn(at, ".");
-		s = attr_of_set(g, s, atom(g, at, len));
+		s = attr_of_set(g, s, atom_intern(g, at, len));
 	}
-	return instances(g, s);
+	return type_instances(g, s);
 }
 
 set_t type_eval(struct graph *g, unit_t n, uint32_t e)
@@ -223,7 +226,7 @@ set_t type_eval(struct graph *g, unit_t n, uint32_t e)
 		return s;
 	case EXPR_INDEX:
 	case EXPR_CALL:
-		return instances(g, eval(g, n, e));
+		return type_instances(g, eval_expr(g, n, e));
 	case EXPR_CONST:
 		if (x.a != CONST_STR || x.b == FACTS_NONE)
 			return SET_NONE;
@@ -233,21 +236,21 @@ set_t type_eval(struct graph *g, unit_t n, uint32_t e)
 	}
 }
 
-static unsigned outside_decoration(unsigned what)
+static unsigned library_decoration(unsigned what)
 {
 	switch (what) {
-	case OUT_PROPERTY:
-	case OUT_CACHED_PROPERTY:
+	case LIBRARY_PROPERTY:
+	case LIBRARY_CACHED_PROPERTY:
 		return DECO_PROPERTY;
-	case OUT_STATICMETHOD:
+	case LIBRARY_STATICMETHOD:
 		return DECO_STATIC;
-	case OUT_CLASSMETHOD:
+	case LIBRARY_CLASSMETHOD:
 		return DECO_CLASS;
-	case OUT_CONTEXTMANAGER:
+	case LIBRARY_CONTEXTMANAGER:
 		return DECO_MANAGER;
-	case OUT_OVERLOAD:
+	case LIBRARY_OVERLOAD:
 		return DECO_OVERLOAD;
-	case OUT_FIXTURE:
+	case LIBRARY_FIXTURE:
 		return DECO_FIXTURE;
 	default:
 		return 0;
@@ -255,11 +258,11 @@ static unsigned outside_decoration(unsigned what)
 }
 
 /* Of what makes a method another kind of method. */
-static bool sees_decoration(const struct graph *g, atom_t outside, void *arg)
+static bool sees_decoration(const struct graph *g, atom_t library, void *arg)
 {
 	unsigned *how = arg;
 
-	*how = outside_decoration(outside_of(g, outside)) &
+	*how = library_decoration(library_kind_of(g, library)) &
 	       (DECO_PROPERTY | DECO_STATIC | DECO_CLASS);
 	return *how;
 }
@@ -269,10 +272,11 @@ static unsigned decoration_of(struct graph *g, term_t id)
 	struct term t = *term_of(g->terms, id);
 	unsigned how = 0;
 
-	if (t.kind == TERM_OUTSIDE)
-		return outside_decoration(outside_of(g, t.a));
+	if (t.kind == TERM_LIBRARY)
+		return library_decoration(library_kind_of(g, t.a));
 	/* class once(classmethod): still a method of the class. */
-	if (t.kind != TERM_CLASS || outside_base(g, t.a, sees_decoration, &how))
+	if (t.kind != TERM_CLASS ||
+	    class_library_base(g, t.a, sees_decoration, &how))
 		return how;
 	/* A class of descriptors: what one gets is what it computes. */
 	return method_find(g, t.a, WORD_GET) != NONE ? DECO_PROPERTY : 0;
@@ -295,18 +299,18 @@ static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
 		    name == WORD_DELETER)
 			return DECO_PROPERTY;
 	}
-	n = set_terms(g->terms, eval(g, f, e), &terms);
+	n = set_terms(g->terms, eval_expr(g, f, e), &terms);
 	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
 		how |= decoration_of(g, copy[k]);
 	return how;
 }
 
-uint32_t decorations_solve(struct graph *g, unit_t f)
+uint32_t function_decorations_solve(struct graph *g, unit_t f)
 {
 	unsigned how = 0;
 
-	need(g, KEY_HEADER, f, 0);
+	solve_need(g, KEY_HEADER, f, 0);
 	if (!unit_lives(g, f))
 		return 0;
 	for (uint32_t k = 0; k < unit_of(g, f)->u->decorators.count; k++) {
@@ -318,13 +322,13 @@ uint32_t decorations_solve(struct graph *g, unit_t f)
 	return how;
 }
 
-unsigned decorations(struct graph *g, unit_t f)
+unsigned function_decorations(struct graph *g, unit_t f)
 {
 	if (!unit_lives(g, f) || unit_of(g, f)->u->decorators.count == 0) {
-		need(g, KEY_HEADER, f, 0);
+		solve_need(g, KEY_HEADER, f, 0);
 		return 0;
 	}
-	return ask(g, ASK_DECORATIONS, f, 0);
+	return solve_ask(g, ASK_DECORATIONS, f, 0);
 }
 
 /* A fixture's value: what it returns, or yields. */
@@ -343,13 +347,13 @@ static bool fixture_value(struct graph *g, set_t found, set_t *ret)
 
 		if ((t.kind != TERM_FUNCTION && t.kind != TERM_WRAPPED) ||
 		    !unit_lives(g, t.a) ||
-		    !(decorations(g, t.a) & DECO_FIXTURE))
+		    !(function_decorations(g, t.a) & DECO_FIXTURE))
 			continue;
-		s = ask(g, ASK_RESULT, t.a, 0);
+		s = solve_ask(g, ASK_RESULT, t.a, 0);
 		if (unit_of(g, t.a)->u->flags & UNIT_ASYNC)
-			s = awaited(g, s);
+			s = value_awaited(g, s);
 		if (unit_of(g, t.a)->u->flags & UNIT_GENERATOR)
-			s = element_of(g, s, false);
+			s = value_element(g, s, false);
 		*ret = set_join(g->terms, *ret, s);
 		any = true;
 	}
@@ -391,9 +395,9 @@ static bool fixture_in(struct graph *g, unit_t module, atom_t name, set_t *ret)
 {
 	uint32_t count = g->files[unit_of(g, module)->file].units_count;
 
-	if (fixture_value(g, ask(g, ASK_EXPORT, module, name), ret))
+	if (fixture_value(g, solve_ask(g, ASK_EXPORT, module, name), ret))
 		return true;
-	need(g, KEY_FIXTURES, module, 0);
+	solve_need(g, KEY_FIXTURES, module, 0);
 	for (uint32_t k = 1; k < count; k++) {
 		unit_t f = unit_below(g, module, k);
 
@@ -413,7 +417,7 @@ static bool takes_fixtures(struct graph *g, unit_t f)
 	const char *name = atom_text(g, atom_of(u, u->u->name));
 
 	return strncmp(name, "test", 4) == 0 ||
-	       decorations(g, f) & DECO_FIXTURE;
+	       function_decorations(g, f) & DECO_FIXTURE;
 }
 
 /* The nearest: the test's class, its module, conftest.py outwards. */
@@ -426,7 +430,7 @@ set_t fixture_find(struct graph *g, unit_t f, atom_t name)
 	if (!takes_fixtures(g, f))
 		return SET_NONE;
 	if (unit_of(g, class)->u->kind == UNIT_CLASS &&
-	    fixture_value(g, ask(g, ASK_MEMBER, class, name), &s))
+	    fixture_value(g, solve_ask(g, ASK_MEMBER, class, name), &s))
 		return s;
 	if (fixture_in(g, module_of(g, f), name, &s))
 		return s;
@@ -439,6 +443,7 @@ set_t fixture_find(struct graph *g, unit_t f, atom_t name)
 			return s;
 		if (dir == WORD_EMPTY)
 			return SET_NONE;
-		dir = dot ? atom(g, text, (size_t)(dot - text)) : WORD_EMPTY;
+		dir = dot ? atom_intern(g, text, (size_t)(dot - text))
+			  : WORD_EMPTY;
 	}
 }

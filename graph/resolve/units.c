@@ -1,5 +1,5 @@
 /* Units and variables in an order that does not depend on history. */
-#include "graph/resolve/state.h"
+#include "graph/resolve/units.h"
 
 int unit_order(const struct graph *g, unit_t a, unit_t b)
 {
@@ -32,7 +32,7 @@ void units_sort(const struct graph *g, unit_t *units, uint32_t count)
 	}
 }
 
-uint32_t variable_find(const struct file *f, atom_t name)
+uint32_t variable_find(const struct source_file *f, atom_t name)
 {
 	const struct sheet *s = f->sheet;
 

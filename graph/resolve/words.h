@@ -53,176 +53,176 @@
 	W(TEST, "test")
 
 /* What of Python's own library passes on what it is given. */
-enum outside {
-	OUT_OTHER,
-	OUT_LIST, /* of its first argument, as a type or a call */
-	OUT_DICT,
-	OUT_DEFAULTDICT,
-	OUT_TUPLE,
-	OUT_TYPE,
-	OUT_OPTIONAL, /* also Annotated, Final, ClassVar, ...: the first */
-	OUT_UNION,
-	OUT_CALLABLE,
-	OUT_AWAITABLE,
-	OUT_COROUTINE,
-	OUT_MANAGER,
-	OUT_LITERAL,
-	OUT_SELF,
-	OUT_TYPEVAR,
-	OUT_CAST,
-	OUT_SUPER,
-	OUT_PROPERTY,
-	OUT_CACHED_PROPERTY,
-	OUT_STATICMETHOD,
-	OUT_CLASSMETHOD,
-	OUT_CONTEXTMANAGER,
-	OUT_OVERLOAD,
-	OUT_FIXTURE,
-	OUT_PARTIAL,
-	OUT_SAME,   /* gives its first argument: copy, deepcopy, ... */
-	OUT_SORTED, /* a list of the elements of its first argument */
-	OUT_ENUMERATE,
-	OUT_ZIP,
-	OUT_MAP,
-	OUT_FILTER,
-	OUT_NEXT, /* an element of its first argument */
-	OUT_MINMAX,
-	OUT_GETATTR,
-	OUT_GATHER,
-	OUT_NEWTYPE,
-	OUT_WRAPS, /* a decorator that gives what it decorates */
-	OUT_REDUCE,
-	OUT_FROMKEYS,
-	OUT_CHAIN,
-	OUT_OBJECT,
-	OUT_STDLIB, /* a module that is not ours */
-	OUT_REF,    /* calling it gives the argument */
-	OUT_MAKE,   /* an instance of its first argument */
-	OUT_ITERS,  /* iter(): the iterator itself */
+enum library_kind {
+	LIBRARY_OTHER,
+	LIBRARY_LIST, /* of its first argument, as a type or a call */
+	LIBRARY_DICT,
+	LIBRARY_DEFAULTDICT,
+	LIBRARY_TUPLE,
+	LIBRARY_TYPE,
+	LIBRARY_OPTIONAL, /* also Annotated, Final, ClassVar, ...: the first */
+	LIBRARY_UNION,
+	LIBRARY_CALLABLE,
+	LIBRARY_AWAITABLE,
+	LIBRARY_COROUTINE,
+	LIBRARY_MANAGER,
+	LIBRARY_LITERAL,
+	LIBRARY_SELF,
+	LIBRARY_TYPEVAR,
+	LIBRARY_CAST,
+	LIBRARY_SUPER,
+	LIBRARY_PROPERTY,
+	LIBRARY_CACHED_PROPERTY,
+	LIBRARY_STATICMETHOD,
+	LIBRARY_CLASSMETHOD,
+	LIBRARY_CONTEXTMANAGER,
+	LIBRARY_OVERLOAD,
+	LIBRARY_FIXTURE,
+	LIBRARY_PARTIAL,
+	LIBRARY_SAME,	/* gives its first argument: copy, deepcopy, ... */
+	LIBRARY_SORTED, /* a list of the elements of its first argument */
+	LIBRARY_ENUMERATE,
+	LIBRARY_ZIP,
+	LIBRARY_MAP,
+	LIBRARY_FILTER,
+	LIBRARY_NEXT, /* an element of its first argument */
+	LIBRARY_MINMAX,
+	LIBRARY_GETATTR,
+	LIBRARY_GATHER,
+	LIBRARY_NEWTYPE,
+	LIBRARY_WRAPS, /* a decorator that gives what it decorates */
+	LIBRARY_REDUCE,
+	LIBRARY_FROMKEYS,
+	LIBRARY_CHAIN,
+	LIBRARY_OBJECT,
+	LIBRARY_STDLIB, /* a module that is not ours */
+	LIBRARY_REF,	/* calling it gives the argument */
+	LIBRARY_MAKE,	/* an instance of its first argument */
+	LIBRARY_ITERS,	/* iter(): the iterator itself */
 };
 
-#define OUTSIDE(W)                                                        \
-	W("builtins.list", OUT_LIST)                                      \
-	W("builtins.set", OUT_LIST)                                       \
-	W("builtins.frozenset", OUT_LIST)                                 \
-	W("builtins.dict", OUT_DICT)                                      \
-	W("builtins.tuple", OUT_TUPLE)                                    \
-	W("builtins.object.__new__", OUT_MAKE)                            \
-	W("builtins.type", OUT_TYPE)                                      \
-	W("builtins.super", OUT_SUPER)                                    \
-	W("builtins.property", OUT_PROPERTY)                              \
-	W("builtins.staticmethod", OUT_STATICMETHOD)                      \
-	W("builtins.classmethod", OUT_CLASSMETHOD)                        \
-	W("builtins.sorted", OUT_SORTED)                                  \
-	W("builtins.reversed", OUT_SORTED)                                \
-	W("builtins.iter", OUT_ITERS)                                     \
-	W("builtins.enumerate", OUT_ENUMERATE)                            \
-	W("builtins.zip", OUT_ZIP)                                        \
-	W("builtins.map", OUT_MAP)                                        \
-	W("builtins.filter", OUT_FILTER)                                  \
-	W("builtins.next", OUT_NEXT)                                      \
-	W("builtins.anext", OUT_NEXT)                                     \
-	W("builtins.min", OUT_MINMAX)                                     \
-	W("builtins.max", OUT_MINMAX)                                     \
-	W("builtins.getattr", OUT_GETATTR)                                \
-	W("builtins.object", OUT_OBJECT)                                  \
-	W("typing.List", OUT_LIST)                                        \
-	W("typing.Set", OUT_LIST)                                         \
-	W("typing.FrozenSet", OUT_LIST)                                   \
-	W("typing.AbstractSet", OUT_LIST)                                 \
-	W("typing.MutableSet", OUT_LIST)                                  \
-	W("typing.Sequence", OUT_LIST)                                    \
-	W("typing.MutableSequence", OUT_LIST)                             \
-	W("typing.Collection", OUT_LIST)                                  \
-	W("typing.Container", OUT_LIST)                                   \
-	W("typing.Reversible", OUT_LIST)                                  \
-	W("typing.Iterable", OUT_LIST)                                    \
-	W("typing.Iterator", OUT_LIST)                                    \
-	W("typing.AsyncIterable", OUT_LIST)                               \
-	W("typing.AsyncIterator", OUT_LIST)                               \
-	W("typing.Generator", OUT_LIST)                                   \
-	W("typing.AsyncGenerator", OUT_LIST)                              \
-	W("typing.Deque", OUT_LIST)                                       \
-	W("typing.KeysView", OUT_LIST)                                    \
-	W("typing.ValuesView", OUT_LIST)                                  \
-	W("collections.deque", OUT_LIST)                                  \
-	W("contextvars.ContextVar", OUT_LIST)                             \
-	W("weakref.ref", OUT_REF)                                         \
-	W("weakref.WeakMethod", OUT_REF)                                  \
-	W("queue.Queue", OUT_LIST)                                        \
-	W("typing.Dict", OUT_DICT)                                        \
-	W("typing.Mapping", OUT_DICT)                                     \
-	W("typing.MutableMapping", OUT_DICT)                              \
-	W("typing.OrderedDict", OUT_DICT)                                 \
-	W("typing.DefaultDict", OUT_DICT)                                 \
-	W("typing.ChainMap", OUT_DICT)                                    \
-	W("collections.OrderedDict", OUT_DICT)                            \
-	W("collections.ChainMap", OUT_DICT)                               \
-	W("collections.defaultdict", OUT_DEFAULTDICT)                     \
-	W("weakref.WeakKeyDictionary", OUT_DICT)                          \
-	W("weakref.WeakValueDictionary", OUT_DICT)                        \
-	W("weakref.WeakSet", OUT_LIST)                                    \
-	W("typing.Tuple", OUT_TUPLE)                                      \
-	W("typing.Type", OUT_TYPE)                                        \
-	W("typing.Optional", OUT_OPTIONAL)                                \
-	W("typing.Annotated", OUT_OPTIONAL)                               \
-	W("typing.Final", OUT_OPTIONAL)                                   \
-	W("typing.ClassVar", OUT_OPTIONAL)                                \
-	W("typing.Required", OUT_OPTIONAL)                                \
-	W("typing.NotRequired", OUT_OPTIONAL)                             \
-	W("typing.ReadOnly", OUT_OPTIONAL)                                \
-	W("dataclasses.InitVar", OUT_OPTIONAL)                            \
-	W("typing.Union", OUT_UNION)                                      \
-	W("typing.Callable", OUT_CALLABLE)                                \
-	W("typing.Awaitable", OUT_AWAITABLE)                              \
-	W("asyncio.Future", OUT_AWAITABLE)                                \
-	W("asyncio.Task", OUT_AWAITABLE)                                  \
-	W("typing.Coroutine", OUT_COROUTINE)                              \
-	W("typing.ContextManager", OUT_MANAGER)                           \
-	W("typing.AsyncContextManager", OUT_MANAGER)                      \
-	W("contextlib.AbstractContextManager", OUT_MANAGER)               \
-	W("contextlib.AbstractAsyncContextManager", OUT_MANAGER)          \
-	W("contextlib.closing", OUT_MANAGER)                              \
-	W("contextlib.nullcontext", OUT_MANAGER)                          \
-	W("typing.Literal", OUT_LITERAL)                                  \
-	W("typing.Self", OUT_SELF)                                        \
-	W("typing.TypeVar", OUT_TYPEVAR)                                  \
-	W("typing.cast", OUT_CAST)                                        \
-	W("typing.NewType", OUT_NEWTYPE)                                  \
-	W("typing.overload", OUT_OVERLOAD)                                \
-	W("functools.cached_property", OUT_CACHED_PROPERTY)               \
-	W("django.utils.functional.cached_property", OUT_CACHED_PROPERTY) \
-	W("abc.abstractproperty", OUT_PROPERTY)                           \
-	W("enum.property", OUT_PROPERTY)                                  \
-	W("types.DynamicClassAttribute", OUT_PROPERTY)                    \
-	W("abc.abstractclassmethod", OUT_CLASSMETHOD)                     \
-	W("abc.abstractstaticmethod", OUT_STATICMETHOD)                   \
-	W("contextlib.contextmanager", OUT_CONTEXTMANAGER)                \
-	W("contextlib.asynccontextmanager", OUT_CONTEXTMANAGER)           \
-	W("pytest.fixture", OUT_FIXTURE)                                  \
-	W("pytest.yield_fixture", OUT_FIXTURE)                            \
-	W("pytest_asyncio.fixture", OUT_FIXTURE)                          \
-	W("functools.partial", OUT_PARTIAL)                               \
-	W("functools.partialmethod", OUT_PARTIAL)                         \
-	W("functools.reduce", OUT_REDUCE)                                 \
-	W("functools.lru_cache", OUT_WRAPS)                               \
-	W("functools.cache", OUT_WRAPS)                                   \
-	W("functools.wraps", OUT_WRAPS)                                   \
-	W("copy.copy", OUT_SAME)                                          \
-	W("copy.deepcopy", OUT_SAME)                                      \
-	W("dataclasses.replace", OUT_SAME)                                \
-	W("weakref.proxy", OUT_SAME)                                      \
-	W("asyncio.create_task", OUT_SAME)                                \
-	W("asyncio.ensure_future", OUT_SAME)                              \
-	W("asyncio.wait_for", OUT_SAME)                                   \
-	W("asyncio.shield", OUT_SAME)                                     \
-	W("asyncio.run", OUT_GATHER)                                      \
-	W("contextlib.ExitStack", OUT_OTHER)                              \
-	W("itertools.chain", OUT_CHAIN)                                   \
-	W("itertools.islice", OUT_SORTED)                                 \
-	W("itertools.cycle", OUT_SORTED)                                  \
-	W("itertools.takewhile", OUT_FILTER)                              \
-	W("itertools.dropwhile", OUT_FILTER)
+#define LIBRARY(W)                                                            \
+	W("builtins.list", LIBRARY_LIST)                                      \
+	W("builtins.set", LIBRARY_LIST)                                       \
+	W("builtins.frozenset", LIBRARY_LIST)                                 \
+	W("builtins.dict", LIBRARY_DICT)                                      \
+	W("builtins.tuple", LIBRARY_TUPLE)                                    \
+	W("builtins.object.__new__", LIBRARY_MAKE)                            \
+	W("builtins.type", LIBRARY_TYPE)                                      \
+	W("builtins.super", LIBRARY_SUPER)                                    \
+	W("builtins.property", LIBRARY_PROPERTY)                              \
+	W("builtins.staticmethod", LIBRARY_STATICMETHOD)                      \
+	W("builtins.classmethod", LIBRARY_CLASSMETHOD)                        \
+	W("builtins.sorted", LIBRARY_SORTED)                                  \
+	W("builtins.reversed", LIBRARY_SORTED)                                \
+	W("builtins.iter", LIBRARY_ITERS)                                     \
+	W("builtins.enumerate", LIBRARY_ENUMERATE)                            \
+	W("builtins.zip", LIBRARY_ZIP)                                        \
+	W("builtins.map", LIBRARY_MAP)                                        \
+	W("builtins.filter", LIBRARY_FILTER)                                  \
+	W("builtins.next", LIBRARY_NEXT)                                      \
+	W("builtins.anext", LIBRARY_NEXT)                                     \
+	W("builtins.min", LIBRARY_MINMAX)                                     \
+	W("builtins.max", LIBRARY_MINMAX)                                     \
+	W("builtins.getattr", LIBRARY_GETATTR)                                \
+	W("builtins.object", LIBRARY_OBJECT)                                  \
+	W("typing.List", LIBRARY_LIST)                                        \
+	W("typing.Set", LIBRARY_LIST)                                         \
+	W("typing.FrozenSet", LIBRARY_LIST)                                   \
+	W("typing.AbstractSet", LIBRARY_LIST)                                 \
+	W("typing.MutableSet", LIBRARY_LIST)                                  \
+	W("typing.Sequence", LIBRARY_LIST)                                    \
+	W("typing.MutableSequence", LIBRARY_LIST)                             \
+	W("typing.Collection", LIBRARY_LIST)                                  \
+	W("typing.Container", LIBRARY_LIST)                                   \
+	W("typing.Reversible", LIBRARY_LIST)                                  \
+	W("typing.Iterable", LIBRARY_LIST)                                    \
+	W("typing.Iterator", LIBRARY_LIST)                                    \
+	W("typing.AsyncIterable", LIBRARY_LIST)                               \
+	W("typing.AsyncIterator", LIBRARY_LIST)                               \
+	W("typing.Generator", LIBRARY_LIST)                                   \
+	W("typing.AsyncGenerator", LIBRARY_LIST)                              \
+	W("typing.Deque", LIBRARY_LIST)                                       \
+	W("typing.KeysView", LIBRARY_LIST)                                    \
+	W("typing.ValuesView", LIBRARY_LIST)                                  \
+	W("collections.deque", LIBRARY_LIST)                                  \
+	W("contextvars.ContextVar", LIBRARY_LIST)                             \
+	W("weakref.ref", LIBRARY_REF)                                         \
+	W("weakref.WeakMethod", LIBRARY_REF)                                  \
+	W("queue.Queue", LIBRARY_LIST)                                        \
+	W("typing.Dict", LIBRARY_DICT)                                        \
+	W("typing.Mapping", LIBRARY_DICT)                                     \
+	W("typing.MutableMapping", LIBRARY_DICT)                              \
+	W("typing.OrderedDict", LIBRARY_DICT)                                 \
+	W("typing.DefaultDict", LIBRARY_DICT)                                 \
+	W("typing.ChainMap", LIBRARY_DICT)                                    \
+	W("collections.OrderedDict", LIBRARY_DICT)                            \
+	W("collections.ChainMap", LIBRARY_DICT)                               \
+	W("collections.defaultdict", LIBRARY_DEFAULTDICT)                     \
+	W("weakref.WeakKeyDictionary", LIBRARY_DICT)                          \
+	W("weakref.WeakValueDictionary", LIBRARY_DICT)                        \
+	W("weakref.WeakSet", LIBRARY_LIST)                                    \
+	W("typing.Tuple", LIBRARY_TUPLE)                                      \
+	W("typing.Type", LIBRARY_TYPE)                                        \
+	W("typing.Optional", LIBRARY_OPTIONAL)                                \
+	W("typing.Annotated", LIBRARY_OPTIONAL)                               \
+	W("typing.Final", LIBRARY_OPTIONAL)                                   \
+	W("typing.ClassVar", LIBRARY_OPTIONAL)                                \
+	W("typing.Required", LIBRARY_OPTIONAL)                                \
+	W("typing.NotRequired", LIBRARY_OPTIONAL)                             \
+	W("typing.ReadOnly", LIBRARY_OPTIONAL)                                \
+	W("dataclasses.InitVar", LIBRARY_OPTIONAL)                            \
+	W("typing.Union", LIBRARY_UNION)                                      \
+	W("typing.Callable", LIBRARY_CALLABLE)                                \
+	W("typing.Awaitable", LIBRARY_AWAITABLE)                              \
+	W("asyncio.Future", LIBRARY_AWAITABLE)                                \
+	W("asyncio.Task", LIBRARY_AWAITABLE)                                  \
+	W("typing.Coroutine", LIBRARY_COROUTINE)                              \
+	W("typing.ContextManager", LIBRARY_MANAGER)                           \
+	W("typing.AsyncContextManager", LIBRARY_MANAGER)                      \
+	W("contextlib.AbstractContextManager", LIBRARY_MANAGER)               \
+	W("contextlib.AbstractAsyncContextManager", LIBRARY_MANAGER)          \
+	W("contextlib.closing", LIBRARY_MANAGER)                              \
+	W("contextlib.nullcontext", LIBRARY_MANAGER)                          \
+	W("typing.Literal", LIBRARY_LITERAL)                                  \
+	W("typing.Self", LIBRARY_SELF)                                        \
+	W("typing.TypeVar", LIBRARY_TYPEVAR)                                  \
+	W("typing.cast", LIBRARY_CAST)                                        \
+	W("typing.NewType", LIBRARY_NEWTYPE)                                  \
+	W("typing.overload", LIBRARY_OVERLOAD)                                \
+	W("functools.cached_property", LIBRARY_CACHED_PROPERTY)               \
+	W("django.utils.functional.cached_property", LIBRARY_CACHED_PROPERTY) \
+	W("abc.abstractproperty", LIBRARY_PROPERTY)                           \
+	W("enum.property", LIBRARY_PROPERTY)                                  \
+	W("types.DynamicClassAttribute", LIBRARY_PROPERTY)                    \
+	W("abc.abstractclassmethod", LIBRARY_CLASSMETHOD)                     \
+	W("abc.abstractstaticmethod", LIBRARY_STATICMETHOD)                   \
+	W("contextlib.contextmanager", LIBRARY_CONTEXTMANAGER)                \
+	W("contextlib.asynccontextmanager", LIBRARY_CONTEXTMANAGER)           \
+	W("pytest.fixture", LIBRARY_FIXTURE)                                  \
+	W("pytest.yield_fixture", LIBRARY_FIXTURE)                            \
+	W("pytest_asyncio.fixture", LIBRARY_FIXTURE)                          \
+	W("functools.partial", LIBRARY_PARTIAL)                               \
+	W("functools.partialmethod", LIBRARY_PARTIAL)                         \
+	W("functools.reduce", LIBRARY_REDUCE)                                 \
+	W("functools.lru_cache", LIBRARY_WRAPS)                               \
+	W("functools.cache", LIBRARY_WRAPS)                                   \
+	W("functools.wraps", LIBRARY_WRAPS)                                   \
+	W("copy.copy", LIBRARY_SAME)                                          \
+	W("copy.deepcopy", LIBRARY_SAME)                                      \
+	W("dataclasses.replace", LIBRARY_SAME)                                \
+	W("weakref.proxy", LIBRARY_SAME)                                      \
+	W("asyncio.create_task", LIBRARY_SAME)                                \
+	W("asyncio.ensure_future", LIBRARY_SAME)                              \
+	W("asyncio.wait_for", LIBRARY_SAME)                                   \
+	W("asyncio.shield", LIBRARY_SAME)                                     \
+	W("asyncio.run", LIBRARY_GATHER)                                      \
+	W("contextlib.ExitStack", LIBRARY_OTHER)                              \
+	W("itertools.chain", LIBRARY_CHAIN)                                   \
+	W("itertools.islice", LIBRARY_SORTED)                                 \
+	W("itertools.cycle", LIBRARY_SORTED)                                  \
+	W("itertools.takewhile", LIBRARY_FILTER)                              \
+	W("itertools.dropwhile", LIBRARY_FILTER)
 
 enum word {
 	WORD_EMPTY,

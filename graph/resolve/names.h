@@ -1,0 +1,38 @@
+/*
+ * From a name to its values: bindings of modules, classes and functions, and
+ * which of them a use sees.
+ */
+#ifndef STATETAPE_GRAPH_RESOLVE_NAMES_H
+#define STATETAPE_GRAPH_RESOLVE_NAMES_H
+
+#include "graph/resolve/state.h"
+
+/* Expression e of unit n, an EXPR_NAME. */
+set_t name_eval(struct graph *g, unit_t n, uint32_t e);
+/*
+ * Expression e of unit n, an EXPR_ATTR: true if the unit assigned to or
+ * narrowed that dotted name on every way to e.
+ */
+bool name_path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
+/* Binding number `at` of unit n. */
+set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at);
+
+/* ASK_NAME, ASK_EXPORT, ASK_BRINGS. */
+set_t name_solve(struct graph *g, unit_t n, atom_t name);
+set_t name_export_solve(struct graph *g, unit_t module, atom_t name);
+uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name);
+
+/* Does the unit's own scope bind the name? */
+bool name_is_bound(const struct unit *u, atom_t name);
+/* Index in u->names of the first binding of that name, or where it would be. */
+uint32_t name_first(const struct unit *u, atom_t name);
+/* First binding of that name from binding `from` on; NONE: no more. */
+uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from);
+/* First star import from binding `from` on; NONE: no more. */
+uint32_t name_star_after(const struct unit *u, uint32_t from);
+/* How many bindings of the unit take effect before expression e. */
+uint32_t name_binds_before(const struct unit *u, uint32_t e);
+/* Is the present frame a slot or an ASK_BIND of unit n itself? */
+bool name_own_place(const struct graph *g, unit_t n);
+
+#endif
