@@ -313,7 +313,7 @@ static void rest(struct tape *t, uint64_t now)
 {
 	t->rest_at_ns = 0;
 	retire(t, now);
-	(void)store_rest(t->store);
+	(void)store_checkpoint(t->store);
 }
 
 /* One slice of everything. True: there is more to do. */

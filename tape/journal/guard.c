@@ -91,7 +91,7 @@ static void install(void)
 		(void)sigaction(SIGXFSZ, &ignore, NULL);
 }
 
-int journal_guard_take(struct journal_guard **ret)
+int journal_guard_new(struct journal_guard **ret)
 {
 	struct journal_guard *g;
 
@@ -108,7 +108,7 @@ int journal_guard_take(struct journal_guard **ret)
 	return -EMFILE;
 }
 
-void journal_guard_give(struct journal_guard *g)
+void journal_guard_free(struct journal_guard *g)
 {
 	if (!g)
 		return;

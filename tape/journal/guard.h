@@ -20,8 +20,8 @@ struct journal_guard;
  * to us, and that SIGXFSZ is ignored unless somebody handles it: a limit on
  * the size of files must be an error like a full disk.
  */
-int journal_guard_take(struct journal_guard **ret);
-void journal_guard_give(struct journal_guard *g); /* NULL is accepted */
+int journal_guard_new(struct journal_guard **ret);
+void journal_guard_free(struct journal_guard *g); /* NULL is accepted */
 
 /* Watch these bytes instead of the former ones; NULL and 0: none. */
 void journal_guard_watch(struct journal_guard *g, void *start, size_t len);

@@ -31,11 +31,11 @@
  * because once a line was lost so are the following ones until a `gap` line
  * could be written, which closes the range. A full disk is noticed when zeros
  * cannot be written. That somebody removed or cut the segment, or removed or
- * moved the directory, is noticed by two stat(2) calls every LOOK_NS while
+ * moved the directory, is noticed by two stat(2) calls every CHECK_NS while
  * lines are coming, or by SIGBUS (journal/guard.h). The segment is then given
  * up, what is still readable at its beginning is kept, the rest is lost, lines
  * that seemed to succeed meanwhile included, and a new segment is begun, in a
- * new directory if need be. After a failure the next attempt is LOOK_NS away.
+ * new directory if need be. After a failure the next attempt is CHECK_NS away.
  *
  * Opening. The last segment is read; behind its last whole line it is cut and
  * goes on, or, if there was damage before that, is left as it is (a reader
@@ -73,14 +73,14 @@
 #define WINDOW_SIZE	(256u << 10)
 #define PAGE_MAX	(64u << 10)
 #define CHAIN_MAX	64
-#define LOOK_NS		UINT64_C(100000000)
+#define CHECK_NS	UINT64_C(100000000)
 #define CRASH_NUMBERS	(UINT64_C(1) << 30)
 
 _Static_assert(WINDOW_SIZE >= JOURNAL_LINE_MAX + PAGE_MAX,
 	       "a window has room for a line wherever it begins in a page");
 
 /* The segment being written; fd is -1 when there is none. */
-struct segment {
+struct journal_segment {
 	int fd;
 	uint64_t id;	   /* no other segment of this process has it */
 	uint64_t first;	   /* its name */
@@ -107,14 +107,14 @@ struct journal {
 	int dir_fd; /* locked with flock(2); -1: there is none now */
 	dev_t dir_dev;
 	ino_t dir_ino;
-	struct segment seg;
+	struct journal_segment seg;
 	struct journal_draft own; /* lines the journal writes of itself */
 	uint64_t head;
 	uint64_t lost_from; /* lost_from..head are not on disk; 0: none */
 	int lost_why;
 	uint64_t lost;
 	int error;
-	uint64_t look_at; /* monotonic time of the next look, or attempt */
+	uint64_t check_at; /* monotonic time of the next look, or attempt */
 };
 
 /* The clocks; number and author are filled in later. */
@@ -139,7 +139,7 @@ static void close_segment(struct journal *j)
 	unmap(j);
 	if (j->seg.fd >= 0)
 		(void)close(j->seg.fd);
-	j->seg = (struct segment){ .fd = -1 };
+	j->seg = (struct journal_segment){ .fd = -1 };
 }
 
 /* Numbers from `from` to the head are not on disk. */
@@ -155,7 +155,7 @@ static void note_loss(struct journal *j, uint64_t from, int why)
  * The segment is not what we made it: it was cut (then its beginning is still
  * good), or it is `gone` from where readers look for it.
  */
-static void give_up_segment(struct journal *j, int why, bool gone)
+static void abandon_segment(struct journal *j, int why, bool gone)
 {
 	struct journal_recovered rec = { 0 };
 	uint64_t from;
@@ -177,7 +177,7 @@ static bool is_same(const struct stat *st, dev_t dev, ino_t ino)
 }
 
 /* Is everything still where it was? What is not is given up, with the why. */
-static int look_around(struct journal *j)
+static int check_in_place(struct journal *j)
 {
 	char name[JOURNAL_SEGMENT_NAME];
 	struct stat st;
@@ -188,7 +188,7 @@ static int look_around(struct journal *j)
 	     !is_same(&st, j->dir_dev, j->dir_ino))) {
 		why = -ENOENT;
 		if (j->seg.fd >= 0)
-			give_up_segment(j, why, true);
+			abandon_segment(j, why, true);
 		(void)close(take_fd(&j->dir_fd));
 	}
 	if (j->seg.fd < 0)
@@ -197,10 +197,10 @@ static int look_around(struct journal *j)
 	if (fstatat(j->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !is_same(&st, j->seg.dev, j->seg.ino)) {
 		why = -ENOENT;
-		give_up_segment(j, why, true);
+		abandon_segment(j, why, true);
 	} else if ((uint64_t)st.st_size < j->seg.zeroed) {
 		why = -EIO;
-		give_up_segment(j, why, false);
+		abandon_segment(j, why, false);
 	}
 	return why;
 }
@@ -274,7 +274,7 @@ static int adopt(struct journal *j, int fd, uint64_t first, uint64_t lines,
 		(void)close(fd);
 		return r;
 	}
-	j->seg = (struct segment){
+	j->seg = (struct journal_segment){
 		.fd = fd,
 		.id = atomic_fetch_add(&ids, 1) + 1,
 		.first = first,
@@ -317,7 +317,7 @@ static void end_segment(struct journal *j)
 }
 
 /* Zeros up to `end`, or as far as there is space: an error only if none. */
-static int write_zeros(struct segment *s, uint64_t end)
+static int write_zeros(struct journal_segment *s, uint64_t end)
 {
 	static char zeros[WINDOW_SIZE];
 	uint64_t begin = s->zeroed;
@@ -337,7 +337,7 @@ static int write_zeros(struct segment *s, uint64_t end)
 /* Map the page the next line begins in and what follows. */
 static int move_window(struct journal *j)
 {
-	struct segment *s = &j->seg;
+	struct journal_segment *s = &j->seg;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t at = s->used & ~(page - 1);
 	void *map;
@@ -357,7 +357,7 @@ static int move_window(struct journal *j)
 	return 0;
 }
 
-static bool has_room(const struct segment *s, size_t len)
+static bool has_room(const struct journal_segment *s, size_t len)
 {
 	return s->map && s->used + len <= s->zeroed &&
 	       s->used + len <= s->map_at + WINDOW_SIZE;
@@ -373,7 +373,7 @@ static int make_room(struct journal *j, size_t len)
 	 * Zeros written behind a place where somebody cut the file would hide
 	 * the cut, so look first.
 	 */
-	r = look_around(j);
+	r = check_in_place(j);
 	if (r == 0)
 		r = move_window(j);
 	if (r < 0)
@@ -405,7 +405,7 @@ static int put_line(struct journal *j, struct journal_draft *d,
 	memcpy(to + 1, line + 1, len - 1);
 	__atomic_store_n(to, line[0], __ATOMIC_RELEASE);
 	if (journal_guard_hit(j->guard)) {
-		give_up_segment(j, -EIO, false);
+		abandon_segment(j, -EIO, false);
 		return -EIO;
 	}
 	j->seg.used += len;
@@ -441,20 +441,20 @@ static int put_gap(struct journal *j, const struct journal_stamp *now)
  * Make sure of a segment with room for more, and that what was lost before is
  * named in it.
  */
-static int get_ready(struct journal *j, const struct journal_stamp *now)
+static int prepare_segment(struct journal *j, const struct journal_stamp *now)
 {
 	int r = 0;
 
-	if (now->mono_ns < j->look_at) {
+	if (now->mono_ns < j->check_at) {
 		if (j->error)
 			return j->error;
 	} else {
-		j->look_at = now->mono_ns + LOOK_NS;
-		(void)look_around(j);
+		j->check_at = now->mono_ns + CHECK_NS;
+		(void)check_in_place(j);
 	}
 	/* Look before it is closed: nobody will afterwards. */
 	if (j->seg.fd >= 0 && j->seg.used >= j->segment_bytes &&
-	    look_around(j) == 0)
+	    check_in_place(j) == 0)
 		end_segment(j);
 	if (j->dir_fd < 0)
 		r = enter_directory(j);
@@ -509,7 +509,7 @@ static uint64_t append_locked(struct journal *j, struct journal_draft *d,
 	struct journal_stamp now = stamp_now();
 	int r;
 
-	r = get_ready(j, &now);
+	r = prepare_segment(j, &now);
 	if (r == 0 && author && author->segment != j->seg.id)
 		r = introduce(j, author, &now);
 	if (r == 0)
@@ -519,7 +519,7 @@ static uint64_t append_locked(struct journal *j, struct journal_draft *d,
 		j->lost++;
 		note_loss(j, j->head, r);
 		if (!j->error)
-			j->look_at = now.mono_ns + LOOK_NS;
+			j->check_at = now.mono_ns + CHECK_NS;
 	}
 	j->error = r;
 	return j->head;
@@ -543,7 +543,7 @@ void journal_stat(struct journal *j, struct journal_stats *ret)
 	bool listed;
 
 	(void)pthread_mutex_lock(&j->lock);
-	(void)look_around(j);
+	(void)check_in_place(j);
 	listed = j->dir_fd >= 0 && journal_segments_list(j->dir_fd, &list) == 0;
 	*ret = (struct journal_stats){
 		.head = j->head,
@@ -657,7 +657,7 @@ static void journal_free(struct journal *j)
 {
 	if (j->guard)
 		close_segment(j);
-	journal_guard_give(j->guard);
+	journal_guard_free(j->guard);
 	if (j->dir_fd >= 0)
 		(void)close(j->dir_fd);
 	if (j->parent_fd >= 0)
@@ -686,7 +686,7 @@ static int journal_init(struct journal *j, int dir_fd, const char *name,
 	j->name = strdup(name);
 	if (!j->name)
 		return -ENOMEM;
-	return journal_guard_take(&j->guard);
+	return journal_guard_new(&j->guard);
 }
 
 int journal_open(int dir_fd, const char *name, const char *root,
@@ -716,10 +716,10 @@ static void close_in_order(struct journal *j)
 	struct journal_stamp now = stamp_now();
 	char name[JOURNAL_SEGMENT_NAME];
 
-	(void)look_around(j);
+	(void)check_in_place(j);
 	if (j->lost_from > 0) {
-		j->look_at = 0;
-		(void)get_ready(j, &now);
+		j->check_at = 0;
+		(void)prepare_segment(j, &now);
 	}
 	if (j->seg.fd < 0)
 		return;

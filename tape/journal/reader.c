@@ -30,14 +30,14 @@
 #define KNOWN_MAX (64u << 20)
 
 /* An author we handed out; all live as long as the reader. */
-struct person {
-	struct person *next;
+struct reader_author {
+	struct reader_author *next;
 	struct journal_author author;
 	char text[]; /* its three strings */
 };
 
 /* Who was introduced by which line of the current segment. */
-struct introduction {
+struct reader_introduction {
 	uint64_t n;
 	struct journal_author *author;
 };
@@ -50,8 +50,8 @@ struct journal_reader {
 	int fd;		/* current segment, -1: none yet */
 	uint64_t first; /* its name */
 	struct journal_scan scan;
-	struct buf known; /* of struct introduction, by rising n */
-	struct person *people;
+	struct buf known; /* of struct reader_introduction, by rising n */
+	struct reader_author *authors;
 
 	bool waiting; /* `line` was read and comes next */
 	struct journal_line line;
@@ -71,7 +71,7 @@ static struct journal_author *keep_author(struct journal_reader *r,
 					  const struct journal_author *a)
 {
 	size_t size = strlen(a->comm) + strlen(a->cmdline) + strlen(a->exe) + 3;
-	struct person *p = malloc(sizeof(*p) + size);
+	struct reader_author *p = malloc(sizeof(*p) + size);
 	char *at;
 
 	if (!p)
@@ -81,8 +81,8 @@ static struct journal_author *keep_author(struct journal_reader *r,
 	p->author.comm = keep_text(&at, a->comm);
 	p->author.cmdline = keep_text(&at, a->cmdline);
 	p->author.exe = keep_text(&at, a->exe);
-	p->next = r->people;
-	r->people = p;
+	p->next = r->authors;
+	r->authors = p;
 	return &p->author;
 }
 
@@ -90,7 +90,7 @@ static struct journal_author *keep_author(struct journal_reader *r,
 static struct journal_author *find_author(const struct journal_reader *r,
 					  uint64_t n)
 {
-	const struct introduction *known = (const void *)r->known.data;
+	const struct reader_introduction *known = (const void *)r->known.data;
 	size_t low = 0, high = r->known.len / sizeof(*known);
 
 	while (low < high) {
@@ -108,7 +108,7 @@ static struct journal_author *find_author(const struct journal_reader *r,
 
 static uint64_t last_known(const struct journal_reader *r)
 {
-	const struct introduction *known = (const void *)r->known.data;
+	const struct reader_introduction *known = (const void *)r->known.data;
 	size_t count = r->known.len / sizeof(*known);
 
 	return count > 0 ? known[count - 1].n : 0;
@@ -118,7 +118,7 @@ static uint64_t last_known(const struct journal_reader *r)
 static struct journal_author *introduce(struct journal_reader *r,
 					const struct journal_parsed *p)
 {
-	struct introduction i = { .n = p->line.n };
+	struct reader_introduction i = { .n = p->line.n };
 	struct journal_author a;
 
 	journal_parsed_author(p, &a);
@@ -327,12 +327,12 @@ int journal_reader_open(int dir_fd, const char *name, uint64_t since,
 
 void journal_reader_free(struct journal_reader *r)
 {
-	struct person *p;
+	struct reader_author *p;
 
 	if (!r)
 		return;
-	while ((p = r->people)) {
-		r->people = p->next;
+	while ((p = r->authors)) {
+		r->authors = p->next;
 		free(p);
 	}
 	journal_scan_release(&r->scan);

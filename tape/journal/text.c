@@ -237,12 +237,12 @@ static bool checksum_fits(const char *text, size_t len)
 }
 
 /* The fields still to be read; `bad` once one of them was not what it must. */
-struct fields {
+struct line_fields {
 	char *at; /* NULL behind the last one */
 	bool bad;
 };
 
-static char *next_field(struct fields *f)
+static char *next_field(struct line_fields *f)
 {
 	char *field = f->at;
 	char *tab;
@@ -258,7 +258,7 @@ static char *next_field(struct fields *f)
 	return field;
 }
 
-static uint64_t read_number(struct fields *f, const char *s, uint64_t max)
+static uint64_t read_number(struct line_fields *f, const char *s, uint64_t max)
 {
 	uint64_t v = 0;
 	unsigned int digit;
@@ -274,17 +274,17 @@ static uint64_t read_number(struct fields *f, const char *s, uint64_t max)
 	return f->bad ? 0 : v;
 }
 
-static uint64_t next_number(struct fields *f, uint64_t max)
+static uint64_t next_number(struct line_fields *f, uint64_t max)
 {
 	return read_number(f, next_field(f), max);
 }
 
-static uint32_t next_id(struct fields *f)
+static uint32_t next_id(struct line_fields *f)
 {
 	return (uint32_t)next_number(f, UINT32_MAX);
 }
 
-static int64_t next_signed(struct fields *f)
+static int64_t next_signed(struct line_fields *f)
 {
 	const char *s = next_field(f);
 	uint64_t v;
@@ -295,7 +295,7 @@ static int64_t next_signed(struct fields *f)
 	return (int64_t)(0 - v);
 }
 
-static enum journal_op next_op(struct fields *f)
+static enum journal_op next_op(struct line_fields *f)
 {
 	const char *name = next_field(f);
 
@@ -303,7 +303,7 @@ static enum journal_op next_op(struct fields *f)
 }
 
 /* A text in place: what it stands for is never longer than what is written. */
-static char *next_text(struct fields *f)
+static char *next_text(struct line_fields *f)
 {
 	char *field = next_field(f);
 
@@ -321,7 +321,7 @@ static const char *none_if_empty(const char *text)
 
 int journal_parse(char *text, size_t len, struct journal_parsed *ret)
 {
-	struct fields f = { .at = text };
+	struct line_fields f = { .at = text };
 	struct journal_parsed p = { 0 };
 	struct journal_event *e = &p.line.event;
 

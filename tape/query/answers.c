@@ -41,12 +41,12 @@ void answers_free(struct answers *a)
 	for (uint32_t k = 0; k < a->holds.count; k++)
 		free(a->holds.at[k].holder);
 	array_release(&a->holds);
-	for (size_t k = 0; k < CREDITS; k++) {
+	for (size_t k = 0; k < CREDITS_MAX; k++) {
 		free(a->credits[k].comm);
 		free(a->credits[k].cmdline);
 		free(a->credits[k].path);
 	}
-	forget_spans(a);
+	answers_forget_spans(a);
 	facts_reader_free(a->reader);
 	drift_free(a->drift);
 	arena_release(&a->scratch);
@@ -83,17 +83,17 @@ int answers_fill(struct answers *a)
 void answers_entry(struct answers *a, const struct entry *e)
 {
 	if (a->drift)
-		drift_entry(a->drift, e);
+		drift_add_entry(a->drift, e);
 }
 
-int drift_ready(struct answers *a)
+int answers_ensure_drift(struct answers *a)
 {
 	return a->drift ? 0 : answers_fill(a);
 }
 
 /* -- For all. */
 
-int refuse(cJSON *ret, int r, const char *format, ...)
+int answers_refuse(cJSON *ret, int r, const char *format, ...)
 {
 	CLEANUP(free_p) char *text = NULL;
 	va_list args;
@@ -110,12 +110,12 @@ int refuse(cJSON *ret, int r, const char *format, ...)
 	return r;
 }
 
-int refuse_asleep(cJSON *ret)
+int answers_refuse_offline(cJSON *ret)
 {
-	return refuse(ret, -ENOTCONN, "The tape is not running.");
+	return answers_refuse(ret, -ENOTCONN, "The tape is not running.");
 }
 
-uint32_t small_number(const cJSON *q, const char *name, uint32_t otherwise)
+uint32_t answers_number32(const cJSON *q, const char *name, uint32_t otherwise)
 {
 	uint64_t n = json_number(q, name, otherwise);
 
@@ -131,7 +131,7 @@ static int ask_sync(struct answers *a, const cJSON *q, cJSON *ret)
 
 	(void)q;
 	if (!a->config.sync)
-		return refuse_asleep(ret);
+		return answers_refuse_offline(ret);
 	r = a->config.sync(a->config.ctx, &head);
 	if (r < 0)
 		return r;
@@ -196,7 +196,7 @@ static int ask_verify(struct answers *a, const cJSON *q, cJSON *ret)
 	return 0;
 }
 
-static question *const handlers[ASKS] = {
+static answers_question *const handlers[ASKS] = {
 	[ASK_SYNC] = ask_sync,	     [ASK_STATUS] = ask_status,
 	[ASK_SINCE] = ask_since,     [ASK_LOG] = ask_log,
 	[ASK_SHOW] = ask_show,	     [ASK_NOMINATE] = ask_nominate,
@@ -208,13 +208,15 @@ static question *const handlers[ASKS] = {
 	[ASK_RETIRE] = ask_retire,   [ASK_VERIFY] = ask_verify,
 };
 
-int check_members(const struct protocol_member *table, const char *what,
-		  const cJSON *object, cJSON *ret)
+int answers_check_members(const struct protocol_member *table, const char *what,
+			  const cJSON *object, cJSON *ret)
 {
 	CLEANUP(free_p) char *why = NULL;
 	int r = protocol_check(table, what, object, &why);
 
-	return r < 0 ? refuse(ret, r, "%s", why ? why : "Out of memory.") : 0;
+	return r < 0 ? answers_refuse(ret, r, "%s",
+				      why ? why : "Out of memory.")
+		     : 0;
 }
 
 int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
@@ -226,7 +228,7 @@ int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
 	if (id == ASKS)
 		return -ENOSYS;
 	a->asked++;
-	r = check_members(protocol_questions[id].asked, ask, q, answer);
+	r = answers_check_members(protocol_questions[id].asked, ask, q, answer);
 	if (r == 0)
 		r = handlers[id](a, q, answer);
 	arena_release(&a->scratch);

@@ -33,12 +33,12 @@ int ask_drift(struct answers *a, const cJSON *q, cJSON *ret)
 	uint64_t since = json_number(q, "since", 0);
 	cJSON *list = json_array(ret, "drift");
 	const cJSON *item;
-	int r = drift_ready(a);
+	int r = answers_ensure_drift(a);
 
 	if (r < 0)
 		return r;
 	cJSON_ArrayForEach (item, json_member(q, "symbols")) {
-		const char *name = bytes_of(a, item);
+		const char *name = answers_bytes_of(a, item);
 		struct drift_last l;
 		cJSON *o;
 
@@ -62,7 +62,7 @@ int ask_drift(struct answers *a, const cJSON *q, cJSON *ret)
 
 static int take_credit(const struct entry *e, void *arg)
 {
-	struct credit *c = arg;
+	struct answers_credit *c = arg;
 	const char *path = e->path2 ? e->path2 : e->path;
 
 	free(c->comm);
@@ -79,10 +79,10 @@ static int take_credit(const struct entry *e, void *arg)
 	return 0;
 }
 
-const struct credit *credit_of(struct answers *a, uint64_t n)
+const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n)
 {
-	static const struct credit nobody;
-	struct credit *c = &a->credits[n % CREDITS];
+	static const struct answers_credit nobody;
+	struct answers_credit *c = &a->credits[n % CREDITS_MAX];
 
 	if (c->n != n && store_entry(a->config.store, n, take_credit, c) != 0)
 		return &nobody;
@@ -92,9 +92,9 @@ const struct credit *credit_of(struct answers *a, uint64_t n)
 /* -- Records. */
 
 /* Strings of a list; what is none is passed over. */
-static struct names names_in(struct answers *a, const cJSON *list)
+static struct answers_names names_in(struct answers *a, const cJSON *list)
 {
-	struct names n = { .at = NULL };
+	struct answers_names n = { .at = NULL };
 	size_t room = 0;
 	const cJSON *item;
 
@@ -102,7 +102,7 @@ static struct names names_in(struct answers *a, const cJSON *list)
 		room++;
 	n.at = arena_take(&a->scratch, (room + 1) * sizeof(*n.at));
 	cJSON_ArrayForEach (item, list) {
-		const char *text = bytes_of(a, item);
+		const char *text = answers_bytes_of(a, item);
 
 		if (text)
 			n.at[n.count++] = text;
@@ -113,18 +113,18 @@ static struct names names_in(struct answers *a, const cJSON *list)
 static struct nominate_paths paths_in(struct answers *a, const cJSON *record,
 				      const char *name)
 {
-	struct names n = names_in(a, json_member(record, name));
+	struct answers_names n = names_in(a, json_member(record, name));
 
 	return (struct nominate_paths){ n.at, n.count };
 }
 
 /* The lines themselves. */
-static struct names as_file(struct answers *a, const char *path)
+static struct answers_names as_file(struct answers *a, const char *path)
 {
 	size_t len = strlen(path), front = strlen(NOMINATE_FILE);
 	char *name = arena_take(&a->scratch, front + len + 1);
-	struct names n = { .at = arena_take(&a->scratch, sizeof(*n.at)),
-			   .count = 1 };
+	struct answers_names n = { .at = arena_take(&a->scratch, sizeof(*n.at)),
+				   .count = 1 };
 
 	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): more comes. */
 	memcpy(name, NOMINATE_FILE, front);
@@ -133,12 +133,14 @@ static struct names as_file(struct answers *a, const char *path)
 	return n;
 }
 
-static struct names as_outline(struct answers *a, const struct outline *o,
-			       const struct nominate_record *r)
+static struct answers_names as_outline(struct answers *a,
+				       const struct outline *o,
+				       const struct nominate_record *r)
 {
 	size_t count = outline_count(o);
-	struct names n = { .at = arena_take(&a->scratch,
-					    (count + 1) * sizeof(*n.at)) };
+	struct answers_names n = {
+		.at = arena_take(&a->scratch, (count + 1) * sizeof(*n.at))
+	};
 	bool whole = !r->start && !r->end;
 
 	for (size_t k = 0; k < count; k++) {
@@ -157,22 +159,25 @@ static struct names as_outline(struct answers *a, const struct outline *o,
 	return n;
 }
 
-static struct names resolve(struct answers *a, const struct nominate_record *r,
-			    const char *path, bool *ret_sure)
+static struct answers_names resolve(struct answers *a,
+				    const struct nominate_record *r,
+				    const char *path, bool *ret_sure)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
 	CLEANUP(json_p) cJSON *aside = json_object(NULL, NULL);
 	const struct outline *o;
 
 	*ret_sure = !lang_of(path);
-	if (*ret_sure || version_find(a, path, r->birth, &v, aside) < 0 ||
-	    version_outline(a, path, &v, aside, &o) < 0)
+	if (*ret_sure ||
+	    answers_version_find(a, path, r->birth, &v, aside) < 0 ||
+	    answers_version_outline(a, path, &v, aside, &o) < 0)
 		return as_file(a, path);
 	*ret_sure = true;
 	return as_outline(a, o, r);
 }
 
-void forget_spans(struct answers *a)
+void answers_forget_spans(struct answers *a)
 {
 	intern_free(a->spans);
 	a->spans = NULL;
@@ -181,13 +186,13 @@ void forget_spans(struct answers *a)
 }
 
 static void remember_span(struct answers *a, const char *key, size_t len,
-			  const struct names *n)
+			  const struct answers_names *n)
 {
-	struct names copy = { .count = n->count };
+	struct answers_names copy = { .count = n->count };
 	uint32_t id;
 
 	if (a->spans && intern_count(a->spans) >= SPANS_MAX)
-		forget_spans(a);
+		answers_forget_spans(a);
 	if (!a->spans)
 		a->spans = intern_new();
 	id = intern_add(a->spans, key, len);
@@ -205,7 +210,8 @@ static void remember_span(struct answers *a, const char *key, size_t len,
  * about the same spans each time, so what was found out is remembered, unless
  * a link was on the way or nobody knows what the file held.
  */
-static struct names covered(struct answers *a, const struct nominate_record *r)
+static struct answers_names covered(struct answers *a,
+				    const struct nominate_record *r)
 {
 	char *key = arena_take(&a->scratch, strlen(r->path) + 64);
 	int len = snprintf(key, strlen(r->path) + 64,
@@ -214,12 +220,12 @@ static struct names covered(struct answers *a, const struct nominate_record *r)
 	uint32_t id = a->spans ? intern_find(a->spans, key, (size_t)len)
 			       : INTERN_NONE;
 	const char *path;
-	struct names n;
+	struct answers_names n;
 	bool sure;
 
 	if (id != INTERN_NONE && id < a->covers.count)
 		return a->covers.at[id];
-	path = path_followed(a, r->path);
+	path = answers_follow_links(a, r->path);
 	n = resolve(a, r, path, &sure);
 	if (sure && path == r->path)
 		remember_span(a, key, (size_t)len, &n);
@@ -247,20 +253,21 @@ static int read_record(struct answers *a, const cJSON *item,
 		       struct nominate_record *ret, cJSON *answer)
 {
 	int kind = kind_in(item);
-	int r = check_members(protocol_record, "a record", item, answer);
+	int r = answers_check_members(protocol_record, "a record", item,
+				      answer);
 
 	if (r < 0)
 		return r;
 	if (kind < 0)
-		return refuse(answer, -EINVAL,
-			      "There is no record of kind \"%s\".",
-			      json_string(item, "kind"));
+		return answers_refuse(answer, -EINVAL,
+				      "There is no record of kind \"%s\".",
+				      json_string(item, "kind"));
 	*ret = (struct nominate_record){
 		.kind = (enum nominate_kind)kind,
 		.birth = json_number(item, "birth", 0),
-		.path = bytes_in(a, item, "path"),
-		.start = small_number(item, "start", 0),
-		.end = small_number(item, "end", 0),
+		.path = answers_bytes_in(a, item, "path"),
+		.start = answers_number32(item, "start", 0),
+		.end = answers_number32(item, "end", 0),
 		.observed = kind == NOMINATE_RUN && json_member(item, "opened"),
 	};
 	if (ret->observed) {
@@ -276,7 +283,7 @@ static void read_symbols(struct answers *a, const cJSON *item,
 			 struct nominate_record *r)
 {
 	const cJSON *list = json_member(item, "symbols");
-	struct names n = { .at = NULL };
+	struct answers_names n = { .at = NULL };
 
 	if (r->kind == NOMINATE_RUN || r->kind == NOMINATE_SEARCH)
 		return;
@@ -303,7 +310,7 @@ static bool needs_paths(const struct nominate_record *r)
 
 static int fill_touches(const struct entry *e, void *arg)
 {
-	drift_touches(arg, e);
+	drift_add_touches(arg, e);
 	return 0;
 }
 
@@ -366,7 +373,7 @@ static void put_nomination(struct answers *a, cJSON *id,
 		[NOMINATE_RERUN] = "RERUN",
 		[NOMINATE_KEEP] = "KEEP",
 	};
-	const struct credit *c = credit_of(a, n->by);
+	const struct answers_credit *c = answers_credit_of(a, n->by);
 	struct nominate_author who = { .comm = c->comm,
 				       .cmdline = c->cmdline,
 				       .pid = c->pid,
@@ -414,9 +421,9 @@ static int nominate_records(struct answers *a, const struct nominate_view *v,
 }
 
 /* The names on one line of "brief"; the line is cut into them. */
-static struct names names_on(struct answers *a, char *line)
+static struct answers_names names_on(struct answers *a, char *line)
 {
-	struct names n = { .at = NULL };
+	struct answers_names n = { .at = NULL };
 	size_t room = 1;
 
 	for (const char *c = line; c && *c; c++)
@@ -444,7 +451,7 @@ static int nominate_brief(struct answers *a, const struct nominate_view *v,
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		struct nominate_record r = { .kind = NOMINATE_READ };
 		struct nomination n;
-		struct names names;
+		struct answers_names names;
 		uint64_t id;
 		char *end;
 
@@ -452,13 +459,13 @@ static int nominate_brief(struct answers *a, const struct nominate_view *v,
 			continue;
 		id = strtoull(line, &end, 10);
 		if (end == line || *end != '\t')
-			return refuse(ret, -EINVAL,
-				      "\"brief\" makes no sense.");
+			return answers_refuse(ret, -EINVAL,
+					      "\"brief\" makes no sense.");
 		line = end + 1;
 		r.birth = strtoull(line, &end, 10);
 		if (end == line || (*end && *end != '\t'))
-			return refuse(ret, -EINVAL,
-				      "\"brief\" makes no sense.");
+			return answers_refuse(ret, -EINVAL,
+					      "\"brief\" makes no sense.");
 		if (r.birth >= v->head || !*end)
 			continue;
 		names = names_on(a, end + 1);
@@ -482,12 +489,13 @@ int ask_nominate(struct answers *a, const cJSON *q, cJSON *ret)
 		const struct graph *g;
 		void *arg;
 	} u = { .g = a->graph };
-	int r = drift_ready(a);
+	int r = answers_ensure_drift(a);
 
 	if (r < 0)
 		return r;
 	if (!cJSON_IsArray(records) && !brief)
-		return refuse(ret, -EINVAL, "NOMINATE wants \"records\".");
+		return answers_refuse(ret, -EINVAL,
+				      "NOMINATE wants \"records\".");
 	v = (struct nominate_view){ .drift = a->drift,
 				    .head = store_head(a->config.store),
 				    .exists = a->graph ? symbol_exists : NULL,

@@ -15,13 +15,15 @@ static int find_symbol(struct answers *a, const char *name, cJSON *ret,
 	struct symbol is;
 
 	if (!a->graph)
-		return refuse_asleep(ret);
+		return answers_refuse_offline(ret);
 	if (!name)
-		return refuse(ret, -EINVAL, "The question names no symbol.");
+		return answers_refuse(ret, -EINVAL,
+				      "The question names no symbol.");
 	*ret_symbol = graph_find(a->graph, name);
 	if (*ret_symbol == SYMBOL_NONE ||
 	    !graph_symbol(a->graph, *ret_symbol, &is))
-		return refuse(ret, -ENOENT, "There is no symbol '%s'.", name);
+		return answers_refuse(ret, -ENOENT, "There is no symbol '%s'.",
+				      name);
 	return 0;
 }
 
@@ -71,8 +73,8 @@ static void put_signature(cJSON *ret, const char *at, size_t len)
 }
 
 /* The first definition's header; of a variable its first line. */
-static void put_header(const struct outline_symbol *s, const struct cut *c,
-		       cJSON *ret)
+static void put_header(const struct outline_symbol *s,
+		       const struct answers_lines *c, cJSON *ret)
 {
 	size_t line = strcspn(c->at, "\n");
 	size_t head = s->head ? s->head + strspn(c->at, " \t") : line;
@@ -80,8 +82,8 @@ static void put_header(const struct outline_symbol *s, const struct cut *c,
 	put_signature(ret, c->at, head < c->len ? head : c->len);
 }
 
-static void put_body(const struct version *v, const struct outline *o, size_t k,
-		     cJSON *ret)
+static void put_body(const struct answers_version *v, const struct outline *o,
+		     size_t k, cJSON *ret)
 {
 	const struct outline_symbol *s = outline_symbol(o, k);
 	cJSON *list = json_array(ret, "definitions");
@@ -91,12 +93,12 @@ static void put_body(const struct version *v, const struct outline *o, size_t k,
 	for (uint32_t d = 0; d < s->definitions; d++) {
 		cJSON *one = json_push(list, json_array(NULL, NULL));
 		uint32_t start, end;
-		struct cut c;
+		struct answers_lines c;
 
 		outline_definition(o, k, d, &start, &end);
 		json_push_number(one, start);
 		json_push_number(one, end);
-		c = cut_lines(v->text, v->len, start, end);
+		c = answers_cut_lines(v->text, v->len, start, end);
 		/* Definitions do not overlap, but on one line they may. */
 		if (c.len > v->len - len)
 			continue;
@@ -110,8 +112,9 @@ static void put_body(const struct version *v, const struct outline *o, size_t k,
 
 int ask_symbol(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
-	const char *name = bytes_in(a, q, "name");
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
+	const char *name = answers_bytes_in(a, q, "name");
 	const struct outline *o = NULL;
 	symbol_t s = SYMBOL_NONE;
 	struct symbol is;
@@ -121,18 +124,19 @@ int ask_symbol(struct answers *a, const cJSON *q, cJSON *ret)
 	if (r < 0)
 		return r;
 	(void)graph_symbol(a->graph, s, &is);
-	r = version_find(a, is.file, NOW, &v, ret);
+	r = answers_version_find(a, is.file, VERSION_NOW, &v, ret);
 	if (r == 0)
-		r = version_text(a, is.file, &v, ret);
+		r = answers_version_text(a, is.file, &v, ret);
 	if (r == 0)
-		r = version_outline(a, is.file, &v, ret, &o);
+		r = answers_version_outline(a, is.file, &v, ret, &o);
 	if (r < 0)
 		return r;
 	k = outline_find(o, name);
 	if (k == SIZE_MAX)
-		return refuse(ret, -ESTALE,
-			      "'%s' has changed, and '%s' is no longer in it.",
-			      is.file, name);
+		return answers_refuse(
+			ret, -ESTALE,
+			"'%s' has changed, and '%s' is no longer in it.",
+			is.file, name);
 	json_put_bytes(ret, "name", name);
 	json_put_text(ret, "kind", symbol_kind_name(is.kind));
 	json_put_bytes(ret, "path", is.file);
@@ -169,14 +173,14 @@ static unsigned steps_in(const cJSON *q, cJSON *ret)
 		       !(name && strcmp(name, step_names[k]) == 0))
 			k++;
 		if (k == WALK_STEPS) {
-			(void)refuse(ret, 0, "There is no step '%s'.",
-				     name ? name : "");
+			(void)answers_refuse(ret, 0, "There is no step '%s'.",
+					     name ? name : "");
 			return 0;
 		}
 		steps |= 1u << k;
 	}
 	if (!steps)
-		(void)refuse(ret, 0, "NEIGHBOURS wants \"steps\".");
+		(void)answers_refuse(ret, 0, "NEIGHBOURS wants \"steps\".");
 	return steps;
 }
 
@@ -200,8 +204,8 @@ static void put_place(const struct graph *g, const struct walk_place *p,
 
 int ask_neighbours(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	const char *name = bytes_in(a, q, "symbol");
-	uint32_t depth = small_number(q, "depth", 1);
+	const char *name = answers_bytes_in(a, q, "symbol");
+	uint32_t depth = answers_number32(q, "depth", 1);
 	uint64_t max = json_number(q, "max", PLACES_DEFAULT);
 	unsigned steps;
 	struct walk w;
@@ -212,8 +216,8 @@ int ask_neighbours(struct answers *a, const cJSON *q, cJSON *ret)
 	if (r < 0)
 		return r;
 	if (depth > DEPTH_MAX)
-		return refuse(ret, -EINVAL, "The depth is at most %d.",
-			      DEPTH_MAX);
+		return answers_refuse(ret, -EINVAL, "The depth is at most %d.",
+				      DEPTH_MAX);
 	steps = steps_in(q, ret);
 	if (!steps)
 		return -EINVAL;

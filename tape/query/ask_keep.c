@@ -44,9 +44,9 @@ static void forget_holds(struct answers *a)
 }
 
 /* NULL: there are too many. A new one has no end yet. */
-static struct hold *hold_of(struct answers *a, const char *holder)
+static struct answers_hold *hold_of(struct answers *a, const char *holder)
 {
-	struct hold *h;
+	struct answers_hold *h;
 
 	for (uint32_t k = 0; k < a->holds.count; k++)
 		if (strcmp(a->holds.at[k].holder, holder) == 0)
@@ -61,7 +61,7 @@ static struct hold *hold_of(struct answers *a, const char *holder)
 static int load_hold(const char *holder, uint64_t n, int64_t until_ms,
 		     void *arg)
 {
-	struct hold *h = hold_of(arg, holder);
+	struct answers_hold *h = hold_of(arg, holder);
 
 	if (h) {
 		h->n = n;
@@ -79,20 +79,22 @@ int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	const char *holder = json_string(q, "holder");
 	uint64_t ttl = json_number(q, "ttl_ms", 0);
-	uint64_t n = json_number(q, "n", NOW);
-	struct hold *h;
+	uint64_t n = json_number(q, "n", VERSION_NOW);
+	struct answers_hold *h;
 	int64_t until;
 
 	if (!a->config.sync)
-		return refuse_asleep(ret);
+		return answers_refuse_offline(ret);
 	if (!*holder || strlen(holder) > HOLDER_MAX)
-		return refuse(ret, -EINVAL,
-			      "\"holder\" of HOLD must have 1 to %d bytes.",
-			      HOLDER_MAX);
+		return answers_refuse(
+			ret, -EINVAL,
+			"\"holder\" of HOLD must have 1 to %d bytes.",
+			HOLDER_MAX);
 	forget_holds(a);
 	h = hold_of(a, holder);
 	if (!h)
-		return refuse(ret, -ENOSPC, "Too many hold the tape already.");
+		return answers_refuse(ret, -ENOSPC,
+				      "Too many hold the tape already.");
 	if (ttl > HOLD_MAX_MS)
 		ttl = HOLD_MAX_MS;
 	until = clock_wall_ms() + (int64_t)ttl;
@@ -129,10 +131,10 @@ int ask_retire(struct answers *a, const cJSON *q, cJSON *ret)
 	int r;
 
 	if (!a->config.sync)
-		return refuse_asleep(ret);
+		return answers_refuse_offline(ret);
 	if (!days && !bytes)
-		return refuse(ret, -EINVAL,
-			      "RETIRE wants \"days\" or \"bytes\".");
+		return answers_refuse(ret, -EINVAL,
+				      "RETIRE wants \"days\" or \"bytes\".");
 	r = answers_retire(a, days, bytes, &gone);
 	if (r < 0)
 		return r;

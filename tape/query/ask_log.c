@@ -13,7 +13,7 @@
 #include "tape/store/store.h"
 
 /* Entries on their way into an answer. */
-struct collector {
+struct log_collector {
 	cJSON *list;
 	size_t left;  /* how many more may come */
 	size_t bytes; /* about */
@@ -28,7 +28,7 @@ static size_t size_of(const struct entry *e)
 /* 1: that is enough. */
 static int collect(const struct entry *e, void *arg)
 {
-	struct collector *c = arg;
+	struct log_collector *c = arg;
 
 	if (!c->left || c->bytes > LIST_BYTES_MAX) {
 		c->more = true;
@@ -49,8 +49,8 @@ static size_t limit_in(const cJSON *q)
 
 int ask_since(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	struct collector c = { .list = json_array(ret, "entries"),
-			       .left = limit_in(q) };
+	struct log_collector c = { .list = json_array(ret, "entries"),
+				   .left = limit_in(q) };
 	int r = store_since(a->config.store, json_number(q, "n", 0), c.left + 1,
 			    collect, &c);
 
@@ -74,15 +74,15 @@ int ask_log(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	struct store_filter f = {
 		.before = json_number(q, "before", 0),
-		.path = bytes_in(a, q, "path"),
-		.symbol = bytes_in(a, q, "symbol"),
-		.pid = small_number(q, "pid", 0),
+		.path = answers_bytes_in(a, q, "path"),
+		.symbol = answers_bytes_in(a, q, "symbol"),
+		.pid = answers_number32(q, "pid", 0),
 		.since_ns = time_in(q, "since_ns"),
 		.until_ns = time_in(q, "until_ns"),
-		.author = bytes_in(a, q, "author"),
+		.author = answers_bytes_in(a, q, "author"),
 	};
-	struct collector c = { .list = json_array(ret, "entries"),
-			       .left = limit_in(q) };
+	struct log_collector c = { .list = json_array(ret, "entries"),
+				   .left = limit_in(q) };
 	int r = store_select(a->config.store, &f, c.left + 1, collect, &c);
 
 	if (r < 0)
@@ -103,13 +103,14 @@ int ask_show(struct answers *a, const cJSON *q, cJSON *ret)
 	int r = store_entry(a->config.store, n, show, ret);
 
 	if (r == -ENOENT && n && n <= store_head(a->config.store))
-		return refuse(ret, r, "Entry %" PRIu64 " is not kept any more.",
-			      n);
+		return answers_refuse(
+			ret, r, "Entry %" PRIu64 " is not kept any more.", n);
 	if (r == -ENOENT)
-		return refuse(ret, r,
-			      "There is no entry %" PRIu64 "; the newest is "
-			      "%" PRIu64 ".",
-			      n, store_head(a->config.store));
+		return answers_refuse(ret, r,
+				      "There is no entry %" PRIu64
+				      "; the newest is "
+				      "%" PRIu64 ".",
+				      n, store_head(a->config.store));
 	return r;
 }
 
@@ -165,13 +166,14 @@ static int blame_symbol(struct answers *a, const struct outline_symbol *s,
 
 static int blame_outline(struct answers *a, const char *path, cJSON *ret)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
 	const struct outline *o = NULL;
 	cJSON *list = json_array(ret, "symbols");
-	int r = version_find(a, path, NOW, &v, ret);
+	int r = answers_version_find(a, path, VERSION_NOW, &v, ret);
 
 	if (r == 0)
-		r = version_outline(a, path, &v, ret, &o);
+		r = answers_version_outline(a, path, &v, ret, &o);
 	for (size_t k = 0; r == 0 && k < outline_count(o); k++)
 		r = blame_symbol(a, outline_symbol(o, k), list);
 	return r;
@@ -179,18 +181,19 @@ static int blame_outline(struct answers *a, const char *path, cJSON *ret)
 
 static int blame_file(struct answers *a, const char *path, cJSON *ret)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
 	CLEANUP(free_p) char *name = NULL;
 	XXH128_hash_t hash;
 	uint64_t since = 0;
 	cJSON *o;
-	int r = version_find(a, path, NOW, &v, ret);
+	int r = answers_version_find(a, path, VERSION_NOW, &v, ret);
 
 	if (r == 0)
-		r = version_text(a, path, &v, ret);
+		r = answers_version_text(a, path, &v, ret);
 	if (r < 0)
 		return r;
-	r = store_version(a->config.store, path, NOW, &hash, &since);
+	r = store_version(a->config.store, path, VERSION_NOW, &hash, &since);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (asprintf(&name, NOMINATE_FILE "%s", path) < 0)
@@ -199,7 +202,7 @@ static int blame_file(struct answers *a, const char *path, cJSON *ret)
 	json_put_bytes(o, "name", name);
 	json_put_text(o, "kind", "file");
 	json_put_number(o, "start", 1);
-	json_put_number(o, "end", cut_lines(v.text, v.len, 0, 0).lines);
+	json_put_number(o, "end", answers_cut_lines(v.text, v.len, 0, 0).lines);
 	return put_blame(a, o, since);
 }
 
@@ -216,10 +219,11 @@ static int blame_name(struct answers *a, const char *name, cJSON *ret)
 	if (r < 0)
 		return r;
 	if (!there && !entry)
-		return refuse(ret, -ENOENT,
-			      "No symbol '%s' is known, and no entry speaks "
-			      "of one.",
-			      name);
+		return answers_refuse(
+			ret, -ENOENT,
+			"No symbol '%s' is known, and no entry speaks "
+			"of one.",
+			name);
 	json_put_bytes(o, "name", name);
 	if (there) {
 		json_put_text(o, "kind", symbol_kind_name(is.kind));
@@ -232,12 +236,12 @@ static int blame_name(struct answers *a, const char *name, cJSON *ret)
 
 int ask_blame(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	const char *symbol = bytes_in(a, q, "symbol");
+	const char *symbol = answers_bytes_in(a, q, "symbol");
 	const char *path;
 
 	if (symbol)
 		return blame_name(a, symbol, ret);
-	path = path_in(a, q, ret);
+	path = answers_path_in(a, q, ret);
 	if (!path)
 		return -EINVAL;
 	return lang_of(path) ? blame_outline(a, path, ret)

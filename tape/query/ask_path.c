@@ -18,7 +18,7 @@
 /* As many as the kernel follows. */
 #define LINKS_MAX 40
 
-const char *bytes_of(struct answers *a, const cJSON *item)
+const char *answers_bytes_of(struct answers *a, const cJSON *item)
 {
 	const char *text = cJSON_GetStringValue(item);
 	char *copy;
@@ -29,9 +29,10 @@ const char *bytes_of(struct answers *a, const cJSON *item)
 	return escape_undo(copy) < 0 ? NULL : copy;
 }
 
-const char *bytes_in(struct answers *a, const cJSON *q, const char *name)
+const char *answers_bytes_in(struct answers *a, const cJSON *q,
+			     const char *name)
 {
-	return bytes_of(a, json_member(q, name));
+	return answers_bytes_of(a, json_member(q, name));
 }
 
 /* No part of it is empty, "." or "..". */
@@ -50,7 +51,7 @@ static bool is_below(const char *path)
 }
 
 /* A path that is being followed: what is behind us, and what is to come. */
-struct way {
+struct followed_path {
 	char done[PATH_MAX]; /* without a link in it */
 	size_t done_len;
 	char rest[PATH_MAX];
@@ -58,7 +59,7 @@ struct way {
 };
 
 /* The next part of the rest; false: there is none. */
-static bool next_part(struct way *w, char *part)
+static bool next_part(struct followed_path *w, char *part)
 {
 	char *at = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(at, "/");
@@ -70,7 +71,7 @@ static bool next_part(struct way *w, char *part)
 }
 
 /* False: that would lead out of the repository. */
-static bool go_up(struct way *w)
+static bool go_up(struct followed_path *w)
 {
 	if (!w->done_len)
 		return false;
@@ -80,7 +81,7 @@ static bool go_up(struct way *w)
 	return true;
 }
 
-static bool go_into(struct way *w, const char *part)
+static bool go_into(struct followed_path *w, const char *part)
 {
 	int n = snprintf(w->done + w->done_len, sizeof(w->done) - w->done_len,
 			 "%s%s", w->done_len ? "/" : "", part);
@@ -92,7 +93,7 @@ static bool go_into(struct way *w, const char *part)
 }
 
 /* If what is behind us ends in a link: go back, and on where it leads. */
-static bool follow_link(struct way *w, int root_fd)
+static bool follow_link(struct followed_path *w, int root_fd)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
 	CLEANUP(close_p) int fd = look_open(root_fd, w->done, O_PATH);
@@ -112,18 +113,18 @@ static bool follow_link(struct way *w, int root_fd)
 	return true;
 }
 
-static bool follow(struct way *w, int root_fd)
+static bool follow(struct followed_path *w, int root_fd)
 {
 	char part[PATH_MAX];
 
 	while (next_part(w, part)) {
-		bool well = true;
+		bool ok = true;
 
 		if (strcmp(part, "..") == 0)
-			well = go_up(w);
+			ok = go_up(w);
 		else if (strcmp(part, ".") != 0)
-			well = go_into(w, part) && follow_link(w, root_fd);
-		if (!well)
+			ok = go_into(w, part) && follow_link(w, root_fd);
+		if (!ok)
 			return false;
 	}
 	return w->done_len > 0;
@@ -140,9 +141,9 @@ static bool is_plain(int root_fd, const char *path)
 	return fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode);
 }
 
-const char *path_followed(struct answers *a, const char *path)
+const char *answers_follow_links(struct answers *a, const char *path)
 {
-	struct way w = { .done = "" };
+	struct followed_path w = { .done = "" };
 
 	if (!path || a->config.root_fd < 0 || !is_below(path) ||
 	    is_plain(a->config.root_fd, path) || strlen(path) >= sizeof(w.rest))
@@ -153,21 +154,21 @@ const char *path_followed(struct answers *a, const char *path)
 	return arena_copy(&a->scratch, w.done, w.done_len);
 }
 
-const char *path_in(struct answers *a, const cJSON *q, cJSON *ret)
+const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	const char *path = bytes_in(a, q, "path");
+	const char *path = answers_bytes_in(a, q, "path");
 
 	if (!path) {
-		(void)refuse(ret, 0, "The question wants a \"path\".");
+		(void)answers_refuse(ret, 0, "The question wants a \"path\".");
 		return NULL;
 	}
 	if (!is_below(path)) {
-		(void)refuse(ret, 0,
-			     "'%s' is no path of a file in the repository.",
-			     path);
+		(void)answers_refuse(
+			ret, 0, "'%s' is no path of a file in the repository.",
+			path);
 		return NULL;
 	}
 	if (cJSON_IsFalse(json_member(q, "follow")))
 		return path;
-	return path_followed(a, path);
+	return answers_follow_links(a, path);
 }

@@ -44,15 +44,16 @@ int ask_readset(struct answers *a, const cJSON *q, cJSON *ret)
 	int r;
 
 	if (!a->fs_socket)
-		return refuse_asleep(ret);
+		return answers_refuse_offline(ret);
 	r = wire_ask(a->fs_socket, "READS", about, FS_PATIENCE_MS, &answer);
 	if (r == -ECONNREFUSED)
-		return refuse(ret, r,
-			      "Nothing is mounted: what was read is remembered "
-			      "only while it is.");
+		return answers_refuse(
+			ret, r,
+			"Nothing is mounted: what was read is remembered "
+			"only while it is.");
 	why = json_string(answer, "error");
 	if (r == -EREMOTEIO && why)
-		return refuse(ret, r, "%s", why);
+		return answers_refuse(ret, r, "%s", why);
 	if (r < 0)
 		return r;
 	processes =

@@ -19,7 +19,7 @@
 #include "tape/query/nominate.h"
 #include "tape/store/store.h"
 
-void version_release(struct version *v)
+void answers_version_release(struct answers_version *v)
 {
 	free(v->text);
 	v->text = NULL;
@@ -52,7 +52,8 @@ static int read_file(int root_fd, const char *path, char **ret, size_t *ret_len)
 
 /* -- Versions. */
 
-static int version_now(struct answers *a, const char *path, struct version *v)
+static int version_now(struct answers *a, const char *path,
+		       struct answers_version *v)
 {
 	int r = read_file(a->config.root_fd, path, &v->text, &v->len);
 
@@ -63,42 +64,44 @@ static int version_now(struct answers *a, const char *path, struct version *v)
 	return 0;
 }
 
-int version_find(struct answers *a, const char *path, uint64_t n,
-		 struct version *v, cJSON *ret)
+int answers_version_find(struct answers *a, const char *path, uint64_t n,
+			 struct answers_version *v, cJSON *ret)
 {
 	uint64_t since, head = store_head(a->config.store);
 	int r;
 
-	if (n != NOW && n > head)
-		return refuse(ret, -ENOENT,
-			      "There is no entry %" PRIu64
-			      "; the newest is %" PRIu64 ".",
-			      n, head);
-	if (n != NOW && n + 1 < store_first(a->config.store))
-		return refuse(ret, -ENOENT,
-			      "Entries before %" PRIu64
-			      " are not kept any more.",
-			      store_first(a->config.store));
-	if (n == NOW && a->config.root_fd >= 0) {
+	if (n != VERSION_NOW && n > head)
+		return answers_refuse(ret, -ENOENT,
+				      "There is no entry %" PRIu64
+				      "; the newest is %" PRIu64 ".",
+				      n, head);
+	if (n != VERSION_NOW && n + 1 < store_first(a->config.store))
+		return answers_refuse(ret, -ENOENT,
+				      "Entries before %" PRIu64
+				      " are not kept any more.",
+				      store_first(a->config.store));
+	if (n == VERSION_NOW && a->config.root_fd >= 0) {
 		r = version_now(a, path, v);
 		if (r == -EFBIG)
-			return refuse(ret, r, "'%s' is too large.", path);
+			return answers_refuse(ret, r, "'%s' is too large.",
+					      path);
 	} else {
 		r = store_version(a->config.store, path, n, &v->hash, &since);
-		v->n = n == NOW ? head : n;
+		v->n = n == VERSION_NOW ? head : n;
 	}
-	if (r == -ENOENT && n != NOW)
-		return refuse(ret, r,
-			      "There was no file '%s' as of entry %" PRIu64
-			      ", or it is not known.",
-			      path, n);
+	if (r == -ENOENT && n != VERSION_NOW)
+		return answers_refuse(
+			ret, r,
+			"There was no file '%s' as of entry %" PRIu64
+			", or it is not known.",
+			path, n);
 	if (r == -ENOENT)
-		return refuse(ret, r, "There is no file '%s'.", path);
+		return answers_refuse(ret, r, "There is no file '%s'.", path);
 	return r;
 }
 
-int version_text(struct answers *a, const char *path, struct version *v,
-		 cJSON *ret)
+int answers_version_text(struct answers *a, const char *path,
+			 struct answers_version *v, cJSON *ret)
 {
 	CLEANUP(free_p) char *text = NULL;
 	size_t len = 0;
@@ -116,18 +119,19 @@ int version_text(struct answers *a, const char *path, struct version *v,
 		v->len = len;
 		return 0;
 	}
-	return refuse(ret, -ENODATA,
-		      "What '%s' held as of entry %" PRIu64 " is not kept.",
-		      path, v->n);
+	return answers_refuse(ret, -ENODATA,
+			      "What '%s' held as of entry %" PRIu64
+			      " is not kept.",
+			      path, v->n);
 }
 
 /* -- Outlines, of which the last few are kept. */
 
-static struct kept_outline *outline_kept(struct answers *a, const char *path,
-					 XXH128_hash_t hash)
+static struct answers_outline *outline_kept(struct answers *a, const char *path,
+					    XXH128_hash_t hash)
 {
 	for (uint32_t k = 0; k < a->outlines.count; k++) {
-		struct kept_outline *o = &a->outlines.at[k];
+		struct answers_outline *o = &a->outlines.at[k];
 
 		if (same(o->hash, hash) && strcmp(o->path, path) == 0)
 			return o;
@@ -137,7 +141,7 @@ static struct kept_outline *outline_kept(struct answers *a, const char *path,
 
 static void forget_oldest(struct answers *a)
 {
-	struct kept_outline *oldest = &a->outlines.at[0];
+	struct answers_outline *oldest = &a->outlines.at[0];
 
 	for (uint32_t k = 1; k < a->outlines.count; k++)
 		if (a->outlines.at[k].used < oldest->used)
@@ -148,11 +152,11 @@ static void forget_oldest(struct answers *a)
 	*oldest = a->outlines.at[--a->outlines.count];
 }
 
-static struct kept_outline *keep_outline(struct answers *a, const char *path,
-					 XXH128_hash_t hash,
-					 struct outline *outline)
+static struct answers_outline *keep_outline(struct answers *a, const char *path,
+					    XXH128_hash_t hash,
+					    struct outline *outline)
 {
-	struct kept_outline *o;
+	struct answers_outline *o;
 
 	while (a->outlines.count && (a->outlines.count >= OUTLINES_MAX ||
 				     a->outlines_bytes > OUTLINES_BYTES))
@@ -165,20 +169,22 @@ static struct kept_outline *keep_outline(struct answers *a, const char *path,
 	return o;
 }
 
-int version_outline(struct answers *a, const char *path, struct version *v,
-		    cJSON *ret, const struct outline **ret_outline)
+int answers_version_outline(struct answers *a, const char *path,
+			    struct answers_version *v, cJSON *ret,
+			    const struct outline **ret_outline)
 {
-	struct kept_outline *o = outline_kept(a, path, v->hash);
+	struct answers_outline *o = outline_kept(a, path, v->hash);
 	struct outline *made;
 	int r;
 
 	if (!o) {
-		r = version_text(a, path, v, ret);
+		r = answers_version_text(a, path, v, ret);
 		if (r < 0)
 			return r;
 		made = outline_new(a->reader, path, v->text, v->len);
 		if (!made)
-			return refuse(ret, -EFBIG, "'%s' is too large.", path);
+			return answers_refuse(ret, -EFBIG, "'%s' is too large.",
+					      path);
 		o = keep_outline(a, path, v->hash, made);
 	}
 	o->used = a->asked;
@@ -188,10 +194,11 @@ int version_outline(struct answers *a, const char *path, struct version *v,
 
 /* -- Lines. */
 
-struct cut cut_lines(const char *text, size_t len, uint32_t start, uint32_t end)
+struct answers_lines answers_cut_lines(const char *text, size_t len,
+				       uint32_t start, uint32_t end)
 {
 	const char *at = text, *stop = text + len;
-	struct cut c = { .at = stop, .start = start ? start : 1 };
+	struct answers_lines c = { .at = stop, .start = start ? start : 1 };
 	const char *last = stop;
 
 	for (uint32_t line = 1; at < stop; line++) {
@@ -226,8 +233,8 @@ static void put_symbol(cJSON *list, const struct outline_symbol *s)
 /* Those that the lines belong to; if to none, the module. */
 static void put_covered(const struct outline *o, const cJSON *q, cJSON *list)
 {
-	uint32_t start = small_number(q, "start", 0);
-	uint32_t end = small_number(q, "end", 0);
+	uint32_t start = answers_number32(q, "start", 0);
+	uint32_t end = answers_number32(q, "end", 0);
 	bool whole = !start && !end, any = false;
 
 	for (size_t k = 0; k < outline_count(o); k++) {
@@ -241,16 +248,16 @@ static void put_covered(const struct outline *o, const cJSON *q, cJSON *list)
 		put_symbol(list, outline_symbol(o, 0));
 }
 
-static int put_file(struct answers *a, const char *path, struct version *v,
-		    cJSON *ret)
+static int put_file(struct answers *a, const char *path,
+		    struct answers_version *v, cJSON *ret)
 {
 	CLEANUP(free_p) char *name = NULL;
 	uint32_t lines = 0;
 	cJSON *o;
 
 	/* Without its content it is a file all the same. */
-	if (version_text(a, path, v, ret) == 0)
-		lines = cut_lines(v->text, v->len, 0, 0).lines;
+	if (answers_version_text(a, path, v, ret) == 0)
+		lines = answers_cut_lines(v->text, v->len, 0, 0).lines;
 	cJSON_DeleteItemFromObjectCaseSensitive(ret, "error");
 	if (asprintf(&name, NOMINATE_FILE "%s", path) < 0)
 		return -ENOMEM;
@@ -265,14 +272,16 @@ static int put_file(struct answers *a, const char *path, struct version *v,
 
 int ask_symbols(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
-	const char *path = path_in(a, q, ret);
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
+	const char *path = answers_path_in(a, q, ret);
 	const struct outline *o = NULL;
 	int r;
 
 	if (!path)
 		return -EINVAL;
-	r = version_find(a, path, json_number(q, "n", NOW), &v, ret);
+	r = answers_version_find(a, path, json_number(q, "n", VERSION_NOW), &v,
+				 ret);
 	if (r < 0)
 		return r;
 	json_put_number(ret, "n", v.n);
@@ -280,7 +289,7 @@ int ask_symbols(struct answers *a, const cJSON *q, cJSON *ret)
 	json_put_bool(ret, "language", lang_of(path) != NULL);
 	if (!lang_of(path))
 		return put_file(a, path, &v, ret);
-	r = version_outline(a, path, &v, ret, &o);
+	r = answers_version_outline(a, path, &v, ret, &o);
 	/* What nobody can read any more is still a file's. */
 	if (r == -ENODATA)
 		return put_file(a, path, &v, ret);
@@ -293,20 +302,22 @@ int ask_symbols(struct answers *a, const cJSON *q, cJSON *ret)
 
 int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	CLEANUP(version_release) struct version v = { .text = NULL };
-	const char *path = path_in(a, q, ret);
-	struct cut c;
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .text = NULL };
+	const char *path = answers_path_in(a, q, ret);
+	struct answers_lines c;
 	int r;
 
 	if (!path)
 		return -EINVAL;
-	r = version_find(a, path, json_number(q, "n", NOW), &v, ret);
+	r = answers_version_find(a, path, json_number(q, "n", VERSION_NOW), &v,
+				 ret);
 	if (r == 0)
-		r = version_text(a, path, &v, ret);
+		r = answers_version_text(a, path, &v, ret);
 	if (r < 0)
 		return r;
-	c = cut_lines(v.text, v.len, small_number(q, "start", 0),
-		      small_number(q, "end", 0));
+	c = answers_cut_lines(v.text, v.len, answers_number32(q, "start", 0),
+			      answers_number32(q, "end", 0));
 	json_put_bytes(ret, "path", path);
 	json_put_number(ret, "n", v.n);
 	json_put_hash(ret, "hash", v.hash);
@@ -319,7 +330,7 @@ int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
 
 /* -- Versions in their order. */
 
-struct history {
+struct version_list {
 	const char *path;
 	cJSON *list;
 	size_t left;
@@ -328,7 +339,7 @@ struct history {
 /* A rename is the end of one path and the beginning of another. */
 static int put_version(const struct entry *e, void *arg)
 {
-	struct history *h = arg;
+	struct version_list *h = arg;
 	bool from = e->path2 && e->path && strcmp(e->path, h->path) == 0;
 	const char *is = e->path2 && !from ? e->path2 : e->path;
 	cJSON *o;
@@ -352,10 +363,10 @@ static int put_version(const struct entry *e, void *arg)
 
 int ask_versions(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	const char *path = path_in(a, q, ret);
+	const char *path = answers_path_in(a, q, ret);
 	uint64_t limit = json_number(q, "limit", LIST_DEFAULT);
 	struct store_filter f = { .before = 0 };
-	struct history h;
+	struct version_list h;
 	XXH128_hash_t hash;
 	uint64_t since;
 	cJSON *o;
@@ -364,10 +375,10 @@ int ask_versions(struct answers *a, const cJSON *q, cJSON *ret)
 	if (!path)
 		return -EINVAL;
 	f.path = path;
-	h = (struct history){ .path = path,
-			      .list = json_array(ret, "versions"),
-			      .left = limit > LIST_MAX ? LIST_MAX
-						       : (size_t)limit };
+	h = (struct version_list){ .path = path,
+				   .list = json_array(ret, "versions"),
+				   .left = limit > LIST_MAX ? LIST_MAX
+							    : (size_t)limit };
 	r = store_select(a->config.store, &f, SIZE_MAX, put_version, &h);
 	if (r < 0 || !h.left)
 		return r < 0 ? r : 0;
@@ -391,10 +402,11 @@ int ask_content(struct answers *a, const cJSON *q, cJSON *ret)
 	int r = json_hash(hex, &hash);
 
 	if (r < 0)
-		return refuse(ret, r, "CONTENT wants a \"hash\" of 32 digits.");
+		return answers_refuse(ret, r,
+				      "CONTENT wants a \"hash\" of 32 digits.");
 	r = store_content(a->config.store, hash, &text, &len);
 	if (r == -ENOENT)
-		return refuse(ret, r, "No content %s is kept.", hex);
+		return answers_refuse(ret, r, "No content %s is kept.", hex);
 	if (r < 0)
 		return r;
 	json_put_content(ret, "text", text, len);

@@ -252,7 +252,7 @@ static void raise_floor(struct drift *d, uint64_t n)
 	d->floor = n;
 }
 
-void drift_touches(struct drift *d, const struct entry *e)
+void drift_add_touches(struct drift *d, const struct entry *e)
 {
 	touch_paths(d, e);
 	if (e->n > d->head)
@@ -262,14 +262,14 @@ void drift_touches(struct drift *d, const struct entry *e)
 		raise_floor(d, d->head - DRIFT_ENTRIES_MAX);
 }
 
-void drift_entry(struct drift *d, const struct entry *e)
+void drift_add_entry(struct drift *d, const struct entry *e)
 {
 	for (size_t k = 0; k < e->symbols_count; k++) {
 		const struct entry_symbol *s = &e->symbols[k];
 
 		drift_set(d, s->name, s->set, e->n, s->removed);
 	}
-	drift_touches(d, e);
+	drift_add_touches(d, e);
 }
 
 uint64_t drift_floor(const struct drift *d)

@@ -32,7 +32,7 @@ struct drift_last {
 	bool removed;		/* by n[ENTRY_X] */
 };
 
-/* From the store, in any order; then by drift_entry(). */
+/* From the store, in any order; then by drift_add_entry(). */
 void drift_set(struct drift *d, const char *symbol, enum entry_set set,
 	       uint64_t n, bool removed);
 /* Is anything known of it? */
@@ -40,16 +40,16 @@ bool drift_find(const struct drift *d, const char *symbol,
 		struct drift_last *ret);
 
 /* The next entry: its symbols and its paths. */
-void drift_entry(struct drift *d, const struct entry *e);
+void drift_add_entry(struct drift *d, const struct entry *e);
 
 /* -- Paths. */
 
 /* Entries above it are remembered. */
 uint64_t drift_floor(const struct drift *d);
 uint64_t drift_head(const struct drift *d);
-/* Forget all touches and begin anew with entry n+1, by drift_touches(). */
+/* Forget all touches and begin anew with entry n+1, by drift_add_touches(). */
 void drift_restart(struct drift *d, uint64_t n);
-void drift_touches(struct drift *d, const struct entry *e);
+void drift_add_touches(struct drift *d, const struct entry *e);
 
 struct drift_touch {
 	uint64_t n;

@@ -70,7 +70,7 @@ static bool drifted(const struct nominate_view *v, const char *name,
 
 /* -- Lines of a file. */
 
-struct span {
+struct nominate_lines {
 	uint32_t start, end;
 };
 
@@ -84,7 +84,7 @@ static uint32_t in_front(uint32_t at, uint32_t count)
  * Through one edit. false: it touched the lines. What is put in between two of
  * them touches them, what is put before the first or behind the last does not.
  */
-static bool carry(const struct drift_touch *t, struct span *s)
+static bool carry(const struct drift_touch *t, struct nominate_lines *s)
 {
 	int64_t shift = 0;
 
@@ -105,7 +105,7 @@ static bool carry(const struct drift_touch *t, struct span *s)
 }
 
 /* Did this touch change the lines, or whether there is such a file? */
-static bool touches_lines(const struct drift_touch *t, struct span *s,
+static bool touches_lines(const struct drift_touch *t, struct nominate_lines *s,
 			  bool whole)
 {
 	if (t->had != t->has || !t->had)
@@ -122,8 +122,8 @@ static bool lines_drifted(const struct nominate_view *v,
 	const char *path = name + strlen(NOMINATE_FILE);
 	const struct drift_touch *t;
 	size_t count = drift_path(v->drift, path, &t);
-	struct span s = { r->start ? r->start : 1,
-			  r->end ? r->end : UINT32_MAX };
+	struct nominate_lines s = { r->start ? r->start : 1,
+				    r->end ? r->end : UINT32_MAX };
 	bool whole = !r->start && !r->end;
 	uint64_t newest = 0;
 
@@ -217,8 +217,8 @@ static bool nominate_span(const struct nominate_view *v,
 
 /* -- Runs. */
 
-static void blame(struct nomination *n, enum nominate_why why, const char *path,
-		  uint64_t entry)
+static void add_cause(struct nomination *n, enum nominate_why why,
+		      const char *path, uint64_t entry)
 {
 	if (entry <= n->entry)
 		return;
@@ -248,23 +248,23 @@ static bool nominate_run(const struct nominate_view *v,
 	if (v->head <= r->birth)
 		return false;
 	if (!r->observed) {
-		blame(n, WHY_ANY, "", v->head);
+		add_cause(n, WHY_ANY, "", v->head);
 		return true;
 	}
 	if (long_ago(v, r, n))
 		return true;
 	/* Only what came after the birth counts. */
 	n->entry = r->birth;
-	blame(n, WHY_GAP, "", drift_gap(v->drift));
+	add_cause(n, WHY_GAP, "", drift_gap(v->drift));
 	for (size_t k = 0; k < r->opened.count; k++)
-		blame(n, WHY_OPENED, r->opened.at[k],
-		      last_touch(v, r->opened.at[k]));
+		add_cause(n, WHY_OPENED, r->opened.at[k],
+			  last_touch(v, r->opened.at[k]));
 	for (size_t k = 0; k < r->missed.count; k++)
-		blame(n, WHY_APPEARED, r->missed.at[k],
-		      drift_appeared(v->drift, r->missed.at[k]));
+		add_cause(n, WHY_APPEARED, r->missed.at[k],
+			  drift_appeared(v->drift, r->missed.at[k]));
 	for (size_t k = 0; k < r->listed.count; k++)
-		blame(n, WHY_LISTED, r->listed.at[k],
-		      drift_names(v->drift, directory(r->listed.at[k])));
+		add_cause(n, WHY_LISTED, r->listed.at[k],
+			  drift_names(v->drift, directory(r->listed.at[k])));
 	if (n->entry > r->birth)
 		return true;
 	n->action = NOMINATE_KEEP;
@@ -370,7 +370,7 @@ static void say_lines(FILE *out, const struct nomination *n,
 }
 
 /* How a sentence of say_why() goes on. */
-static const struct phrase {
+static const struct nominate_phrase {
 	const char *link; /* to the number of the entry */
 	bool author;	  /* there is one to be named behind it */
 	bool doer;	  /* or without the number */

@@ -20,19 +20,19 @@ enum entry_set store_how_set(int64_t how)
 /* -- Writing. */
 
 /* The numbers that stand for an entry's texts. */
-struct numbers {
+struct entry_ids {
 	int64_t path, path2, author; /* 0: none */
 	ARRAY(struct packed_symbol) symbols;
 	bool kept;
 };
 
-static void numbers_release(struct numbers *ids)
+static void entry_ids_release(struct entry_ids *ids)
 {
 	array_release(&ids->symbols);
 }
 
 static int number_symbols(struct store *s, const struct entry *e,
-			  struct numbers *ids)
+			  struct entry_ids *ids)
 {
 	int64_t id = 0;
 	int rc = 0;
@@ -53,7 +53,7 @@ static int number_symbols(struct store *s, const struct entry *e,
 }
 
 static int number_all(struct store *s, const struct entry *e,
-		      struct numbers *ids)
+		      struct entry_ids *ids)
 {
 	int rc = 0;
 
@@ -81,7 +81,7 @@ static int keep_base(struct store *s, const struct entry *e, int64_t path)
 }
 
 static int pack_detail(struct store *s, const struct entry *e,
-		       const struct numbers *ids)
+		       const struct entry_ids *ids)
 {
 	struct packed p = {
 		.origin = e->origin,
@@ -114,7 +114,7 @@ static void bind_number(sqlite3_stmt *q, int at, int64_t id)
 }
 
 static int add_row(struct store *s, const struct entry *e,
-		   const struct numbers *ids)
+		   const struct entry_ids *ids)
 {
 	int rc = pack_detail(s, e, ids);
 	sqlite3_stmt *q;
@@ -142,7 +142,7 @@ static int add_row(struct store *s, const struct entry *e,
 	return store_run(s, q);
 }
 
-static int add_touches(struct store *s, uint64_t n, const struct numbers *ids)
+static int add_touches(struct store *s, uint64_t n, const struct entry_ids *ids)
 {
 	sqlite3_stmt *q;
 	int rc = 0;
@@ -163,7 +163,7 @@ static int add_touches(struct store *s, uint64_t n, const struct numbers *ids)
 
 static int append(struct store *s, struct entry *e)
 {
-	CLEANUP(numbers_release) struct numbers ids = { 0 };
+	CLEANUP(entry_ids_release) struct entry_ids ids = { 0 };
 	struct entry whole = *e;
 	int rc = number_all(s, e, &ids);
 

@@ -109,14 +109,14 @@ int store_files(struct store *s, store_file_visit *visit, void *arg)
 }
 
 /* The newest entry of a path up to `n`, in one of its two places. */
-struct mention {
+struct path_mention {
 	uint64_t n; /* 0: there is none */
 	bool has;
 	XXH128_hash_t hash;
 };
 
 static int newest_mention(struct store *s, enum store_sql which, int64_t path,
-			  uint64_t n, struct mention *ret)
+			  uint64_t n, struct path_mention *ret)
 {
 	int rc = 0;
 	sqlite3_stmt *q = store_sql(s, which, &rc);
@@ -156,8 +156,8 @@ static int base_of(struct store *s, int64_t path, XXH128_hash_t *ret)
 int store_version(struct store *s, const char *path, uint64_t n,
 		  XXH128_hash_t *ret_hash, uint64_t *ret_since)
 {
-	struct mention as_path = { 0 }, as_path2 = { 0 };
-	const struct mention *m;
+	struct path_mention as_path = { 0 }, as_path2 = { 0 };
+	const struct path_mention *m;
 	int64_t id = 0;
 	int rc = store_path_find(s, path, &id);
 

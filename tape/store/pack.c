@@ -105,12 +105,12 @@ int store_pack(const struct packed *p, struct buf *out)
 }
 
 /* What is left to read; `bad` once it was not ours. */
-struct cursor {
+struct unpack_cursor {
 	const unsigned char *at, *end;
 	bool bad;
 };
 
-static uint64_t get(struct cursor *c)
+static uint64_t get(struct unpack_cursor *c)
 {
 	uint64_t value = 0;
 	unsigned char byte;
@@ -128,7 +128,7 @@ static uint64_t get(struct cursor *c)
 	return 0;
 }
 
-static uint64_t get_max(struct cursor *c, uint64_t max)
+static uint64_t get_max(struct unpack_cursor *c, uint64_t max)
 {
 	uint64_t value = get(c);
 
@@ -138,7 +138,7 @@ static uint64_t get_max(struct cursor *c, uint64_t max)
 }
 
 /* `from` and the signed distance from it. */
-static uint32_t get_further(struct cursor *c, int64_t from)
+static uint32_t get_further(struct unpack_cursor *c, int64_t from)
 {
 	uint64_t coded = get_max(c, UINT64_C(1) << 34);
 	int64_t value = from + (coded & 1 ? ~(int64_t)(coded >> 1)
@@ -150,12 +150,13 @@ static uint32_t get_further(struct cursor *c, int64_t from)
 }
 
 /* A count of things that have at least `each` bytes. */
-static size_t get_count(struct cursor *c, size_t each)
+static size_t get_count(struct unpack_cursor *c, size_t each)
 {
 	return get_max(c, (uint64_t)(c->end - c->at) / each);
 }
 
-static void get_ranges(struct cursor *c, struct arena *a, struct packed *ret)
+static void get_ranges(struct unpack_cursor *c, struct arena *a,
+		       struct packed *ret)
 {
 	size_t count = get_count(c, 4);
 	struct entry_range *ranges = arena_take(a, count * sizeof(*ranges));
@@ -175,7 +176,8 @@ static void get_ranges(struct cursor *c, struct arena *a, struct packed *ret)
 	ret->ranges_count = count;
 }
 
-static void get_symbols(struct cursor *c, struct arena *a, struct packed *ret)
+static void get_symbols(struct unpack_cursor *c, struct arena *a,
+			struct packed *ret)
 {
 	size_t count = get_count(c, 2);
 	struct packed_symbol *symbols = arena_take(a, count * sizeof(*symbols));
@@ -195,8 +197,8 @@ static void get_symbols(struct cursor *c, struct arena *a, struct packed *ret)
 int store_unpack(const void *bytes, size_t len, struct arena *a,
 		 struct packed *ret)
 {
-	struct cursor c = { .at = bytes,
-			    .end = (const unsigned char *)bytes + len };
+	struct unpack_cursor c = { .at = bytes,
+				   .end = (const unsigned char *)bytes + len };
 	struct packed p = { 0 };
 	unsigned char flags;
 

@@ -22,7 +22,7 @@
 /* Each time reads the whole index of symbols. */
 #define RETIRE_ENTRIES(count) ((count) / 32 + 1024)
 
-struct retiring {
+struct retire_run {
 	struct store *s;
 	uint64_t bytes; /* to come down to; 0: no bound */
 	uint64_t held;
@@ -44,7 +44,7 @@ static int used_bytes(struct store *s, uint64_t *ret)
 }
 
 /* 1: more has to go. */
-static int is_too_large(const struct retiring *r)
+static int is_too_large(const struct retire_run *r)
 {
 	uint64_t used = 0;
 	int rc = r->bytes ? used_bytes(r->s, &used) : 0;
@@ -95,7 +95,7 @@ static const char find_last_uses[] =
 	"CREATE INDEX temp.last_use_n ON last_use (n)";
 
 /* Those last used below `below`, at most `limit` of them, oldest first. */
-static int drop_contents(struct retiring *r, uint64_t below, uint64_t limit,
+static int drop_contents(struct retire_run *r, uint64_t below, uint64_t limit,
 			 uint64_t *ret)
 {
 	int64_t newest = 0;
@@ -135,7 +135,7 @@ static int drop_contents(struct retiring *r, uint64_t below, uint64_t limit,
 }
 
 /* What is last used before entry `cut`, then by size. */
-static int retire_contents(struct retiring *r, uint64_t cut)
+static int retire_contents(struct retire_run *r, uint64_t cut)
 {
 	uint64_t gone = 1;
 	int rc = store_exec(r->s, find_last_uses);
@@ -178,7 +178,7 @@ static const char *const sweeps[] = {
 };
 
 /* Entries below `below`, of which the last one's hash becomes the root. */
-static int drop_entries(struct retiring *r, uint64_t below)
+static int drop_entries(struct retire_run *r, uint64_t below)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	struct store *s = r->s;
@@ -220,7 +220,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /* Those before entry `cut`, then by size. */
-static int retire_entries(struct retiring *r, uint64_t cut)
+static int retire_entries(struct retire_run *r, uint64_t cut)
 {
 	const struct store_self *self = &r->s->self;
 	uint64_t end = smaller(r->held, self->n + 1);
@@ -243,7 +243,8 @@ static int retire_entries(struct retiring *r, uint64_t cut)
 /* -- Both. */
 
 /* The first entry that is not older, or the one held; 0: no bound. */
-static int find_cut(const struct retiring *r, int64_t before_ns, uint64_t *ret)
+static int find_cut(const struct retire_run *r, int64_t before_ns,
+		    uint64_t *ret)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	uint64_t cut = r->s->self.n + 1;
@@ -265,7 +266,7 @@ static int find_cut(const struct retiring *r, int64_t before_ns, uint64_t *ret)
 	return 0;
 }
 
-static int retire(struct retiring *r, int64_t before_ns)
+static int retire(struct retire_run *r, int64_t before_ns)
 {
 	uint64_t cut = 0;
 	int rc = find_cut(r, before_ns, &cut);
@@ -280,7 +281,7 @@ static int retire(struct retiring *r, int64_t before_ns)
 int store_retire(struct store *s, int64_t before_ns, uint64_t bytes,
 		 uint64_t held, struct store_retired *ret)
 {
-	struct retiring r = {
+	struct retire_run r = {
 		.s = s,
 		.bytes = bytes,
 		.held = smaller(held, INT64_MAX),
@@ -306,6 +307,6 @@ int store_retire(struct store *s, int64_t before_ns, uint64_t bytes,
 	*ret = r.done;
 	/* The pages go back to the file system; it may also be done later. */
 	(void)store_exec(s, "PRAGMA incremental_vacuum");
-	(void)store_rest(s);
+	(void)store_checkpoint(s);
 	return 0;
 }

@@ -17,29 +17,29 @@
 #define SELECT_FEW 256
 
 /* Numbers of things or of entries, sorted. */
-struct numbers {
+struct select_numbers {
 	int64_t *at;
 	uint32_t count, size;
 };
 
 /* What one part of the filter names. */
-struct wanted {
+struct select_wanted {
 	bool is_asked; /* false: everything fits */
 	bool is_more;  /* something fits that is not by number */
-	struct numbers ids;
+	struct select_numbers ids;
 };
 
 struct selection {
 	struct store *s;
 	const struct store_filter *f;
-	struct wanted paths, authors, symbols;
+	struct select_wanted paths, authors, symbols;
 	unsigned origins; /* of entries without an author: a bit for each */
 	/* Entries that fit all parts with few things; else from all. */
 	bool is_gathered;
-	struct numbers gathered;
+	struct select_numbers gathered;
 };
 
-static void wanted_add(struct wanted *w, int64_t id)
+static void wanted_add(struct select_wanted *w, int64_t id)
 {
 	array_push(&w->ids, id);
 }
@@ -59,7 +59,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void sort(struct numbers *n)
+static void sort(struct select_numbers *n)
 {
 	uint32_t kept = 0;
 
@@ -72,13 +72,13 @@ static void sort(struct numbers *n)
 	n->count = kept + 1;
 }
 
-static bool has(const struct numbers *n, int64_t id)
+static bool has(const struct select_numbers *n, int64_t id)
 {
 	return n->count &&
 	       bsearch(&id, n->at, n->count, sizeof(*n->at), compare) != NULL;
 }
 
-static bool is_few(const struct wanted *w)
+static bool is_few(const struct select_wanted *w)
 {
 	return !w->is_more && w->is_asked && w->ids.count <= SELECT_FEW;
 }
@@ -208,7 +208,7 @@ static int want(struct selection *x)
 /* -- Entries from the indices. */
 
 static int gather_one(struct store *s, sqlite3_stmt *q, int64_t id,
-		      struct numbers *into)
+		      struct select_numbers *into)
 {
 	int rc;
 
@@ -220,7 +220,7 @@ static int gather_one(struct store *s, sqlite3_stmt *q, int64_t id,
 }
 
 /* What is in both; the first may not have been set yet. */
-static void intersect(struct selection *x, struct numbers *with)
+static void intersect(struct selection *x, struct select_numbers *with)
 {
 	uint32_t kept = 0;
 
@@ -228,7 +228,7 @@ static void intersect(struct selection *x, struct numbers *with)
 	if (!x->is_gathered) {
 		x->is_gathered = true;
 		x->gathered = *with;
-		*with = (struct numbers){ 0 };
+		*with = (struct select_numbers){ 0 };
 		return;
 	}
 	for (uint32_t i = 0; i < x->gathered.count; i++)
@@ -238,10 +238,11 @@ static void intersect(struct selection *x, struct numbers *with)
 	array_release(with);
 }
 
-static int gather(struct selection *x, const struct wanted *w, const char *sql)
+static int gather(struct selection *x, const struct select_wanted *w,
+		  const char *sql)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
-	struct numbers found = { 0 };
+	struct select_numbers found = { 0 };
 	int rc;
 
 	if (!is_few(w))
@@ -308,7 +309,7 @@ static bool symbols_fit(const struct selection *x, const struct entry *e)
 	return false;
 }
 
-struct walk {
+struct select_walk {
 	struct selection *x;
 	size_t left;
 	store_entry_visit *visit;
@@ -317,7 +318,7 @@ struct walk {
 
 static int walk_visit(const struct entry *e, void *arg)
 {
-	struct walk *w = arg;
+	struct select_walk *w = arg;
 
 	if (!symbols_fit(w->x, e))
 		return 0;
@@ -325,7 +326,7 @@ static int walk_visit(const struct entry *e, void *arg)
 	return w->visit(e, w->arg);
 }
 
-static int walk_row(struct walk *w, sqlite3_stmt *q)
+static int walk_row(struct select_walk *w, sqlite3_stmt *q)
 {
 	if (!row_fits(w->x, q))
 		return 0;
@@ -333,7 +334,7 @@ static int walk_row(struct walk *w, sqlite3_stmt *q)
 			   walk_visit, w);
 }
 
-static int walk_all(struct walk *w, int64_t below)
+static int walk_all(struct select_walk *w, int64_t below)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	struct store *s = w->x->s;
@@ -354,10 +355,10 @@ static int walk_all(struct walk *w, int64_t below)
 	return rc;
 }
 
-static int walk_gathered(struct walk *w, int64_t below)
+static int walk_gathered(struct select_walk *w, int64_t below)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
-	const struct numbers *n = &w->x->gathered;
+	const struct select_numbers *n = &w->x->gathered;
 	struct store *s = w->x->s;
 	int rc = store_prepare(s,
 			       "SELECT n, at, path, path2, author,"
@@ -381,7 +382,7 @@ int store_select(struct store *s, const struct store_filter *f, size_t limit,
 		 store_entry_visit *visit, void *arg)
 {
 	CLEANUP(selection_release) struct selection x = { .s = s, .f = f };
-	struct walk w = { &x, limit, visit, arg };
+	struct select_walk w = { &x, limit, visit, arg };
 	int64_t below = INT64_MAX;
 	int rc = want(&x);
 

@@ -385,7 +385,7 @@ int store_commit(struct store *s)
 	return 0;
 }
 
-int store_rest(struct store *s)
+int store_checkpoint(struct store *s)
 {
 	int code;
 

@@ -56,7 +56,7 @@ int store_append(struct store *s, struct entry *e);
  * syncing it. For when there is nothing else to do: a commit does it only when
  * the log has grown long. Not in a transaction.
  */
-int store_rest(struct store *s);
+int store_checkpoint(struct store *s);
 
 /* Up to which line the journal has been applied. */
 int store_set_position(struct store *s, uint64_t journal_n);

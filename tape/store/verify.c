@@ -18,7 +18,7 @@
 
 #include "graph/base/cleanup.h"
 
-struct check {
+struct verify_check {
 	struct store *s;
 	store_finding *found;
 	void *arg;
@@ -30,8 +30,8 @@ struct check {
 	uint64_t touches; /* what the entries' symbols come to */
 };
 
-__attribute__((format(printf, 2, 3))) static void say(struct check *c,
-						      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+report(struct verify_check *c, const char *format, ...)
 {
 	CLEANUP(free_p) char *sentence = NULL;
 	va_list args;
@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct check *c,
 
 /* -- The database as such. */
 
-static int check_database(struct check *c)
+static int check_database(struct verify_check *c)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	const char *text;
@@ -62,26 +62,26 @@ static int check_database(struct check *c)
 			break;
 		text = (const char *)sqlite3_column_text(q, 0);
 		if (text && strcmp(text, "ok") != 0)
-			say(c, "The database is damaged: %s.", text);
+			report(c, "The database is damaged: %s.", text);
 		rc = 0;
 	}
 	if (rc == -EBADMSG)
-		say(c, "The database is damaged: %s.",
-		    sqlite3_errmsg(c->s->db));
+		report(c, "The database is damaged: %s.",
+		       sqlite3_errmsg(c->s->db));
 	return rc == -EBADMSG ? 0 : rc;
 }
 
 /* -- Entries. */
 
-static void check_hole(struct check *c, uint64_t upto)
+static void check_hole(struct verify_check *c, uint64_t upto)
 {
 	if (c->next >= upto)
 		return;
 	if (upto - c->next == 1)
-		say(c, "Entry %" PRIu64 " is missing.", c->next);
+		report(c, "Entry %" PRIu64 " is missing.", c->next);
 	else
-		say(c, "Entries %" PRIu64 " to %" PRIu64 " are missing.",
-		    c->next, upto - 1);
+		report(c, "Entries %" PRIu64 " to %" PRIu64 " are missing.",
+		       c->next, upto - 1);
 	c->is_chained = false;
 }
 
@@ -93,7 +93,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The index has each symbol of the entry. Counted once, as it is there. */
-static int check_touches(struct check *c, const struct entry *e,
+static int check_touches(struct verify_check *c, const struct entry *e,
 			 const struct packed *p, struct arena *a)
 {
 	uint64_t *keys = arena_take(a, p->symbols_count * sizeof(*keys));
@@ -116,10 +116,10 @@ static int check_touches(struct check *c, const struct entry *e,
 		if (rc < 0)
 			return rc;
 		if (rc == 0)
-			say(c,
-			    "Entry %" PRIu64 " is not found by its symbol "
-			    "\"%s\": the index was altered.",
-			    e->n, e->symbols[i].name);
+			report(c,
+			       "Entry %" PRIu64 " is not found by its symbol "
+			       "\"%s\": the index was altered.",
+			       e->n, e->symbols[i].name);
 	}
 	if (p->symbols_count)
 		qsort(keys, p->symbols_count, sizeof(*keys), compare);
@@ -128,7 +128,8 @@ static int check_touches(struct check *c, const struct entry *e,
 	return 0;
 }
 
-static void check_chain(struct check *c, const struct entry *e, bool kept)
+static void check_chain(struct verify_check *c, const struct entry *e,
+			bool kept)
 {
 	uint8_t chain[ENTRY_CHAIN_SIZE];
 
@@ -138,25 +139,25 @@ static void check_chain(struct check *c, const struct entry *e, bool kept)
 	if (memcmp(chain, e->chain, sizeof(chain)) == 0)
 		return;
 	if (e->n == c->self.first)
-		say(c, "Entry %" PRIu64 " was altered.", e->n);
+		report(c, "Entry %" PRIu64 " was altered.", e->n);
 	else
-		say(c,
-		    "Entry %" PRIu64 " was altered, or entry %" PRIu64
-		    " was together with its hash.",
-		    e->n, e->n - 1);
+		report(c,
+		       "Entry %" PRIu64 " was altered, or entry %" PRIu64
+		       " was together with its hash.",
+		       e->n, e->n - 1);
 }
 
-static void check_kept(struct check *c, const struct entry *e, bool kept)
+static void check_kept(struct verify_check *c, const struct entry *e, bool kept)
 {
 	if (!kept || !e->has || e->n < c->self.whole ||
 	    store_has_content(c->s, e->after))
 		return;
-	say(c, "The content of \"%s\" as of entry %" PRIu64 " is missing.",
-	    e->path2 ? e->path2 : e->path, e->n);
+	report(c, "The content of \"%s\" as of entry %" PRIu64 " is missing.",
+	       e->path2 ? e->path2 : e->path, e->n);
 }
 
 /* `q` is at its number and its hash. */
-static int check_entry(struct check *c, sqlite3_stmt *q)
+static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	uint64_t n = (uint64_t)sqlite3_column_int64(q, 0);
@@ -165,7 +166,7 @@ static int check_entry(struct check *c, sqlite3_stmt *q)
 	int rc;
 
 	if (n < c->self.first || n > c->self.n) {
-		say(c, "Entry %" PRIu64 " is not one of this tape's.", n);
+		report(c, "Entry %" PRIu64 " is not one of this tape's.", n);
 		return 0;
 	}
 	check_hole(c, n);
@@ -175,7 +176,8 @@ static int check_entry(struct check *c, sqlite3_stmt *q)
 		check_kept(c, &e, p.kept);
 		rc = check_touches(c, &e, &p, &a);
 	} else if (rc == -EBADMSG) {
-		say(c, "Entry %" PRIu64 " was altered and cannot be read.", n);
+		report(c, "Entry %" PRIu64 " was altered and cannot be read.",
+		       n);
 		rc = 0;
 	}
 	c->is_chained = store_column_chain(q, 1, c->chain);
@@ -183,18 +185,19 @@ static int check_entry(struct check *c, sqlite3_stmt *q)
 	return rc;
 }
 
-static void check_end(struct check *c)
+static void check_end(struct verify_check *c)
 {
 	check_hole(c, c->self.n + 1);
 	if (c->is_chained &&
 	    memcmp(c->chain, c->self.chain, sizeof(c->chain)) != 0)
-		say(c,
-		    "Entry %" PRIu64 ", the newest, was altered: its hash is "
-		    "not the one the store ends with.",
-		    c->self.n);
+		report(c,
+		       "Entry %" PRIu64
+		       ", the newest, was altered: its hash is "
+		       "not the one the store ends with.",
+		       c->self.n);
 }
 
-static int check_entries(struct check *c)
+static int check_entries(struct verify_check *c)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	int64_t touches = 0;
@@ -215,10 +218,10 @@ static int check_entries(struct check *c)
 	check_end(c);
 	rc = store_number(c->s, "SELECT count(*) FROM touch", 0, &touches);
 	if (rc == 0 && (uint64_t)touches != c->touches)
-		say(c,
-		    "The index of symbols has %" PRId64 " rows, and the "
-		    "entries come to %" PRIu64 ".",
-		    touches, c->touches);
+		report(c,
+		       "The index of symbols has %" PRId64 " rows, and the "
+		       "entries come to %" PRIu64 ".",
+		       touches, c->touches);
 	return rc;
 }
 
@@ -232,7 +235,8 @@ static const char users[] =
 	" WHERE f.hash = ?1 LIMIT 1";
 
 /* Names a content by where it occurs. */
-static int say_content(struct check *c, XXH128_hash_t hash, const char *what)
+static int report_content(struct verify_check *c, XXH128_hash_t hash,
+			  const char *what)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	const char *path;
@@ -246,22 +250,22 @@ static int say_content(struct check *c, XXH128_hash_t hash, const char *what)
 	if (rc < 0)
 		return rc;
 	if (rc == 0) {
-		say(c, "The content %016" PRIx64 "%016" PRIx64 " %s.",
-		    hash.high64, hash.low64, what);
+		report(c, "The content %016" PRIx64 "%016" PRIx64 " %s.",
+		       hash.high64, hash.low64, what);
 		return 0;
 	}
 	path = (const char *)sqlite3_column_text(q, 0);
 	n = sqlite3_column_int64(q, 1);
 	if (n)
-		say(c, "The content of \"%s\" as of entry %" PRId64 " %s.",
-		    path, n, what);
+		report(c, "The content of \"%s\" as of entry %" PRId64 " %s.",
+		       path, n, what);
 	else
-		say(c, "The content of \"%s\" before its first entry %s.", path,
-		    what);
+		report(c, "The content of \"%s\" before its first entry %s.",
+		       path, what);
 	return 0;
 }
 
-static int check_content(struct check *c, sqlite3_stmt *q)
+static int check_content(struct verify_check *c, sqlite3_stmt *q)
 {
 	CLEANUP(free_p) char *text = NULL;
 	XXH128_hash_t hash;
@@ -269,20 +273,21 @@ static int check_content(struct check *c, sqlite3_stmt *q)
 	int rc;
 
 	if (!store_column_hash(q, 0, &hash)) {
-		say(c, "A content has no hash.");
+		report(c, "A content has no hash.");
 		return 0;
 	}
 	rc = store_content(c->s, hash, &text, &len);
 	if (rc == -EBADMSG)
-		return say_content(c, hash, "was altered and cannot be read");
+		return report_content(c, hash,
+				      "was altered and cannot be read");
 	if (rc < 0)
 		return rc;
 	if (!XXH128_isEqual(XXH3_128bits(text, len), hash))
-		return say_content(c, hash, "was altered");
+		return report_content(c, hash, "was altered");
 	return 0;
 }
 
-static int check_contents(struct check *c)
+static int check_contents(struct verify_check *c)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	uint64_t count = 0;
@@ -297,17 +302,18 @@ static int check_contents(struct check *c)
 		rc = check_content(c, q);
 	}
 	if (rc == 0 && count != c->self.contents)
-		say(c,
-		    "The store holds %" PRIu64 " contents, and should hold "
-		    "%" PRIu64 ".",
-		    count, c->self.contents);
+		report(c,
+		       "The store holds %" PRIu64 " contents, and should hold "
+		       "%" PRIu64 ".",
+		       count, c->self.contents);
 	return rc;
 }
 
 /* -- Files, and what was there before the tape. */
 
 /* Each row of the statement is a path of which this is to be said. */
-static int check_paths(struct check *c, const char *sql, const char *what)
+static int check_paths(struct verify_check *c, const char *sql,
+		       const char *what)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	const char *path;
@@ -318,8 +324,8 @@ static int check_paths(struct check *c, const char *sql, const char *what)
 		if (rc <= 0)
 			return rc;
 		path = (const char *)sqlite3_column_text(q, 0);
-		say(c, "What the store has of \"%s\" %s", path ? path : "?",
-		    what);
+		report(c, "What the store has of \"%s\" %s", path ? path : "?",
+		       what);
 		rc = 0;
 	}
 	return rc;
@@ -331,7 +337,7 @@ static int check_paths(struct check *c, const char *sql, const char *what)
 	" = " path " UNION ALL SELECT max(n) FROM entry WHERE path2 = " path \
 	"))"
 
-static int check_files(struct check *c)
+static int check_files(struct verify_check *c)
 {
 	int rc = check_paths(
 		c,
@@ -375,14 +381,14 @@ static int check_files(struct check *c)
 	return rc;
 }
 
-static int check_all(struct check *c)
+static int check_all(struct verify_check *c)
 {
 	int rc = check_database(c);
 
 	if (rc == 0)
 		rc = store_self_read(c->s, &c->self);
 	if (rc == -EBADMSG) {
-		say(c, "The store's record about itself was altered.");
+		report(c, "The store's record about itself was altered.");
 		return 0;
 	}
 	if (rc == 0)
@@ -393,14 +399,14 @@ static int check_all(struct check *c)
 		rc = check_files(c);
 	/* Pages that cannot be read, named above. */
 	if (rc == -EBADMSG && c->findings == 0)
-		say(c, "The database is damaged: %s.",
-		    sqlite3_errmsg(c->s->db));
+		report(c, "The database is damaged: %s.",
+		       sqlite3_errmsg(c->s->db));
 	return rc == -EBADMSG ? 0 : rc;
 }
 
 int store_verify(struct store *s, store_finding *found, void *arg)
 {
-	struct check c = { .s = s, .found = found, .arg = arg };
+	struct verify_check c = { .s = s, .found = found, .arg = arg };
 	/* One state of it, whoever writes meanwhile. */
 	bool is_alone = sqlite3_get_autocommit(s->db);
 	int rc = is_alone ? store_exec(s, "BEGIN") : -EINVAL;

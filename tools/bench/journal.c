@@ -60,37 +60,37 @@ static const struct journal_event event = {
 };
 
 /* Two clocks, or the time between two readings of them. */
-struct span {
+struct bench_span {
 	double wall_ns;
 	double cpu_ns;
 };
 
-static struct span span_begin(void)
+static struct bench_span span_begin(void)
 {
-	return (struct span){
+	return (struct bench_span){
 		.wall_ns = (double)clock_mono_ns(),
 		.cpu_ns = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 	};
 }
 
-static struct span span_per_line(struct span begin, long lines)
+static struct bench_span span_per_line(struct bench_span begin, long lines)
 {
-	struct span now = span_begin();
+	struct bench_span now = span_begin();
 
-	return (struct span){
+	return (struct bench_span){
 		.wall_ns = (now.wall_ns - begin.wall_ns) / (double)lines,
 		.cpu_ns = (now.cpu_ns - begin.cpu_ns) / (double)lines,
 	};
 }
 
-struct work {
+struct append_job {
 	struct journal *journal;
 	long lines;
 };
 
 static void *append_lines(void *arg)
 {
-	struct work *w = arg;
+	struct append_job *w = arg;
 	long i;
 
 	for (i = 0; i < w->lines; i++)
@@ -99,11 +99,12 @@ static void *append_lines(void *arg)
 }
 
 /* Per line, with `threads` of them at once. */
-static struct span time_journal(struct journal *j, long lines, int threads)
+static struct bench_span time_journal(struct journal *j, long lines,
+				      int threads)
 {
-	struct work w = { .journal = j, .lines = lines / threads };
+	struct append_job w = { .journal = j, .lines = lines / threads };
 	pthread_t ids[THREADS_MAX];
-	struct span begin = span_begin();
+	struct bench_span begin = span_begin();
 	int i;
 
 	for (i = 0; i < threads; i++)
@@ -114,12 +115,12 @@ static struct span time_journal(struct journal *j, long lines, int threads)
 	return span_per_line(begin, w.lines * threads);
 }
 
-static struct span time_write(int dir_fd, long lines)
+static struct bench_span time_write(int dir_fd, long lines)
 {
 	CLEANUP(close_p) int fd = -1;
 	static struct journal_draft d;
 	struct journal_stamp stamp = { .n = 1000000, .author = 2 };
-	struct span begin;
+	struct bench_span begin;
 	const char *line;
 	size_t len;
 	long i;
@@ -139,7 +140,7 @@ static struct span time_write(int dir_fd, long lines)
 	return span_per_line(begin, lines);
 }
 
-static void print_span(const char *what, struct span s)
+static void print_span(const char *what, struct bench_span s)
 {
 	(void)printf("%s %5.0f ns (cpu %4.0f)   ", what, s.wall_ns, s.cpu_ns);
 }

@@ -191,7 +191,7 @@ static void tell_drift(struct run *r)
 	add_set(&list, g, &d.extended_added, ENTRY_ADDED);
 	e.symbols = list.at;
 	e.symbols_count = list.count;
-	drift_entry(r->drift, &e);
+	drift_add_entry(r->drift, &e);
 	diff_release(&d);
 	array_release(&list);
 }

@@ -39,7 +39,7 @@ static void a_fault_in_a_watched_mapping_is_survived_and_told(void **state)
 	char *map = map_nothing();
 
 	(void)state;
-	assert_int_equal(journal_guard_take(&g), 0);
+	assert_int_equal(journal_guard_new(&g), 0);
 	journal_guard_watch(g, map, PAGES * page_size);
 	assert_false(journal_guard_hit(g));
 	map[page_size + 10] = 'x';
@@ -51,7 +51,7 @@ static void a_fault_in_a_watched_mapping_is_survived_and_told(void **state)
 
 	journal_guard_watch(g, NULL, 0);
 	assert_false(journal_guard_hit(g));
-	journal_guard_give(g);
+	journal_guard_free(g);
 	(void)munmap(map, PAGES * page_size);
 }
 
@@ -61,15 +61,15 @@ static void only_the_guard_whose_mapping_it_is_is_told(void **state)
 	char *map = map_nothing(), *map2 = map_nothing();
 
 	(void)state;
-	assert_int_equal(journal_guard_take(&mine), 0);
-	assert_int_equal(journal_guard_take(&other), 0);
+	assert_int_equal(journal_guard_new(&mine), 0);
+	assert_int_equal(journal_guard_new(&other), 0);
 	journal_guard_watch(mine, map, PAGES * page_size);
 	journal_guard_watch(other, map2, PAGES * page_size);
 	*map = 'x';
 	assert_true(journal_guard_hit(mine));
 	assert_false(journal_guard_hit(other));
-	journal_guard_give(mine);
-	journal_guard_give(other);
+	journal_guard_free(mine);
+	journal_guard_free(other);
 	(void)munmap(map, PAGES * page_size);
 	(void)munmap(map2, PAGES * page_size);
 }
@@ -103,7 +103,7 @@ static void fault_elsewhere(void)
 	volatile char *foreign = map_nothing();
 	char *map = map_nothing();
 
-	if (journal_guard_take(&g) < 0)
+	if (journal_guard_new(&g) < 0)
 		_exit(0);
 	journal_guard_watch(g, map, PAGES * page_size);
 	*foreign = 'x';
@@ -121,7 +121,7 @@ static void fault_behind(void)
 	char *map = map_nothing();
 	volatile char *behind = map + page_size;
 
-	if (journal_guard_take(&g) < 0)
+	if (journal_guard_new(&g) < 0)
 		_exit(0);
 	journal_guard_watch(g, map, page_size);
 	*behind = 'x';
@@ -137,7 +137,7 @@ static void send_sigbus(void)
 {
 	struct journal_guard *g;
 
-	if (journal_guard_take(&g) < 0)
+	if (journal_guard_new(&g) < 0)
 		_exit(0);
 	(void)raise(SIGBUS);
 }
@@ -155,17 +155,17 @@ static void guards_run_out_and_come_back(void **state)
 	int r;
 
 	(void)state;
-	while ((r = journal_guard_take(&taken[n])) == 0) {
+	while ((r = journal_guard_new(&taken[n])) == 0) {
 		n++;
 		assert_true(n < 64);
 	}
 	assert_int_equal(r, -EMFILE);
-	journal_guard_give(taken[--n]);
-	assert_int_equal(journal_guard_take(&taken[n]), 0);
+	journal_guard_free(taken[--n]);
+	assert_int_equal(journal_guard_new(&taken[n]), 0);
 	n++;
 	while (n > 0)
-		journal_guard_give(taken[--n]);
-	journal_guard_give(NULL);
+		journal_guard_free(taken[--n]);
+	journal_guard_free(NULL);
 }
 
 int main(void)

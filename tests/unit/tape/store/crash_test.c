@@ -84,7 +84,7 @@ static void writer(const char *path, int tell)
 		if (write(tell, &head, sizeof(head)) != sizeof(head))
 			_exit(2);
 		if (i % 7 == 6)
-			(void)store_rest(s);
+			(void)store_checkpoint(s);
 	}
 	_exit(3);
 }

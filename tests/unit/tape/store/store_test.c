@@ -136,7 +136,7 @@ static void a_reader_cannot_write(void **state)
 	assert_int_equal(store_remove_file(r, "a"), -EROFS);
 	assert_int_equal(store_set_position(r, 1), -EROFS);
 	assert_int_equal(store_commit(r), -EROFS);
-	assert_int_equal(store_rest(r), -EROFS);
+	assert_int_equal(store_checkpoint(r), -EROFS);
 	assert_int_equal(store_retire(r, 0, 0, 0, &retired), -EROFS);
 	store_free(r);
 }
@@ -196,9 +196,9 @@ static void writing_needs_a_transaction(void **state)
 	assert_int_equal(store_commit(w->s), -EINVAL);
 	assert_int_equal(store_begin(w->s), 0);
 	assert_int_equal(store_begin(w->s), -EINVAL);
-	assert_int_equal(store_rest(w->s), -EINVAL);
+	assert_int_equal(store_checkpoint(w->s), -EINVAL);
 	assert_int_equal(store_commit(w->s), 0);
-	assert_int_equal(store_rest(w->s), 0);
+	assert_int_equal(store_checkpoint(w->s), 0);
 }
 
 static int no_file(const struct store_file *f, void *arg)
