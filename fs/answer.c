@@ -60,7 +60,7 @@ static void put_watch(struct fs *fs, cJSON *ret)
 	(void)cJSON_AddBoolToObject(o, "limit_reached", st.refused > 0);
 	put(o, "overflows", st.overflows);
 	put(o, "invalidations", st.invalidations);
-	put(o, "shed", st.shed);
+	put(o, "evicted", st.evicted);
 }
 
 static void put_reads(struct fs *fs, cJSON *ret)

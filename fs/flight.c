@@ -15,7 +15,7 @@
 #define STEP_NS 50000
 
 static struct {
-	struct fuse_lowlevel_ops inner; /* constant after flight_watch() */
+	struct fuse_lowlevel_ops inner; /* constant after flight_wrap() */
 	atomic_uint now;		/* the lowest bit: the count in use */
 	atomic_uint under_way[2];
 	pthread_mutex_t wait; /* held by whoever changes `now` */
@@ -86,7 +86,7 @@ static void arrive(fuse_req_t req)
 
 #define COUNTED(op, ...) COUNTED_AS(op, __VA_ARGS__)
 #define COUNTED_AS(op, parameters, arguments) \
-	static void watched_##op parameters   \
+	static void wrapped_##op parameters   \
 	{                                     \
 		unsigned count = begin();     \
                                               \
@@ -97,7 +97,7 @@ static void arrive(fuse_req_t req)
 
 #define PASSED(op, ...) PASSED_AS(op, __VA_ARGS__)
 #define PASSED_AS(op, parameters, arguments) \
-	static void watched_##op parameters  \
+	static void wrapped_##op parameters  \
 	{                                    \
 		arrive(req);                 \
 		flight.inner.op arguments;   \
@@ -193,46 +193,46 @@ PASSED(tmpfile,
        (req, parent, mode, fi))
 #endif
 
-#define WATCH(op) (ops->op = watched_##op)
+#define WRAP(op) (ops->op = wrapped_##op)
 
-void flight_watch(struct fuse_lowlevel_ops *ops)
+void flight_wrap(struct fuse_lowlevel_ops *ops)
 {
 	flight.inner = *ops;
-	WATCH(open);
-	WATCH(release);
-	WATCH(write);
-	WATCH(fallocate);
-	WATCH(copy_file_range);
-	WATCH(setattr);
-	WATCH(mknod);
-	WATCH(mkdir);
-	WATCH(symlink);
-	WATCH(link);
-	WATCH(create);
-	WATCH(unlink);
-	WATCH(rmdir);
-	WATCH(rename);
-	WATCH(lookup);
-	WATCH(forget);
-	WATCH(forget_multi);
-	WATCH(getattr);
-	WATCH(readlink);
-	WATCH(read);
-	WATCH(flush);
-	WATCH(fsync);
-	WATCH(opendir);
-	WATCH(readdir);
-	WATCH(readdirplus);
-	WATCH(releasedir);
-	WATCH(fsyncdir);
-	WATCH(statfs);
-	WATCH(setxattr);
-	WATCH(getxattr);
-	WATCH(listxattr);
-	WATCH(removexattr);
-	WATCH(ioctl);
-	WATCH(lseek);
+	WRAP(open);
+	WRAP(release);
+	WRAP(write);
+	WRAP(fallocate);
+	WRAP(copy_file_range);
+	WRAP(setattr);
+	WRAP(mknod);
+	WRAP(mkdir);
+	WRAP(symlink);
+	WRAP(link);
+	WRAP(create);
+	WRAP(unlink);
+	WRAP(rmdir);
+	WRAP(rename);
+	WRAP(lookup);
+	WRAP(forget);
+	WRAP(forget_multi);
+	WRAP(getattr);
+	WRAP(readlink);
+	WRAP(read);
+	WRAP(flush);
+	WRAP(fsync);
+	WRAP(opendir);
+	WRAP(readdir);
+	WRAP(readdirplus);
+	WRAP(releasedir);
+	WRAP(fsyncdir);
+	WRAP(statfs);
+	WRAP(setxattr);
+	WRAP(getxattr);
+	WRAP(listxattr);
+	WRAP(removexattr);
+	WRAP(ioctl);
+	WRAP(lseek);
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
-	WATCH(tmpfile);
+	WRAP(tmpfile);
 #endif
 }

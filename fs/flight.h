@@ -18,7 +18,7 @@
  * From now on the worker of each operation of `ops`, which has all of ours,
  * goes to its caller (near.h), and every one that can change a file is counted.
  */
-void flight_watch(struct fuse_lowlevel_ops *ops);
+void flight_wrap(struct fuse_lowlevel_ops *ops);
 
 /*
  * True: all that began before the call has ended, its lines are in the

@@ -160,7 +160,7 @@ static int open_parts(struct server *s)
 
 	/* Other machines' changes reach a network file system unannounced. */
 	fs->flush = below_is_remote(c->root_fd);
-	fs->hold = fs->flush ? FS_HOLD_SHORT : FS_HOLD_LONG;
+	fs->timeout = fs->flush ? FS_TIMEOUT_SHORT : FS_TIMEOUT_LONG;
 	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fs->files_max = FS_FILES_SHARE(fs_descriptors());
 	if (fs->proc_fd < 0)
@@ -199,7 +199,7 @@ static int open_session(struct server *s)
 	ops_attr_fill(&ops);
 	ops_file_fill(&ops);
 	ops_dir_fill(&ops);
-	flight_watch(&ops);
+	flight_wrap(&ops);
 	fuse_set_log_func(log_line);
 	s->fs.session = fuse_session_new(&args, &ops, sizeof(ops), s);
 	fuse_opt_free_args(&args);
@@ -288,7 +288,7 @@ int fs_serve(const struct fs_config *config)
 	struct server s = { .config = *config, .fs.proc_fd = -1 };
 	int r;
 
-	brief_lock_init(&s.fs.handles_lock);
+	lock_init_adaptive(&s.fs.handles_lock);
 	for (size_t n = 0; n < FS_CHANGE_LOCKS; n++)
 		(void)pthread_mutex_init(&s.fs.change_locks[n], NULL);
 	LIST_INIT(&s.fs.handles);

@@ -67,17 +67,17 @@ struct actor {
 	char text[]; /* comm, cmdline, exe */
 };
 
-struct entry {
+struct actor_entry {
 	struct actor *actor;	  /* a reference */
 	struct proc_probe *probe; /* a reference, NULL: none kept */
 	uint64_t checked;	  /* when, CLOCK_MONOTONIC */
 	uint64_t joined; /* when it was last asked whose thread it is */
 };
 
-struct set {
+struct actor_set {
 	pthread_mutex_t lock;	  /* innermost: nothing is called under it */
 	pid_t number[ACTOR_WAYS]; /* protected by lock; 0: free */
-	struct entry entry[ACTOR_WAYS]; /* protected by lock */
+	struct actor_entry entry[ACTOR_WAYS]; /* protected by lock */
 } __attribute__((aligned(64)));
 
 struct actors {
@@ -86,7 +86,7 @@ struct actors {
 	uint64_t root_start; /* 0: not known */
 	char own[PATH_MAX];  /* this program; "": not known */
 	atomic_ullong count; /* actors, and one for whoever made us */
-	struct set set[ACTOR_SETS];
+	struct actor_set set[ACTOR_SETS];
 };
 
 /* Actors. */
@@ -184,13 +184,13 @@ static bool actor_covers(const struct actor *known, const struct actor *seen)
 
 /* The cache. */
 
-static struct set *set_of(struct actors *as, pid_t number)
+static struct actor_set *set_of(struct actors *as, pid_t number)
 {
 	/* Neighbours often run together; they live in neighbouring sets. */
 	return &as->set[(unsigned)number % ACTOR_SETS];
 }
 
-static struct entry *set_find_locked(struct set *s, pid_t number)
+static struct actor_entry *set_find_locked(struct actor_set *s, pid_t number)
 {
 	for (int i = 0; i < ACTOR_WAYS; i++)
 		if (s->number[i] == number)
@@ -199,7 +199,7 @@ static struct entry *set_find_locked(struct set *s, pid_t number)
 }
 
 /* A free place, else that of the one checked longest ago, for `number`. */
-static struct entry *set_place_locked(struct set *s, pid_t number)
+static struct actor_entry *set_place_locked(struct actor_set *s, pid_t number)
 {
 	int oldest = 0;
 
@@ -211,14 +211,14 @@ static struct entry *set_place_locked(struct set *s, pid_t number)
 }
 
 /* The probe to give up so that the set keeps ACTOR_SET_PROBES at most. */
-static struct proc_probe *set_spare_probe_locked(struct set *s)
+static struct proc_probe *set_spare_probe_locked(struct actor_set *s)
 {
-	struct entry *oldest = NULL;
+	struct actor_entry *oldest = NULL;
 	struct proc_probe *spare;
 	int probes = 0;
 
 	for (int i = 0; i < ACTOR_WAYS; i++) {
-		struct entry *e = &s->entry[i];
+		struct actor_entry *e = &s->entry[i];
 
 		if (!e->probe)
 			continue;
@@ -238,13 +238,14 @@ static struct proc_probe *set_spare_probe_locked(struct set *s)
  * that is to stay, `mine` or its actor. Only a process's own entry may stay: a
  * thread's always follows its process.
  */
-static struct entry set_put_locked(struct set *s, pid_t number,
-				   struct entry mine, struct entry **ret)
+static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
+					 struct actor_entry mine,
+					 struct actor_entry **ret)
 {
-	struct entry *e = set_find_locked(s, number);
+	struct actor_entry *e = set_find_locked(s, number);
 	bool process = e && actor_pid(e->actor) == number &&
 		       actor_pid(mine.actor) == number;
-	struct entry out;
+	struct actor_entry out;
 
 	*ret = e ? e : set_place_locked(s, number);
 	/* Somebody looked later than we did, and was faster. */
@@ -266,11 +267,11 @@ static struct entry set_put_locked(struct set *s, pid_t number,
 static struct actor *cache_put(struct actors *as, pid_t number, struct actor *a,
 			       struct proc_probe *probe, uint64_t now)
 {
-	struct set *s = set_of(as, number);
-	struct entry mine = { a, probe, .checked = now, .joined = now };
+	struct actor_set *s = set_of(as, number);
+	struct actor_entry mine = { a, probe, .checked = now, .joined = now };
 	struct proc_probe *spare;
-	struct entry *e;
-	struct entry out;
+	struct actor_entry *e;
+	struct actor_entry out;
 
 	pthread_mutex_lock(&s->lock);
 	out = set_put_locked(s, number, mine, &e);
@@ -285,11 +286,11 @@ static struct actor *cache_put(struct actors *as, pid_t number, struct actor *a,
 }
 
 /* What the number stands for, as references; an empty entry if nothing. */
-static struct entry cache_take(struct actors *as, pid_t number)
+static struct actor_entry cache_take(struct actors *as, pid_t number)
 {
-	struct set *s = set_of(as, number);
-	struct entry taken = { 0 };
-	struct entry *e;
+	struct actor_set *s = set_of(as, number);
+	struct actor_entry taken = { 0 };
+	struct actor_entry *e;
 
 	pthread_mutex_lock(&s->lock);
 	e = set_find_locked(s, number);
@@ -305,10 +306,10 @@ static struct entry cache_take(struct actors *as, pid_t number)
 
 /* `number` was found to stand for `known`'s actor still. */
 static void cache_confirm(struct actors *as, pid_t number,
-			  const struct entry *known, uint64_t now)
+			  const struct actor_entry *known, uint64_t now)
 {
-	struct set *s = set_of(as, number);
-	struct entry *e;
+	struct actor_set *s = set_of(as, number);
+	struct actor_entry *e;
 
 	pthread_mutex_lock(&s->lock);
 	e = set_find_locked(s, number);
@@ -323,9 +324,9 @@ static void cache_confirm(struct actors *as, pid_t number,
 
 static struct actor *trusted(struct actors *as, pid_t number, uint64_t now)
 {
-	struct set *s = set_of(as, number);
+	struct actor_set *s = set_of(as, number);
 	struct actor *a = NULL;
-	struct entry *e;
+	struct actor_entry *e;
 
 	pthread_mutex_lock(&s->lock);
 	e = set_find_locked(s, number);
@@ -336,14 +337,15 @@ static struct actor *trusted(struct actors *as, pid_t number, uint64_t now)
 	return a;
 }
 
-static bool process_same(const struct entry *e)
+static bool process_same(const struct actor_entry *e)
 {
 	return e->probe && proc_probe_same(e->probe, e->actor->author.cmdline);
 }
 
 /* Ends what cache_take() began: the actor if it is the same, else NULL. */
-static struct actor *settle(struct actors *as, pid_t number, struct entry *e,
-			    bool same, uint64_t now)
+static struct actor *finish_check(struct actors *as, pid_t number,
+				  struct actor_entry *e, bool same,
+				  uint64_t now)
 {
 	if (same)
 		cache_confirm(as, number, e, now);
@@ -356,10 +358,10 @@ static struct actor *settle(struct actors *as, pid_t number, struct entry *e,
 static struct actor *process_verified(struct actors *as, pid_t pid,
 				      uint64_t now)
 {
-	struct entry e = cache_take(as, pid);
+	struct actor_entry e = cache_take(as, pid);
 	bool same = e.actor && actor_pid(e.actor) == pid && process_same(&e);
 
-	return settle(as, pid, &e, same, now);
+	return finish_check(as, pid, &e, same, now);
 }
 
 /* The process, without looking at it. */
@@ -371,7 +373,7 @@ static struct actor *process_known(struct actors *as, pid_t pid, uint64_t now)
 }
 
 /* Still a thread of its process, and that one still what it was? */
-static bool thread_same(struct actors *as, pid_t tid, struct entry *e,
+static bool thread_same(struct actors *as, pid_t tid, struct actor_entry *e,
 			uint64_t now)
 {
 	pid_t pid = actor_pid(e->actor);
@@ -391,14 +393,14 @@ static bool thread_same(struct actors *as, pid_t tid, struct entry *e,
 
 static struct actor *verified(struct actors *as, pid_t tid, uint64_t now)
 {
-	struct entry e = cache_take(as, tid);
+	struct actor_entry e = cache_take(as, tid);
 	bool same = false;
 
 	if (e.actor && actor_pid(e.actor) == tid)
 		same = process_same(&e);
 	else if (e.actor)
 		same = thread_same(as, tid, &e, now);
-	return settle(as, tid, &e, same, now);
+	return finish_check(as, tid, &e, same, now);
 }
 
 /*
@@ -480,7 +482,7 @@ static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
 /* A thread that is gone is still whose it was; one never met has a number. */
 static struct actor *departed(struct actors *as, pid_t tid, uint64_t now)
 {
-	struct entry e = cache_take(as, tid);
+	struct actor_entry e = cache_take(as, tid);
 
 	proc_probe_unref(e.probe);
 	return e.actor ? e.actor : looked(as, tid, tid, now, 0);
@@ -541,7 +543,7 @@ int actors_new(pid_t session_root, struct actors **ret)
 	return 0;
 }
 
-static void set_release(struct set *s)
+static void set_release(struct actor_set *s)
 {
 	for (int i = 0; i < ACTOR_WAYS; i++) {
 		actor_unref(s->entry[i].actor);

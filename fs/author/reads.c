@@ -49,7 +49,7 @@
 #define KEYS_FIRST 16
 #define KINDS	   (READS_MISSED + 1)
 
-enum queue {
+enum reads_queue {
 	LIVING,
 	EXITED,
 	QUEUES,
@@ -63,9 +63,9 @@ struct read_set {
 	struct buf paths;
 	size_t fixed;		   /* bytes it takes however few its entries */
 	size_t bytes;		   /* all bytes it is accounted for */
-	uint64_t heard;		   /* when, in struct reads' clock */
+	uint64_t seen;		   /* when, in struct reads' clock */
 	int64_t first_ns, last_ns; /* and by the wall's */
-	enum queue queue;
+	enum reads_queue queue;
 	TAILQ_ENTRY(read_set) in_queue;
 	LIST_ENTRY(read_set) in_bucket;
 };
@@ -73,7 +73,7 @@ struct read_set {
 TAILQ_HEAD(read_queue, read_set);
 LIST_HEAD(read_bucket, read_set);
 
-struct shard {
+struct reads_shard {
 	pthread_mutex_t lock; /* one at a time; nothing is locked under it */
 	struct read_queue queue[QUEUES]; /* oldest first; protected by lock */
 	struct read_bucket bucket[BUCKETS]; /* protected by lock */
@@ -86,7 +86,7 @@ struct reads {
 	atomic_ullong entries;
 	atomic_ullong forgotten;
 	pthread_mutex_t forgetting; /* before a shard's; one is enough at it */
-	struct shard shard[SHARDS];
+	struct reads_shard shard[SHARDS];
 };
 
 /* One set. */
@@ -187,21 +187,22 @@ static int read_set_add(struct read_set *s, enum reads_kind kind, uint64_t hash,
 /* Shards. */
 
 /* Where an actor's set is, or would be. */
-struct place {
-	struct shard *shard;
+struct reads_place {
+	struct reads_shard *shard;
 	struct read_bucket *bucket;
 };
 
-static struct place place_of(struct reads *r, const struct actor *a)
+static struct reads_place place_of(struct reads *r, const struct actor *a)
 {
 	uintptr_t address = (uintptr_t)a;
 	uint64_t hash = XXH3_64bits(&address, sizeof(address));
-	struct shard *sh = &r->shard[hash % SHARDS];
+	struct reads_shard *sh = &r->shard[hash % SHARDS];
 
-	return (struct place){ sh, &sh->bucket[hash / SHARDS % BUCKETS] };
+	return (struct reads_place){ sh, &sh->bucket[hash / SHARDS % BUCKETS] };
 }
 
-static struct read_set *find_locked(struct place at, const struct actor *a)
+static struct read_set *find_locked(struct reads_place at,
+				    const struct actor *a)
 {
 	struct read_set *s;
 
@@ -211,7 +212,7 @@ static struct read_set *find_locked(struct place at, const struct actor *a)
 	return s;
 }
 
-static struct read_set *add_locked(struct reads *r, struct place at,
+static struct read_set *add_locked(struct reads *r, struct reads_place at,
 				   struct actor *a)
 {
 	struct read_set *s = read_set_new(a);
@@ -225,7 +226,8 @@ static struct read_set *add_locked(struct reads *r, struct place at,
 	return s;
 }
 
-static void remove_locked(struct reads *r, struct shard *sh, struct read_set *s)
+static void remove_locked(struct reads *r, struct reads_shard *sh,
+			  struct read_set *s)
 {
 	LIST_REMOVE(s, in_bucket);
 	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
@@ -234,8 +236,8 @@ static void remove_locked(struct reads *r, struct shard *sh, struct read_set *s)
 	atomic_fetch_sub(&r->bytes, s->bytes);
 }
 
-static void requeue_locked(struct shard *sh, struct read_set *s,
-			   enum queue queue)
+static void requeue_locked(struct reads_shard *sh, struct read_set *s,
+			   enum reads_queue queue)
 {
 	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
 	s->queue = queue;
@@ -243,12 +245,13 @@ static void requeue_locked(struct shard *sh, struct read_set *s,
 }
 
 /* Whoever asks for something lives. */
-static void heard_locked(struct reads *r, struct shard *sh, struct read_set *s)
+static void touch_locked(struct reads *r, struct reads_shard *sh,
+			 struct read_set *s)
 {
 	s->last_ns = clock_wall_ns();
 	if (!s->first_ns)
 		s->first_ns = s->last_ns;
-	s->heard = atomic_load_explicit(&r->clock, memory_order_relaxed);
+	s->seen = atomic_load_explicit(&r->clock, memory_order_relaxed);
 	if (s->queue != LIVING || TAILQ_NEXT(s, in_queue))
 		requeue_locked(sh, s, LIVING);
 }
@@ -269,19 +272,19 @@ static bool lives(const struct read_set *s)
 }
 
 /* The shard whose head of that queue is the oldest, NULL: all are empty. */
-static struct shard *oldest_of(struct reads *r, enum queue queue)
+static struct reads_shard *oldest_of(struct reads *r, enum reads_queue queue)
 {
-	struct shard *oldest = NULL;
+	struct reads_shard *oldest = NULL;
 	uint64_t when = UINT64_MAX;
 
 	for (int i = 0; i < SHARDS; i++) {
-		struct shard *sh = &r->shard[i];
+		struct reads_shard *sh = &r->shard[i];
 		const struct read_set *head;
 
 		pthread_mutex_lock(&sh->lock);
 		head = TAILQ_FIRST(&sh->queue[queue]);
-		if (head && head->heard < when) {
-			when = head->heard;
+		if (head && head->seen < when) {
+			when = head->seen;
 			oldest = sh;
 		}
 		pthread_mutex_unlock(&sh->lock);
@@ -289,7 +292,7 @@ static struct shard *oldest_of(struct reads *r, enum queue queue)
 	return oldest;
 }
 
-static void sweep_locked(struct shard *sh)
+static void sweep_locked(struct reads_shard *sh)
 {
 	struct read_set *s = TAILQ_FIRST(&sh->queue[LIVING]);
 
@@ -312,7 +315,8 @@ static void sweep(struct reads *r)
 	}
 }
 
-static void forget_head(struct reads *r, struct shard *sh, enum queue queue)
+static void forget_head(struct reads *r, struct reads_shard *sh,
+			enum reads_queue queue)
 {
 	struct read_set *s;
 
@@ -328,7 +332,7 @@ static void forget_head(struct reads *r, struct shard *sh, enum queue queue)
 
 static bool forget_one(struct reads *r)
 {
-	struct shard *sh = oldest_of(r, EXITED);
+	struct reads_shard *sh = oldest_of(r, EXITED);
 
 	if (!sh) {
 		sweep(r);
@@ -361,7 +365,7 @@ static void stay_in_bounds(struct reads *r)
 bool reads_known(struct reads *r, struct actor *a, enum reads_kind kind,
 		 uint64_t key)
 {
-	struct place at = place_of(r, a);
+	struct reads_place at = place_of(r, a);
 	uint64_t hash = hash_of(kind, key);
 	struct read_set *s;
 	bool known = false;
@@ -369,7 +373,7 @@ bool reads_known(struct reads *r, struct actor *a, enum reads_kind kind,
 	pthread_mutex_lock(&at.shard->lock);
 	s = find_locked(at, a);
 	if (s) {
-		heard_locked(r, at.shard, s);
+		touch_locked(r, at.shard, s);
 		known = read_set_has(s, hash);
 	}
 	pthread_mutex_unlock(&at.shard->lock);
@@ -379,7 +383,7 @@ bool reads_known(struct reads *r, struct actor *a, enum reads_kind kind,
 void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 		uint64_t key, const char *path)
 {
-	struct place at = place_of(r, a);
+	struct reads_place at = place_of(r, a);
 	uint64_t hash = hash_of(kind, key);
 	struct read_set *s;
 	int added = -ENOMEM;
@@ -389,7 +393,7 @@ void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 	if (!s)
 		s = add_locked(r, at, a);
 	if (s) {
-		heard_locked(r, at.shard, s);
+		touch_locked(r, at.shard, s);
 		added = read_set_add(s, kind, hash, path);
 		account_locked(r, s);
 	}
@@ -408,21 +412,21 @@ void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 /* Answering. */
 
 /* References to the actors an answer is about. */
-struct chosen {
+struct reads_chosen {
 	struct buf list; /* of struct actor * */
 };
 
-static struct actor **chosen_at(const struct chosen *c)
+static struct actor **chosen_at(const struct reads_chosen *c)
 {
 	return (struct actor **)(void *)c->list.data;
 }
 
-static size_t chosen_count(const struct chosen *c)
+static size_t chosen_count(const struct reads_chosen *c)
 {
 	return c->list.len / sizeof(struct actor *);
 }
 
-static void chosen_release(struct chosen *c)
+static void chosen_release(struct reads_chosen *c)
 {
 	for (size_t i = 0; i < chosen_count(c); i++)
 		actor_unref(chosen_at(c)[i]);
@@ -444,7 +448,8 @@ static bool is_wanted(const struct read_set *s, const struct reads_question *q)
 }
 
 static int choose_from_locked(const struct read_queue *from,
-			      const struct reads_question *q, struct chosen *c)
+			      const struct reads_question *q,
+			      struct reads_chosen *c)
 {
 	struct read_set *s;
 
@@ -462,12 +467,12 @@ static int choose_from_locked(const struct read_queue *from,
 }
 
 static int choose(struct reads *r, const struct reads_question *question,
-		  struct chosen *c)
+		  struct reads_chosen *c)
 {
 	int err = 0;
 
 	for (int i = 0; i < SHARDS && err == 0; i++) {
-		struct shard *sh = &r->shard[i];
+		struct reads_shard *sh = &r->shard[i];
 
 		pthread_mutex_lock(&sh->lock);
 		for (int q = 0; q < QUEUES && err == 0; q++)
@@ -541,15 +546,16 @@ static bool put_paths(cJSON *object, const struct buf *paths)
 }
 
 /* What an answer says of one process. */
-struct copy {
+struct reads_copy {
 	struct buf paths;
 	int64_t first_ns, last_ns;
 };
 
 /* 0, also when it was forgotten since; then its paths stay empty. */
-static int copy_set(struct reads *r, const struct actor *a, struct copy *ret)
+static int copy_set(struct reads *r, const struct actor *a,
+		    struct reads_copy *ret)
 {
-	struct place at = place_of(r, a);
+	struct reads_place at = place_of(r, a);
 	const struct read_set *s;
 	int err = 0;
 
@@ -564,7 +570,7 @@ static int copy_set(struct reads *r, const struct actor *a, struct copy *ret)
 	return err;
 }
 
-static void copy_release(struct copy *c)
+static void copy_release(struct reads_copy *c)
 {
 	buf_release(&c->paths);
 }
@@ -581,7 +587,7 @@ static bool put_time(cJSON *object, const char *name, int64_t ns)
 static int answer_one(struct reads *r, struct actor *a, cJSON *list)
 {
 	CLEANUP(copy_release)
-	struct copy c = { .paths = BUF(READS_PER_PROCESS_BYTES_MAX) };
+	struct reads_copy c = { .paths = BUF(READS_PER_PROCESS_BYTES_MAX) };
 	cJSON *object;
 	int err = copy_set(r, a, &c);
 
@@ -602,7 +608,7 @@ static int answer_one(struct reads *r, struct actor *a, cJSON *list)
 int reads_answer(struct reads *r, const struct reads_question *q, cJSON *answer)
 {
 	CLEANUP(chosen_release)
-	struct chosen c = { .list = BUF(READS_BYTES_MAX) };
+	struct reads_chosen c = { .list = BUF(READS_BYTES_MAX) };
 	cJSON *list = cJSON_AddArrayToObject(answer, "processes");
 	int err = choose(r, q, &c);
 
@@ -632,9 +638,9 @@ void reads_stat(struct reads *r, struct reads_stats *ret)
 	};
 }
 
-static void shard_init(struct shard *sh)
+static void shard_init(struct reads_shard *sh)
 {
-	brief_lock_init(&sh->lock);
+	lock_init_adaptive(&sh->lock);
 	for (int q = 0; q < QUEUES; q++)
 		TAILQ_INIT(&sh->queue[q]);
 	for (int i = 0; i < BUCKETS; i++)

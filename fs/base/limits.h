@@ -137,8 +137,8 @@
  * Seconds the kernel may keep names and attributes: of what is watched, and
  * of what is not (seen within a second, with room for the way).
  */
-#define FS_HOLD_LONG  86400.0
-#define FS_HOLD_SHORT 0.5
+#define FS_TIMEOUT_LONG	 86400.0
+#define FS_TIMEOUT_SHORT 0.5
 
 /* Milliseconds of changes below that are looked at together. */
 #define WATCH_SETTLE_MS 100

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-static inline void brief_lock_init(pthread_mutex_t *lock)
+static inline void lock_init_adaptive(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t kind;
 

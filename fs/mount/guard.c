@@ -119,14 +119,14 @@ static void write_last_end(const struct guard *g, const char *text)
 		(void)renameat(dir_fd, scratch, dir_fd, LAST_END);
 }
 
-struct when {
+struct guard_time {
 	char text[sizeof("2026-01-01T00:00:00Z")];
 };
 
-static struct when now(void)
+static struct guard_time now(void)
 {
 	time_t t = time(NULL);
-	struct when w = { "" };
+	struct guard_time w = { "" };
 	struct tm tm;
 
 	if (gmtime_r(&t, &tm))

@@ -171,7 +171,7 @@ static FILE *open_table(const char *pid)
 }
 
 /* What mount_find() looks for. */
-struct wanted {
+struct mount_wanted {
 	const char *path; /* NULL: any */
 	const char *id;	  /* NULL: any */
 	int at;		  /* the mount that `path` leads to */
@@ -179,7 +179,7 @@ struct wanted {
 };
 
 /* 1: `m` is it, and *ret is filled. 0: it is not. */
-static int match(const struct mount_line *m, const struct wanted *w,
+static int match(const struct mount_line *m, const struct mount_wanted *w,
 		 struct mount_entry *ret)
 {
 	const char *id = statetape_id(m);
@@ -197,7 +197,7 @@ static int match(const struct mount_line *m, const struct wanted *w,
 	return r < 0 ? r : 1;
 }
 
-static int search(const struct wanted *w, struct mount_entry *ret)
+static int search(const struct mount_wanted *w, struct mount_entry *ret)
 {
 	CLEANUP(fclose_p) FILE *table = open_table(OURSELVES);
 	CLEANUP(free_p) char *line = NULL;
@@ -217,7 +217,7 @@ static int search(const struct wanted *w, struct mount_entry *ret)
 
 int mount_find(const char *path, const char *id, struct mount_entry *ret)
 {
-	struct wanted w = { .path = path, .id = id };
+	struct mount_wanted w = { .path = path, .id = id };
 	int r;
 
 	if (path) {

@@ -247,7 +247,7 @@ static int open_root(struct site *s, char **ret_why)
 }
 
 /* All that is left to do once the repository's lock is held. */
-static int settle(struct site *s, char **ret_note, char **ret_why)
+static int prepare(struct site *s, char **ret_note, char **ret_why)
 {
 	int r = clear_dead(s->state.repo, ret_note, ret_why);
 
@@ -285,7 +285,7 @@ int site_init(const char *repo, const char *mountpoint, struct site *ret,
 	if (r < 0)
 		return r;
 	s.mountpoint = TAKE(above);
-	r = settle(&s, ret_note, ret_why);
+	r = prepare(&s, ret_note, ret_why);
 	if (r < 0) {
 		site_release(&s);
 		return r;

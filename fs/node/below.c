@@ -9,7 +9,7 @@
 
 #include "fs/node/fs.h"
 
-bool kernel_at_least(unsigned long major, unsigned long minor)
+bool below_kernel_at_least(unsigned long major, unsigned long minor)
 {
 	struct utsname name;
 	unsigned long has_major, has_minor = 0;
@@ -25,9 +25,9 @@ bool kernel_at_least(unsigned long major, unsigned long minor)
 
 bool below_has_acl(int fd)
 {
-	struct fd_name root;
+	struct fs_fd_name root;
 
-	fd_name(fd, &root);
+	fs_fd_name(fd, &root);
 	return getxattr(root.path, "system.posix_acl_access", NULL, 0) >= 0 ||
 	       errno != EOPNOTSUPP;
 }
@@ -80,7 +80,7 @@ bool below_positions_last(int fd)
 	case F2FS_SUPER_MAGIC:
 		return true;
 	case TMPFS_MAGIC:
-		return kernel_at_least(6, 6); /* numbers its entries */
+		return below_kernel_at_least(6, 6); /* numbers its entries */
 	default:
 		return false;
 	}
@@ -88,7 +88,7 @@ bool below_positions_last(int fd)
 
 bool below_times_fine(int fd)
 {
-	if (!kernel_at_least(6, 13))
+	if (!below_kernel_at_least(6, 13))
 		return false;
 	switch (kind(fd)) {
 	case EXT4_SUPER_MAGIC:

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-bool kernel_at_least(unsigned long major, unsigned long minor);
+bool below_kernel_at_least(unsigned long major, unsigned long minor);
 
 bool below_has_acl(int fd);
 

@@ -4,7 +4,7 @@
  *
  * It may keep them long. Every directory we hand out is watched first (see
  * watch.c), and what changes below it without us is taken back from the
- * kernel. Where that cannot be relied on, FS_HOLD_SHORT keeps the promise
+ * kernel. Where that cannot be relied on, FS_TIMEOUT_SHORT keeps the promise
  * that such a change is seen within a second: a directory without a watch,
  * and a file with several names, for a change by way of another name is
  * reported to that name's directory only.
@@ -24,7 +24,7 @@
 #include "fs/node/watch.h"
 #include "graph/base/cleanup.h"
 
-void fd_name(int fd, struct fd_name *ret)
+void fs_fd_name(int fd, struct fs_fd_name *ret)
 {
 	static const char dir[] = "/proc/self/fd/";
 	char *at = ret->path + sizeof(ret->path) - 1;
@@ -62,7 +62,7 @@ int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 		}
 		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
 			break;
-		watch_shed(fs->watch);
+		watch_evict(fs->watch);
 		(void)nanosleep(&pause, NULL);
 	}
 	return fd < 0 ? -errno : fd;
@@ -70,9 +70,9 @@ int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 
 int fs_reopen(struct fs *fs, const struct inode *i, int flags)
 {
-	struct fd_name name;
+	struct fs_fd_name name;
 
-	fd_name(i->fd, &name);
+	fs_fd_name(i->fd, &name);
 	return fs_openat(fs, fs->proc_fd, name.name, flags, 0);
 }
 
@@ -102,7 +102,7 @@ char *fs_buffer(void)
 
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
 {
-	pages_tell(fs, i, st);
+	pages_before_attr(fs, i, st);
 	atomic_store_explicit(&i->setid,
 			      S_ISREG(st->st_mode) &&
 				      (st->st_mode & (S_ISUID | S_ISGID)),
@@ -120,15 +120,16 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 {
 	if (!fs->watch ||
 	    (dir ? !atomic_load(&dir->watched) : watch_incomplete(fs->watch)))
-		return FS_HOLD_SHORT;
+		return FS_TIMEOUT_SHORT;
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return FS_HOLD_SHORT;
-	return fs->hold;
+		return FS_TIMEOUT_SHORT;
+	return fs->timeout;
 }
 
-void fs_told(const struct fs *fs, struct inode *i, double timeout)
+void fs_attr_sent(const struct fs *fs, struct inode *i, double timeout)
 {
-	atomic_store_explicit(&i->told, timeout > FS_HOLD_SHORT && fs->watch,
+	atomic_store_explicit(&i->attr_cached,
+			      timeout > FS_TIMEOUT_SHORT && fs->watch,
 			      memory_order_relaxed);
 }
 
@@ -140,7 +141,7 @@ static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
 	e->generation = i->id;
 	e->attr_timeout = fs_attr_timeout(fs, parent, &e->attr);
 	e->entry_timeout = fs_attr_timeout(fs, parent, &(struct stat){ 0 });
-	fs_told(fs, i, e->attr_timeout);
+	fs_attr_sent(fs, i, e->attr_timeout);
 }
 
 int fs_entry(struct fs *fs, struct inode *parent, const char *name,
@@ -294,7 +295,7 @@ bool fs_in_group(fuse_req_t req, gid_t gid)
 void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
 {
 	struct fs *fs = fs_of(req);
-	struct fd_name name;
+	struct fs_fd_name name;
 	struct stat st;
 	mode_t mode;
 
@@ -310,6 +311,6 @@ void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
 	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
 	if (st.st_mode & S_IXGRP || !fs_in_group(req, st.st_gid))
 		mode &= ~(mode_t)S_ISGID;
-	fd_name(i->fd, &name);
+	fs_fd_name(i->fd, &name);
 	(void)fchmodat(fs->proc_fd, name.name, mode, 0);
 }

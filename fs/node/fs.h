@@ -43,7 +43,7 @@ struct fs {
 	bool flush;	     /* close(2) can fail below: ask it each time */
 	bool explicit;	     /* pages are dropped when we say so (pages.h) */
 	bool fine_times;     /* every change below is seen by its time */
-	double hold;	     /* seconds the kernel may keep what is watched */
+	double timeout;	     /* seconds the kernel may keep what is watched */
 
 	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.h */
 
@@ -106,11 +106,11 @@ static inline struct handle *fs_handle(const struct fuse_file_info *fi)
 }
 
 /* A descriptor's name below fs->proc_fd, and its absolute path. */
-struct fd_name {
+struct fs_fd_name {
 	char path[sizeof("/proc/self/fd/") + 11];
 	const char *name; /* the number alone, inside path */
 };
-void fd_name(int fd, struct fd_name *ret);
+void fs_fd_name(int fd, struct fs_fd_name *ret);
 
 /*
  * This worker's own buffer of FS_REQUEST_MAX bytes, good until its next
@@ -132,7 +132,7 @@ double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st);
 
 /* The kernel is told attributes of `i`, and may keep them so long. */
-void fs_told(const struct fs *fs, struct inode *i, double timeout);
+void fs_attr_sent(const struct fs *fs, struct inode *i, double timeout);
 
 /*
  * Look `name` up below and fill *e, one lookup counted. Names that are not
@@ -163,8 +163,5 @@ void fs_drop_setid(fuse_req_t req, struct inode *i, int fd);
 
 /* Is the caller in group `gid`? Asks /proc: not for the hot path. */
 bool fs_in_group(fuse_req_t req, gid_t gid);
-
-/* The kernel may remember that such a name is missing (watch.c). */
-bool name_is_probed_everywhere(const char *name);
 
 #endif

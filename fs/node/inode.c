@@ -254,7 +254,7 @@ static int inodes_init(struct inodes *t, int root_fd)
 {
 	struct stat st;
 
-	brief_lock_init(&t->lock);
+	lock_init_adaptive(&t->lock);
 	TAILQ_INIT(&t->by_age);
 	t->inotify_fd = -1;
 	if (table_init(&t->by_key) < 0 || table_init(&t->by_watch) < 0 ||
@@ -420,18 +420,18 @@ struct inode *inodes_find(struct inodes *t, struct inode *parent,
 	return i;
 }
 
-bool inodes_is_told(struct inodes *t, struct inode *parent, const char *name,
-		    uint64_t ino)
+bool inodes_attr_cached(struct inodes *t, struct inode *parent,
+			const char *name, uint64_t ino)
 {
 	const struct inode_link *link;
-	bool told;
+	bool cached;
 
 	(void)pthread_mutex_lock(&t->lock);
 	link = link_find_locked(t, parent, name);
-	told = link && link->inode->key.ino == ino && link->inode->nlookup &&
-	       atomic_load(&link->inode->told);
+	cached = link && link->inode->key.ino == ino && link->inode->nlookup &&
+		 atomic_load(&link->inode->attr_cached);
 	(void)pthread_mutex_unlock(&t->lock);
-	return told;
+	return cached;
 }
 
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st)

@@ -42,8 +42,8 @@ struct inode {
 	atomic_uint opens;	/* handles on it */
 	atomic_bool watched;	/* directories: changes below are reported */
 	atomic_bool readable;	/* was opened for reading once */
-	atomic_bool told;	/* the kernel has its attributes, for long */
-	_Atomic uint64_t end;	/* directories: see ops/dir.c */
+	atomic_bool attr_cached; /* the kernel has its attributes, for long */
+	_Atomic uint64_t end;	 /* directories: see ops/dir.c */
 	_Atomic uint64_t accounted; /* version the journal accounts for */
 
 	off_t size; /* as `stamp` tells; protected by a lock of pages.c */
@@ -96,8 +96,8 @@ struct inode *inodes_find(struct inodes *t, struct inode *parent,
 
 /* Does the kernel know `name` in `parent`, which is file `ino`, and still have
    the attributes it was told? */
-bool inodes_is_told(struct inodes *t, struct inode *parent, const char *name,
-		    uint64_t ino);
+bool inodes_attr_cached(struct inodes *t, struct inode *parent,
+			const char *name, uint64_t ino);
 
 /* The file of status `st`, a reference, or NULL. */
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st);

@@ -62,7 +62,7 @@ void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 	if (!i)
 		return;
 	before = look_locked(fs, i, &st);
-	atomic_store_explicit(&i->told, false, memory_order_relaxed);
+	atomic_store_explicit(&i->attr_cached, false, memory_order_relaxed);
 	ret->ours = before == atomic_load(&i->stamp);
 	ret->accounted = before == atomic_load(&i->accounted);
 }
@@ -111,7 +111,7 @@ void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 }
 
 /* Puts the stamp right, and returns whether it was. */
-static bool set_right(struct fs *fs, struct inode *i)
+static bool correct_stamp(struct fs *fs, struct inode *i)
 {
 	struct stat st;
 	uint64_t now = look_locked(fs, i, &st);
@@ -128,7 +128,7 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 {
 	uint64_t known = atomic_load(&i->stamp);
 
-	if (known == inode_stamp(st) || set_right(fs, i)) {
+	if (known == inode_stamp(st) || correct_stamp(fs, i)) {
 		atomic_fetch_add_explicit(&fs->opens_kept, 1,
 					  memory_order_relaxed);
 		return true;
@@ -142,7 +142,7 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 }
 
 /* *st anew, with the size that we know of where somebody else changed it. */
-static bool tell_changed(struct fs *fs, struct inode *i, struct stat *st)
+static bool hold_size(struct fs *fs, struct inode *i, struct stat *st)
 {
 	uint64_t now = look_locked(fs, i, st);
 	uint64_t known = atomic_load(&i->stamp);
@@ -154,7 +154,7 @@ static bool tell_changed(struct fs *fs, struct inode *i, struct stat *st)
 	return changed;
 }
 
-void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
+void pages_before_attr(struct fs *fs, struct inode *i, struct stat *st)
 {
 	uint64_t now = inode_stamp(st);
 
@@ -165,15 +165,16 @@ void pages_tell(struct fs *fs, struct inode *i, struct stat *st)
 	atomic_store_explicit(&i->linked, st->st_nlink > 1,
 			      memory_order_relaxed);
 	if (atomic_load(&i->stamp) != now && atomic_load(&i->opens) &&
-	    tell_changed(fs, i, st))
-		watch_doubt(fs->watch);
+	    hold_size(fs, i, st))
+		watch_check_open(fs->watch);
 }
 
 /*
  * What the kernel has is `now` or younger, and `known` was the stamp. If
  * something happened meanwhile, somebody will look again.
  */
-static void settle(struct fs *fs, struct inode *i, uint64_t known, uint64_t now)
+static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
+			  uint64_t now)
 {
 	struct stat st;
 
@@ -213,7 +214,7 @@ bool pages_check(struct fs *fs, struct inode *i)
 	/* Pages first: what is read from now on is `now` or younger. */
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
 					       0);
-	settle(fs, i, known, now);
+	confirm_stamp(fs, i, known, now);
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1,
 					       0);
 	return true;

@@ -59,7 +59,7 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st);
  * that is open, its size stays as we left it until old pages are gone: beyond
  * their end they would be read as zeroes.
  */
-void pages_tell(struct fs *fs, struct inode *i, struct stat *st);
+void pages_before_attr(struct fs *fs, struct inode *i, struct stat *st);
 
 /*
  * By the watching thread, which may wait for a page: make the kernel ask again

@@ -116,10 +116,10 @@ static void look_for_stores(fuse_req_t req, struct handle *h)
 	if (!h->passed || !h->writable || !pages_unseen(fs_of(req), h->inode))
 		return;
 	record_inode(fs_of(req), req, h->inode, h,
-		     &(struct record){ .op = JOURNAL_MMAP,
-				       .off = -1,
-				       .len = -1,
-				       .detail = "unseen" });
+		     &(struct record_line){ .op = JOURNAL_MMAP,
+					    .off = -1,
+					    .len = -1,
+					    .detail = "unseen" });
 }
 
 void pass_end(fuse_req_t req, struct handle *h)

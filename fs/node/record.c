@@ -31,7 +31,8 @@ static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
 		bell_ring(fs->bell, n);
 }
 
-static struct journal_event event_of(struct fs *fs, const struct record *what,
+static struct journal_event event_of(struct fs *fs,
+				     const struct record_line *what,
 				     const char *path, const struct inode *i)
 {
 	atomic_fetch_add_explicit(&fs->ops[what->op], 1, memory_order_relaxed);
@@ -49,7 +50,7 @@ static struct journal_event event_of(struct fs *fs, const struct record *what,
 	};
 }
 
-static void told_by_number(const struct inode *i, char *buf, size_t size)
+static void path_by_number(const struct inode *i, char *buf, size_t size)
 {
 	(void)snprintf(buf, size, "#%llu", (unsigned long long)i->key.ino);
 }
@@ -57,7 +58,7 @@ static void told_by_number(const struct inode *i, char *buf, size_t size)
 void record_path(struct fs *fs, struct inode *i, char *buf, size_t size)
 {
 	if (inodes_path(fs->inodes, i, buf, size, NULL) < 0)
-		told_by_number(i, buf, size);
+		path_by_number(i, buf, size);
 }
 
 void record_path_in(struct fs *fs, struct inode *parent, const char *name,
@@ -68,7 +69,7 @@ void record_path_in(struct fs *fs, struct inode *parent, const char *name,
 }
 
 void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
-		  const struct handle *h, const struct record *what)
+		  const struct handle *h, const struct record_line *what)
 {
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;
@@ -77,7 +78,7 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 	if (!fs->journal)
 		return;
 	if (inodes_path(fs->inodes, i, path, sizeof(path), &gone) < 0)
-		told_by_number(i, path, sizeof(path));
+		path_by_number(i, path, sizeof(path));
 	e = event_of(fs, what, path, i);
 	if (gone && !e.detail)
 		e.detail = "deleted";
@@ -86,7 +87,7 @@ void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
 
 void record_close(struct fs *fs, fuse_req_t req, const struct handle *h)
 {
-	struct record what = { .op = JOURNAL_CLOSE, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_CLOSE, .off = -1, .len = -1 };
 
 	if (!h->writable)
 		return;
@@ -97,7 +98,7 @@ void record_close(struct fs *fs, fuse_req_t req, const struct handle *h)
 
 void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 		 const char *name, const struct inode *i,
-		 const struct record *what)
+		 const struct record_line *what)
 {
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;

@@ -9,7 +9,7 @@
 #include "fs/node/fs.h"
 
 /* What is known beside caller and first path; zero-initialise, then set. */
-struct record {
+struct record_line {
 	enum journal_op op;
 	const char *path2; /* relative to the root, or a symlink's target */
 	const char *detail;
@@ -21,12 +21,12 @@ struct record {
 
 /* About a file by itself; `h` (or NULL) names its opener. */
 void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
-		  const struct handle *h, const struct record *what);
+		  const struct handle *h, const struct record_line *what);
 
 /* About `name` in `parent`, which is or was `i` (or NULL). */
 void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
 		 const char *name, const struct inode *i,
-		 const struct record *what);
+		 const struct record_line *what);
 
 /* A handle that could write is released; without a request, at the end. */
 void record_close(struct fs *fs, fuse_req_t req, const struct handle *h);

@@ -43,14 +43,15 @@ struct watch {
 	uint64_t inodes_max;
 	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
-	atomic_bool shed;
-	atomic_bool doubt;    /* somebody asks for open files to be looked at */
-	atomic_bool sweeping; /* they are, again and again */
-	bool shed_all; /* the thread's: last time, not only the older half */
-	uint64_t relisted; /* the thread's: see take_back_listing() */
+	atomic_bool evict;
+	atomic_bool
+		check_open;  /* somebody asks for open files to be looked at */
+	atomic_bool polling; /* they are, again and again */
+	bool evict_all; /* the thread's: last time, not only the older half */
+	uint64_t relisted; /* the thread's: see invalidate_listing() */
 	atomic_uint admitted;
 
-	atomic_ullong dirs, refused, overflows, invalidations, shed_names;
+	atomic_ullong dirs, refused, overflows, invalidations, evicted;
 };
 
 static void count(atomic_ullong *what)
@@ -74,7 +75,7 @@ static bool has_own_place(void)
  */
 static int add_watch(struct watch *w, const struct inode *i)
 {
-	struct fd_name name;
+	struct fs_fd_name name;
 	int wd;
 
 	if (has_own_place() && fchdir(i->fd) == 0) {
@@ -83,7 +84,7 @@ static int add_watch(struct watch *w, const struct inode *i)
 		if (chdir("/") == 0)
 			return wd;
 	}
-	fd_name(i->fd, &name);
+	fs_fd_name(i->fd, &name);
 	return inotify_add_watch(w->inotify_fd, name.path, EVENTS);
 }
 
@@ -96,7 +97,7 @@ void watch_directory(struct watch *w, struct inode *i)
 	wd = add_watch(w, i);
 	if (wd < 0) {
 		count(&w->refused);
-		watch_unsure(w);
+		watch_poll_open(w);
 		return;
 	}
 	inodes_set_watch(w->fs->inodes, i, wd);
@@ -117,22 +118,22 @@ static void wake(struct watch *w)
 	(void)put;
 }
 
-void watch_shed(struct watch *w)
+void watch_evict(struct watch *w)
 {
-	if (w && !atomic_exchange(&w->shed, true))
+	if (w && !atomic_exchange(&w->evict, true))
 		wake(w);
 }
 
-void watch_doubt(struct watch *w)
+void watch_check_open(struct watch *w)
 {
-	if (w && !atomic_exchange(&w->doubt, true))
+	if (w && !atomic_exchange(&w->check_open, true))
 		wake(w);
 }
 
-void watch_unsure(struct watch *w)
+void watch_poll_open(struct watch *w)
 {
-	if (w && !atomic_load(&w->sweeping))
-		watch_doubt(w);
+	if (w && !atomic_load(&w->polling))
+		watch_check_open(w);
 }
 
 void watch_note_size(struct watch *w)
@@ -144,11 +145,11 @@ void watch_note_size(struct watch *w)
 		return;
 	inodes_count(w->fs->inodes, &counts);
 	if (counts.inodes > w->inodes_max)
-		watch_shed(w);
+		watch_evict(w);
 }
 
 /* The kernel must ask again for attributes and content of `i`. */
-static void take_back_inode(struct watch *w, struct inode *i)
+static void invalidate_inode(struct watch *w, struct inode *i)
 {
 	struct fs *fs = w->fs;
 
@@ -157,7 +158,8 @@ static void take_back_inode(struct watch *w, struct inode *i)
 	count(&w->invalidations);
 }
 
-static void take_back_name(struct watch *w, struct inode *dir, const char *name)
+static void invalidate_name(struct watch *w, struct inode *dir,
+			    const char *name)
 {
 	struct fs *fs = w->fs;
 
@@ -171,12 +173,12 @@ static void take_back_name(struct watch *w, struct inode *dir, const char *name)
  * directory again after that sees what they tell of. (Each of our own removals
  * has an event, and looks like one of others.)
  */
-static void take_back_listing(struct watch *w, struct inode *dir)
+static void invalidate_listing(struct watch *w, struct inode *dir)
 {
 	if (w->relisted == dir->id)
 		return;
 	w->relisted = dir->id;
-	take_back_inode(w, dir);
+	invalidate_inode(w, dir);
 }
 
 /* A known file: does the kernel hold its present state? */
@@ -213,10 +215,10 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 		check_other_names(w, &st);
 	if (i)
 		inodes_drop_name_of(fs->inodes, i, dir, name);
-	if (i || name_is_probed_everywhere(name))
-		take_back_name(w, dir, name);
+	if (i || watch_is_probed_everywhere(name))
+		invalidate_name(w, dir, name);
 	/* Made or removed by us or by others, the listing may be an old one. */
-	take_back_listing(w, dir);
+	invalidate_listing(w, dir);
 	inodes_unref(fs->inodes, i);
 }
 
@@ -232,7 +234,7 @@ static void check_everything(struct watch *w)
 		return;
 	for (size_t k = 0; k < n; k++) {
 		check_name(w, names[k].parent, names[k].name);
-		take_back_listing(w, names[k].parent);
+		invalidate_listing(w, names[k].parent);
 	}
 	inodes_names_free(fs->inodes, names, n);
 }
@@ -245,7 +247,7 @@ static void watch_again(struct watch *w, struct inode *dir)
 {
 	atomic_store(&dir->watched, false);
 	watch_directory(w, dir);
-	take_back_inode(w, dir);
+	invalidate_inode(w, dir);
 }
 
 static void handle_event(struct watch *w, const struct inotify_event *e)
@@ -333,14 +335,14 @@ static void prune_send(struct watch *w, struct prune *p)
  * Without that message a name can be taken back, whoever uses it: not for
  * directories then, which would make a shell lose where it is.
  */
-static void shed_name(struct watch *w, struct prune *p,
-		      const struct inode_name *name)
+static void evict_name(struct watch *w, struct prune *p,
+		       const struct inode_name *name)
 {
 	struct fs *fs = w->fs;
 	struct inode *i = inodes_find(fs->inodes, name->parent, name->name);
 
 	if (i && !atomic_load(&i->opens) && (fs->prunes || !S_ISDIR(i->type))) {
-		count(&w->shed_names);
+		count(&w->evicted);
 		if (fs->prunes)
 			p->inodes[p->body.count++] = fs_ino(fs, i);
 		else
@@ -358,7 +360,7 @@ static void shed_name(struct watch *w, struct prune *p,
  * The older half goes, files before the directories they are in; every other
  * time all, lest a half that is in use keeps the rest from ever shrinking.
  */
-static void shed(struct watch *w)
+static void evict(struct watch *w)
 {
 	struct fs *fs = w->fs;
 	struct prune p = { .body.count = 0 };
@@ -366,16 +368,16 @@ static void shed(struct watch *w)
 	struct inode_name *names;
 	size_t n;
 
-	atomic_store(&w->shed, false);
-	w->shed_all = !w->shed_all;
+	atomic_store(&w->evict, false);
+	w->evict_all = !w->evict_all;
 	inodes_count(fs->inodes, &counts);
 	if (inodes_names(fs->inodes,
-			 w->shed_all ? SIZE_MAX / sizeof(*names) - 1
-				     : counts.inodes / 2,
+			 w->evict_all ? SIZE_MAX / sizeof(*names) - 1
+				      : counts.inodes / 2,
 			 &names, &n) < 0)
 		return;
 	for (size_t k = n; k > 0; k--)
-		shed_name(w, &p, &names[k - 1]);
+		evict_name(w, &p, &names[k - 1]);
 	prune_send(w, &p);
 	inodes_names_free(fs->inodes, names, n);
 }
@@ -386,7 +388,7 @@ static void shed(struct watch *w)
  * directories are not watched or files are written by other names. An open
  * looks for itself, so that those who are not open can wait.
  */
-static void sweep(struct watch *w)
+static void check_open_files(struct watch *w)
 {
 	struct fs *fs = w->fs;
 	struct inode **open;
@@ -394,8 +396,8 @@ static void sweep(struct watch *w)
 	size_t n;
 
 	/* First: who opens a file from now on is looked at, or asks again. */
-	atomic_store(&w->doubt, false);
-	atomic_store(&w->sweeping, false);
+	atomic_store(&w->check_open, false);
+	atomic_store(&w->polling, false);
 	n = handles_inodes(fs, &open);
 	for (size_t k = 0; k < n; k++) {
 		check_inode(w, open[k]);
@@ -403,7 +405,7 @@ static void sweep(struct watch *w)
 		inodes_unref(fs->inodes, open[k]);
 	}
 	free(open);
-	atomic_store(&w->sweeping, n > 0 && again);
+	atomic_store(&w->polling, n > 0 && again);
 }
 
 static void *watch_main(void *arg)
@@ -414,20 +416,20 @@ static void *watch_main(void *arg)
 	uint64_t wakes;
 
 	while (!atomic_load(&w->stop)) {
-		int pause = atomic_load(&w->sweeping) ? WATCH_SWEEP_MS : -1;
+		int pause = atomic_load(&w->polling) ? WATCH_SWEEP_MS : -1;
 		int ready = poll(fds, 2, pause);
 
 		if (ready < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents && read(w->wake_fd, &wakes, 8) == 8 &&
-		    atomic_load(&w->shed))
-			shed(w);
+		    atomic_load(&w->evict))
+			evict(w);
 		if (fds[1].revents && !atomic_load(&w->stop)) {
 			(void)poll(fds, 1, WATCH_SETTLE_MS);
 			drain(w);
 		}
-		if (!ready || atomic_load(&w->doubt))
-			sweep(w);
+		if (!ready || atomic_load(&w->check_open))
+			check_open_files(w);
 	}
 	return NULL;
 }
@@ -492,7 +494,7 @@ void watch_stat(const struct watch *w, struct watch_stats *ret)
 		.refused = atomic_load(&w->refused),
 		.overflows = atomic_load(&w->overflows),
 		.invalidations = atomic_load(&w->invalidations),
-		.shed = atomic_load(&w->shed_names),
+		.evicted = atomic_load(&w->evicted),
 	};
 }
 
@@ -508,7 +510,7 @@ static const char *const probed_everywhere[] = {
 	".hg",	   ".jj",	 ".svn",
 };
 
-bool name_is_probed_everywhere(const char *name)
+bool watch_is_probed_everywhere(const char *name)
 {
 	size_t n = sizeof(probed_everywhere) / sizeof(*probed_everywhere);
 

@@ -32,14 +32,20 @@ void watch_directory(struct watch *w, struct inode *i);
 bool watch_incomplete(const struct watch *w);
 
 /* An open file was changed, maybe unreported: look at all of them now. */
-void watch_doubt(struct watch *w);
+void watch_check_open(struct watch *w);
 /* One may be changed unreported as long as it is open: look time and again. */
-void watch_unsure(struct watch *w);
+void watch_poll_open(struct watch *w);
 
 /* An inode was added; starts shedding when there are too many. */
 void watch_note_size(struct watch *w);
 /* Out of descriptors: shed now. */
-void watch_shed(struct watch *w);
+void watch_evict(struct watch *w);
+
+/*
+ * True for names that tools look for in every directory (".gitignore"): the
+ * kernel may cache that such a name is missing.
+ */
+bool watch_is_probed_everywhere(const char *name);
 
 struct watch_stats {
 	bool enabled;
@@ -47,7 +53,7 @@ struct watch_stats {
 	uint64_t refused;	/* directories that could not be */
 	uint64_t overflows;	/* times the kernel's queue ran over */
 	uint64_t invalidations; /* things taken back from the kernel */
-	uint64_t shed;		/* names given up to stay in bounds */
+	uint64_t evicted;	/* names given up to stay in bounds */
 };
 void watch_stat(const struct watch *w, struct watch_stats *ret);
 

@@ -31,7 +31,7 @@ static int reply_attr(fuse_req_t req, struct inode *i)
 		return fuse_reply_err(req, errno);
 	timeout = fs_attr_timeout(fs, S_ISDIR(i->type) ? i : NULL, &st);
 	fs_attr(fs, i, &st);
-	fs_told(fs, i, timeout);
+	fs_attr_sent(fs, i, timeout);
 	return fuse_reply_attr(req, &st, timeout);
 }
 
@@ -50,30 +50,30 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 	 FUSE_SET_ATTR_SIZE | ANY_TIME)
 
 /* One call of setattr may ask for several changes: made in this order. */
-struct change {
+struct attr_change {
 	fuse_req_t req;
 	struct inode *i;
 	const struct handle *h; /* NULL: by name, not by descriptor */
 	const struct stat *attr;
 	int to_set;
-	struct fd_name name;
+	struct fs_fd_name name;
 };
 
-static int note(const struct change *c, enum journal_op op, int64_t len,
+static int note(const struct attr_change *c, enum journal_op op, int64_t len,
 		const char *detail, int r)
 {
 	int res = r < 0 ? -errno : 0;
 
 	record_inode(fs_of(c->req), c->req, c->i, c->h,
-		     &(struct record){ .op = op,
-				       .off = -1,
-				       .len = len,
-				       .res = res,
-				       .detail = detail });
+		     &(struct record_line){ .op = op,
+					    .off = -1,
+					    .len = len,
+					    .res = res,
+					    .detail = detail });
 	return res;
 }
 
-static int change_mode(const struct change *c)
+static int change_mode(const struct attr_change *c)
 {
 	char detail[32];
 	int r;
@@ -87,7 +87,7 @@ static int change_mode(const struct change *c)
 	return note(c, JOURNAL_CHMOD, -1, detail, r);
 }
 
-static int change_owner(const struct change *c)
+static int change_owner(const struct attr_change *c)
 {
 	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid : (uid_t)-1;
 	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid : (gid_t)-1;
@@ -113,7 +113,7 @@ static int change_owner(const struct change *c)
 	return note(c, JOURNAL_CHOWN, -1, detail, r);
 }
 
-static int change_size(const struct change *c)
+static int change_size(const struct attr_change *c)
 {
 	int64_t size = c->attr->st_size;
 	int r;
@@ -126,8 +126,8 @@ static int change_size(const struct change *c)
 	return note(c, JOURNAL_TRUNCATE, size, NULL, r);
 }
 
-static struct timespec time_to_set(const struct change *c, int set, int now,
-				   struct timespec given)
+static struct timespec time_to_set(const struct attr_change *c, int set,
+				   int now, struct timespec given)
 {
 	if (c->to_set & now)
 		return (struct timespec){ .tv_nsec = UTIME_NOW };
@@ -136,7 +136,7 @@ static struct timespec time_to_set(const struct change *c, int set, int now,
 	return (struct timespec){ .tv_nsec = UTIME_OMIT };
 }
 
-static int change_times(const struct change *c)
+static int change_times(const struct attr_change *c)
 {
 	struct timespec ts[2];
 
@@ -153,19 +153,19 @@ static int change_times(const struct change *c)
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 		       int to_set, struct fuse_file_info *fi)
 {
-	static int (*const steps[])(const struct change *) = {
+	static int (*const steps[])(const struct attr_change *) = {
 		change_mode, change_owner, change_size, change_times
 	};
 	struct fs *fs = fs_of(req);
-	struct change c = { .req = req,
-			    .i = fs_inode(fs, ino),
-			    .h = fi ? fs_handle(fi) : NULL,
-			    .attr = attr,
-			    .to_set = to_set };
+	struct attr_change c = { .req = req,
+				 .i = fs_inode(fs, ino),
+				 .h = fi ? fs_handle(fi) : NULL,
+				 .attr = attr,
+				 .to_set = to_set };
 	struct own_change own;
 	int r = 0;
 
-	fd_name(c.i->fd, &c.name);
+	fs_fd_name(c.i->fd, &c.name);
 	pages_change(fs, c.i, &own);
 	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(*steps); n++)
 		r = steps[n](&c);
@@ -221,7 +221,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 			size_t size)
 {
 	char *value = fs_buffer();
-	struct fd_name file;
+	struct fs_fd_name file;
 
 	if (!value) {
 		(void)fuse_reply_err(req, ENOMEM);
@@ -229,7 +229,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	}
 	if (size > FS_REQUEST_MAX)
 		size = FS_REQUEST_MAX;
-	fd_name(fs_inode(fs_of(req), ino)->fd, &file);
+	fs_fd_name(fs_inode(fs_of(req), ino)->fd, &file);
 	reply_xattr(req, getxattr(file.path, name, value, size), value, size);
 }
 
@@ -254,14 +254,14 @@ static ssize_t hide_trusted(char *names, ssize_t len)
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	char *names = fs_buffer();
-	struct fd_name file;
+	struct fs_fd_name file;
 	ssize_t len;
 
 	if (!names) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	fd_name(fs_inode(fs_of(req), ino)->fd, &file);
+	fs_fd_name(fs_inode(fs_of(req), ino)->fd, &file);
 	len = listxattr(file.path, names, XATTR_LIST_MAX);
 	if (len > 0 && fuse_req_ctx(req)->uid != 0)
 		len = hide_trusted(names, len);
@@ -278,7 +278,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
 {
 	struct fs *fs = fs_of(req);
-	struct fd_name file;
+	struct fs_fd_name file;
 	struct stat st;
 
 	if (!fs->root || fuse_req_ctx(req)->uid == 0 ||
@@ -287,7 +287,7 @@ static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
 	if (fstat(i->fd, &st) < 0 || !(st.st_mode & S_ISGID) ||
 	    fs_in_group(req, st.st_gid))
 		return;
-	fd_name(i->fd, &file);
+	fs_fd_name(i->fd, &file);
 	(void)fchmodat(fs->proc_fd, file.name, st.st_mode & 07777 & ~S_ISGID,
 		       0);
 }
@@ -296,11 +296,11 @@ static void finish_xattr(fuse_req_t req, struct inode *i, enum journal_op op,
 			 const char *name, int64_t len, int r)
 {
 	record_inode(fs_of(req), req, i, NULL,
-		     &(struct record){ .op = op,
-				       .off = -1,
-				       .len = len,
-				       .res = r,
-				       .detail = name });
+		     &(struct record_line){ .op = op,
+					    .off = -1,
+					    .len = len,
+					    .res = r,
+					    .detail = name });
 	(void)fuse_reply_err(req, -r);
 }
 
@@ -310,10 +310,10 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	struct own_change own;
-	struct fd_name file;
+	struct fs_fd_name file;
 	int r = 0;
 
-	fd_name(i->fd, &file);
+	fs_fd_name(i->fd, &file);
 	pages_change(fs, i, &own);
 	if (setxattr(file.path, name, value, size, flags) < 0)
 		r = -errno;
@@ -328,10 +328,10 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	struct own_change own;
-	struct fd_name file;
+	struct fs_fd_name file;
 	int r = 0;
 
-	fd_name(i->fd, &file);
+	fs_fd_name(i->fd, &file);
 	pages_change(fs, i, &own);
 	if (removexattr(file.path, name) < 0)
 		r = -errno;
@@ -390,10 +390,10 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
 	r = flags_call(fs, i, cmd, &value);
 	if (sets)
 		record_inode(fs, req, i, NULL,
-			     &(struct record){ .op = JOURNAL_SETFLAGS,
-					       .off = -1,
-					       .len = -1,
-					       .res = r });
+			     &(struct record_line){ .op = JOURNAL_SETFLAGS,
+						    .off = -1,
+						    .len = -1,
+						    .res = r });
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else

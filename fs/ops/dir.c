@@ -169,7 +169,7 @@ static bool is_dots(const char *name)
 }
 
 /* A reply that is being filled. */
-struct listing {
+struct dir_listing {
 	fuse_req_t req;
 	struct inode *dir;
 	bool plus;     /* each entry with its attributes */
@@ -179,7 +179,7 @@ struct listing {
 };
 
 /* Bytes the entry takes, more than there is room for if it does not fit. */
-static size_t add_plain(struct listing *l, const struct dirent64 *entry)
+static size_t add_plain(struct dir_listing *l, const struct dirent64 *entry)
 {
 	struct stat st = { .st_ino = entry->d_ino,
 			   .st_mode = (mode_t)entry->d_type << 12 };
@@ -193,14 +193,15 @@ static size_t add_plain(struct listing *l, const struct dirent64 *entry)
  * them of is listed without, and so is one that vanished since, as it would be
  * without this call.
  */
-static size_t add_plus(struct listing *l, const struct dirent64 *entry)
+static size_t add_plus(struct dir_listing *l, const struct dirent64 *entry)
 {
 	struct fs *fs = fs_of(l->req);
 	struct fuse_entry_param e = { 0 };
 	size_t used;
 
 	if (is_dots(entry->d_name) ||
-	    inodes_is_told(fs->inodes, l->dir, entry->d_name, entry->d_ino) ||
+	    inodes_attr_cached(fs->inodes, l->dir, entry->d_name,
+			       entry->d_ino) ||
 	    fs_entry(fs, l->dir, entry->d_name, &e) < 0) {
 		e = (struct fuse_entry_param){ 0 };
 		e.attr.st_ino = entry->d_ino;
@@ -214,7 +215,7 @@ static size_t add_plus(struct listing *l, const struct dirent64 *entry)
 }
 
 /* As many entries from `off` on as fit; l->complete: and that was all. */
-static int fill(struct listing *l, struct dir_stream *s, off_t off)
+static int fill(struct dir_listing *l, struct dir_stream *s, off_t off)
 {
 	struct dirent64 *entry;
 	size_t used;
@@ -248,7 +249,7 @@ static uint64_t end_mark(uint64_t state, off_t off)
 	return state ? XXH3_64bits(facts, sizeof(facts)) | 1 : 0;
 }
 
-static int list_anew(struct fs *fs, struct listing *l, off_t off)
+static int list_anew(struct fs *fs, struct dir_listing *l, off_t off)
 {
 	uint64_t state = state_of(l->dir), end = end_mark(state, off);
 	CLEANUP(close_p) int fd = -1;
@@ -275,12 +276,13 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
 	char *reply = fs_buffer();
-	struct listing l = { .req = req,
-			     .dir = fs_inode(fs, ino),
-			     .plus = plus,
-			     .at = reply,
-			     .room = size < FS_REQUEST_MAX ? size
-							   : FS_REQUEST_MAX };
+	struct dir_listing l = { .req = req,
+				 .dir = fs_inode(fs, ino),
+				 .plus = plus,
+				 .at = reply,
+				 .room = size < FS_REQUEST_MAX
+						 ? size
+						 : FS_REQUEST_MAX };
 	int r = -ENOMEM;
 
 	if (reply)

@@ -42,8 +42,8 @@ static int open_below(struct fs *fs, struct inode *i, int flags)
  * takes a tenth less so. Only where nothing can come between: we could open it
  * whatever its mode, and nobody asked for its access time to be spared.
  */
-static bool opened_later(struct fs *fs, struct inode *i, int flags,
-			 struct stat *ret)
+static bool may_open_lazily(struct fs *fs, struct inode *i, int flags,
+			    struct stat *ret)
 {
 	if (flags & (O_ACCMODE | O_TRUNC | O_NOATIME) || fs->flush ||
 	    !atomic_load_explicit(&i->readable, memory_order_relaxed))
@@ -54,7 +54,7 @@ static bool opened_later(struct fs *fs, struct inode *i, int flags,
 }
 
 /* What an open means for the pages the kernel has of the file. */
-static void settle_pages(fuse_req_t req, struct handle *h, struct stat *st,
+static void decide_pages(fuse_req_t req, struct handle *h, struct stat *st,
 			 struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
@@ -64,9 +64,9 @@ static void settle_pages(fuse_req_t req, struct handle *h, struct stat *st,
 	if (fi->flags & O_TRUNC) {
 		fs_drop_setid(req, i, fd);
 		record_inode(fs, req, i, h,
-			     &(struct record){ .op = JOURNAL_TRUNCATE,
-					       .off = -1,
-					       .detail = "open" });
+			     &(struct record_line){ .op = JOURNAL_TRUNCATE,
+						    .off = -1,
+						    .detail = "open" });
 	}
 	if (fd >= 0 && fstat(fd, st) < 0)
 		*st = (struct stat){ 0 };
@@ -88,8 +88,8 @@ static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
 		record_read(fs, req, READS_OPENED, i);
 	}
 	if (atomic_load_explicit(&i->linked, memory_order_relaxed))
-		watch_unsure(fs->watch);
-	settle_pages(req, h, st, fi);
+		watch_poll_open(fs->watch);
+	decide_pages(req, h, st, fi);
 	pass_begin(req, h, st, fi);
 	if (fuse_reply_open(req, fi) < 0) {
 		pass_end(req, h);
@@ -106,7 +106,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct own_change change;
 	int fd = -1;
 
-	if (!opened_later(fs, i, fi->flags, &st)) {
+	if (!may_open_lazily(fs, i, fi->flags, &st)) {
 		pages_change(fs, fi->flags & O_TRUNC ? i : NULL, &change);
 		fd = open_below(fs, i, fi->flags);
 		pages_changed(fs, &change);
@@ -257,11 +257,11 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	}
 	pages_changed(fs, &change);
 	record_inode(fs, req, h->inode, h,
-		     &(struct record){ .op = fi->writepage ? JOURNAL_MMAP
-							   : JOURNAL_WRITE,
-				       .off = off,
-				       .len = put < 0 ? (int64_t)size : put,
-				       .res = put });
+		     &(struct record_line){
+			     .op = fi->writepage ? JOURNAL_MMAP : JOURNAL_WRITE,
+			     .off = off,
+			     .len = put < 0 ? (int64_t)size : put,
+			     .res = put });
 	if (put < 0)
 		(void)fuse_reply_err(req, (int)-put);
 	else
@@ -285,11 +285,11 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
 	pages_changed(fs, &change);
 	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
 	record_inode(fs, req, h->inode, h,
-		     &(struct record){ .op = JOURNAL_FALLOCATE,
-				       .off = off,
-				       .len = length,
-				       .res = r,
-				       .detail = detail });
+		     &(struct record_line){ .op = JOURNAL_FALLOCATE,
+					    .off = off,
+					    .len = length,
+					    .res = r,
+					    .detail = detail });
 	(void)fuse_reply_err(req, -r);
 }
 
@@ -301,7 +301,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 {
 	struct fs *fs = fs_of(req);
 	struct handle *from = fs_handle(fi_in), *to = fs_handle(fi_out);
-	struct record what = { .op = JOURNAL_COPY, .off = off_out };
+	struct record_line what = { .op = JOURNAL_COPY, .off = off_out };
 	struct own_change change;
 	char source[RECORD_PATH_MAX];
 	int from_fd = handle_fd(fs, from);

@@ -27,7 +27,7 @@ static void assume(fuse_req_t req)
  * was made all the same.
  */
 static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
-			 struct record *what, struct fuse_entry_param *e)
+			 struct record_line *what, struct fuse_entry_param *e)
 {
 	int r = fs_entry(fs, dir, name, e);
 
@@ -44,7 +44,7 @@ static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
  * journal, answer.
  */
 static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
-			struct record *what)
+			struct record_line *what)
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param e = { 0 };
@@ -64,7 +64,7 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode, dev_t rdev)
 {
 	struct inode *dir = fs_inode(fs_of(req), parent);
-	struct record what = { .op = JOURNAL_MKNOD, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_MKNOD, .off = -1, .len = -1 };
 	char detail[32];
 
 	assume(req);
@@ -79,7 +79,7 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode)
 {
 	struct inode *dir = fs_inode(fs_of(req), parent);
-	struct record what = { .op = JOURNAL_MKDIR, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_MKDIR, .off = -1, .len = -1 };
 
 	assume(req);
 	if (mkdirat(dir->fd, name, mode) < 0)
@@ -91,7 +91,7 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
 		       const char *name)
 {
 	struct inode *dir = fs_inode(fs_of(req), parent);
-	struct record what = {
+	struct record_line what = {
 		.op = JOURNAL_SYMLINK, .path2 = target, .off = -1, .len = -1
 	};
 
@@ -107,14 +107,14 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	struct inode *dir = fs_inode(fs, newparent);
-	struct record what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	char path2[RECORD_PATH_MAX];
 	struct own_change change;
-	struct fd_name from;
+	struct fs_fd_name from;
 	int r = 0;
 
-	fd_name(i->fd, &from);
+	fs_fd_name(i->fd, &from);
 	pages_change(fs, i, &change);
 	if (linkat(fs->proc_fd, from.name, dir->fd, newname,
 		   AT_SYMLINK_FOLLOW) < 0)
@@ -161,8 +161,8 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
  * with O_TRUNC it asks each time, unless a write through the pages has told it
  * that there is none.)
  */
-static void reply_opened(fuse_req_t req, struct fuse_entry_param *e, int fd,
-			 struct fuse_file_info *fi)
+static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
+			  struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, e->ino);
@@ -191,7 +191,9 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
-	struct record what = { .op = JOURNAL_CREATE, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_CREATE,
+				    .off = -1,
+				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	bool created = false;
 	int fd, r = 0;
@@ -205,9 +207,9 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 	else if (fd >= 0)
 		r = fs_entry(fs, dir, name, &e);
 	if (!created && fd >= 0 && fi->flags & O_TRUNC)
-		what = (struct record){ .op = JOURNAL_TRUNCATE,
-					.off = -1,
-					.detail = "open" };
+		what = (struct record_line){ .op = JOURNAL_TRUNCATE,
+					     .off = -1,
+					     .detail = "open" };
 	if (created || fd < 0 || fi->flags & O_TRUNC)
 		record_name(fs, req, dir, name,
 			    fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,
@@ -218,7 +220,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		(void)fuse_reply_err(req, fd < 0 ? -fd : -r);
 		return;
 	}
-	reply_opened(req, &e, fd, fi);
+	reply_created(req, &e, fd, fi);
 }
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
@@ -226,11 +228,11 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 {
 	struct inode *i;
-	struct fd_name name;
+	struct fs_fd_name name;
 	int path_fd, r;
 
 	*e = (struct fuse_entry_param){ 0 };
-	fd_name(fd, &name);
+	fs_fd_name(fd, &name);
 	path_fd = fs_openat(fs, fs->proc_fd, name.name, O_PATH, 0);
 	if (path_fd < 0)
 		return path_fd;
@@ -246,7 +248,7 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 	fs_attr(fs, i, &e->attr);
 	e->ino = fs_ino(fs, i);
 	e->generation = i->id;
-	e->attr_timeout = e->entry_timeout = fs->hold;
+	e->attr_timeout = e->entry_timeout = fs->timeout;
 	return 0;
 }
 
@@ -255,7 +257,9 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 {
 	struct fs *fs = fs_of(req);
 	struct inode *dir = fs_inode(fs, parent);
-	struct record what = { .op = JOURNAL_TMPFILE, .off = -1, .len = -1 };
+	struct record_line what = { .op = JOURNAL_TMPFILE,
+				    .off = -1,
+				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	int fd, r;
 
@@ -273,7 +277,7 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		(void)fuse_reply_err(req, -r);
 		return;
 	}
-	reply_opened(req, &e, fd, fi);
+	reply_created(req, &e, fd, fi);
 }
 #endif
 

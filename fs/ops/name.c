@@ -12,15 +12,16 @@
 
 #include "fs/node/pages.h"
 #include "fs/node/record.h"
+#include "fs/node/watch.h"
 #include "fs/ops/ops.h"
 
 static void reply_missing(fuse_req_t req, struct inode *dir, const char *name)
 {
 	struct fs *fs = fs_of(req);
-	struct fuse_entry_param nothing = { .entry_timeout = fs->hold };
+	struct fuse_entry_param nothing = { .entry_timeout = fs->timeout };
 
 	if (fs->watch && atomic_load(&dir->watched) &&
-	    name_is_probed_everywhere(name))
+	    watch_is_probed_everywhere(name))
 		(void)fuse_reply_entry(req, &nothing);
 	else
 		(void)fuse_reply_err(req, ENOENT);
@@ -83,9 +84,9 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	pages_changed(fs, &change);
 	if (r == 0)
 		inodes_drop_name(fs->inodes, dir, name);
-	record_name(
-		fs, req, dir, name, i,
-		&(struct record){ .op = op, .off = -1, .len = -1, .res = r });
+	record_name(fs, req, dir, name, i,
+		    &(struct record_line){
+			    .op = op, .off = -1, .len = -1, .res = r });
 	inodes_unref(fs->inodes, i);
 	(void)fuse_reply_err(req, -r);
 }
@@ -109,10 +110,10 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct inode *to = fs_inode(fs, newparent);
 	struct inode *i = inodes_find(fs->inodes, dir, name);
 	bool exchange = flags & RENAME_EXCHANGE;
-	struct record what = { .op = exchange ? JOURNAL_EXCHANGE
-					      : JOURNAL_RENAME,
-			       .off = -1,
-			       .len = -1 };
+	struct record_line what = { .op = exchange ? JOURNAL_EXCHANGE
+						   : JOURNAL_RENAME,
+				    .off = -1,
+				    .len = -1 };
 	struct own_change change;
 	char path2[RECORD_PATH_MAX];
 	int r = 0;

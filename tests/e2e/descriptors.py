@@ -45,7 +45,7 @@ def a_large_tree_is_walked_with_few_descriptors():
         for _ in range(2):
             read_tree(m.path, 20, 100)
         watch = m.status()["watch"]
-        assert watch["shed"] > 0, watch
+        assert watch["evicted"] > 0, watch
 
 
 def directories_are_given_up_too_but_not_those_in_use():

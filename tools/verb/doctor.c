@@ -304,7 +304,7 @@ static void check_passthrough(struct report *r, const struct machine *m)
 		"a large file takes longer to read for the first time";
 	const char *how = is_probed(m) ? "" : " (by version)";
 	bool there = is_probed(m) ? m->fuse.flags & PROBE_FUSE_PASSTHROUGH
-				  : kernel_at_least(6, 9);
+				  : below_kernel_at_least(6, 9);
 
 	if (!LIBFUSE_PASSES)
 		note(r, "FUSE passthrough", DEGRADED,
