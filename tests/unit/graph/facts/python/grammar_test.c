@@ -1,7 +1,7 @@
 /*
- * The ground below the graph: the system's tree-sitter accepts the grammar we
- * pinned, the outer scanner (indentation, strings) works with it, and broken
- * code is reported as broken without losing what stands around it.
+ * The pinned tree-sitter accepts the pinned grammar, the grammar's external
+ * scanner (indentation, strings) works with it, and broken code is reported as
+ * broken without losing the definitions around it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
