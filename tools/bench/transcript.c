@@ -71,7 +71,7 @@ static void best(double *t, double seconds)
 
 static void run(const struct buf *b, struct times *t)
 {
-	struct json j = { 0 };
+	struct dom j = { 0 };
 	struct transcript tr;
 	struct records rs;
 	ARRAY(struct replacement) all = { 0 };
@@ -86,7 +86,7 @@ static void run(const struct buf *b, struct times *t)
 	memcpy(copy, b->data, b->len);
 	best(&t->copy, now() - at);
 	at = now();
-	if (json_scan(&j, copy, b->len) < 0)
+	if (dom_scan(&j, copy, b->len) < 0)
 		abort();
 	best(&t->scan, now() - at);
 	at = now();
@@ -110,7 +110,7 @@ static void run(const struct buf *b, struct times *t)
 	array_release(&all);
 	records_release(&rs);
 	transcript_release(&tr);
-	json_release(&j);
+	dom_release(&j);
 	free(copy);
 }
 
