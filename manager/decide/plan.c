@@ -123,7 +123,7 @@ static void fill_leaning_stub(struct plan *p, struct held *h)
 static struct text task_of(const struct plan *p)
 {
 	const struct transcript *t = p->t;
-	const struct piece *task = NULL;
+	const struct item_piece *task = NULL;
 
 	for (uint32_t i = 0; i < t->items_count; i++) {
 		const struct item *at = &t->items[i];
@@ -683,7 +683,7 @@ static uint32_t place_of(const struct transcript *t, uint32_t item)
 
 static int note_order(const void *a, const void *b)
 {
-	const struct note *x = a, *y = b;
+	const struct rewrite_note *x = a, *y = b;
 
 	return x->item < y->item ? -1 : x->item > y->item;
 }
@@ -693,8 +693,9 @@ static void join_notes(const struct plan *p, struct plan_rewriting *ret)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; ret->notes.at && i < ret->notes.count; i++) {
-		struct note *n = &ret->notes.at[i];
-		struct note *last = kept ? &ret->notes.at[kept - 1] : NULL;
+		struct rewrite_note *n = &ret->notes.at[i];
+		struct rewrite_note *last =
+			kept ? &ret->notes.at[kept - 1] : NULL;
 		char *both;
 
 		if (!last ||
@@ -729,8 +730,8 @@ void plan_rewriting(const struct plan *p, struct plan_rewriting *ret)
 	HASH_ITER (hh, p->c->pins, pin, next)
 		if (pin->item != ITEM_NONE && pin->len && !pin->gone)
 			array_push(&ret->notes,
-				   ((struct note){ pin->item, pin->text,
-						   pin->len }));
+				   ((struct rewrite_note){ pin->item, pin->text,
+							   pin->len }));
 	if (ret->notes.count)
 		qsort(ret->notes.at, ret->notes.count, sizeof(*ret->notes.at),
 		      note_order);

@@ -58,7 +58,7 @@ void plan_release(struct plan *p);
 struct plan_rewriting {
 	struct rewriting all;
 	ARRAY(struct replacement) replacements;
-	ARRAY(struct note) notes;
+	ARRAY(struct rewrite_note) notes;
 	ARRAY(char *) joined;
 };
 void plan_rewriting(const struct plan *p, struct plan_rewriting *ret);

@@ -126,7 +126,7 @@ static int listen_on(uint16_t port, int *ret_fd)
 	if (fd < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
-	    listen(fd, EDGE_BACKLOG) < 0)
+	    listen(fd, PROXY_BACKLOG) < 0)
 		return -errno;
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -166,11 +166,11 @@ static int serve(struct proxy *s, int listen_fd)
 	s->daemon = MHD_start_daemon(
 		flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET,
 		listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)EDGE_CONNECTIONS_MAX,
+		(unsigned)PROXY_CONNECTIONS_MAX,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)EDGE_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned)EDGE_IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE,
-		(size_t)EDGE_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		(size_t)PROXY_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
+		(unsigned)PROXY_IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE,
+		(size_t)PROXY_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_URI_LOG_CALLBACK, on_first_line, s,
 		MHD_OPTION_NOTIFY_COMPLETED, on_end, s, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -ENOMEM;
@@ -183,9 +183,9 @@ static int serve(struct proxy *s, int listen_fd)
 static void tame_malloc(void)
 {
 	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
-	(void)mallopt(M_MMAP_THRESHOLD, EDGE_MALLOC_KEEPS);
-	(void)mallopt(M_ARENA_MAX, EDGE_MALLOC_ARENAS);
-	(void)mallopt(M_TRIM_THRESHOLD, EDGE_MALLOC_TOP);
+	(void)mallopt(M_MMAP_THRESHOLD, PROXY_MALLOC_KEEPS);
+	(void)mallopt(M_ARENA_MAX, PROXY_MALLOC_ARENAS);
+	(void)mallopt(M_TRIM_THRESHOLD, PROXY_MALLOC_TOP);
 	/* NOLINTEND(concurrency-mt-unsafe) */
 }
 
@@ -204,8 +204,8 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 		return -ENOMEM;
 	tame_malloc();
 	s->brain = c->brain;
-	s->deadline_ms = c->deadline_ms ? c->deadline_ms : EDGE_DEADLINE_MS;
-	s->grace_ms = c->grace_ms ? c->grace_ms : EDGE_GRACE_MS;
+	s->deadline_ms = c->deadline_ms ? c->deadline_ms : PROXY_DEADLINE_MS;
+	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;
 	r = copy_bases(s, c);
 	if (r == 0)
 		r = upstream_new(&s->upstream);

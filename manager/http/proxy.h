@@ -24,8 +24,8 @@ struct proxy_config {
 	uint16_t port;	     /* on 127.0.0.1; 0: any that is free */
 	int listen_fd;	     /* instead, a socket that listens there; 0: none */
 	const char *bases[APIS]; /* URLs of the APIs; copied */
-	int deadline_ms;	 /* for the brain; 0: EDGE_DEADLINE_MS */
-	int grace_ms;		 /* at the end; 0: EDGE_GRACE_MS */
+	int deadline_ms;	 /* for the brain; 0: PROXY_DEADLINE_MS */
+	int grace_ms;		 /* at the end; 0: PROXY_GRACE_MS */
 };
 
 /*

@@ -34,8 +34,8 @@
 
 #define ORIGIN_MAX 256
 
-struct line {
-	struct line *next;
+struct upstream_handle {
+	struct upstream_handle *next;
 	CURLM *multi;
 	CURL *easy;
 	char origin[ORIGIN_MAX]; /* scheme and host it was last used for */
@@ -46,13 +46,13 @@ struct upstream {
 	const char *ca_file, *ca_dir; /* the environment's; NULL: curl's */
 	const char *http_proxy;	      /* the environment's, in capitals */
 	pthread_mutex_t lock;
-	struct line *idle; /* protected by lock, as the next */
+	struct upstream_handle *idle; /* protected by lock, as the next */
 	size_t idle_count;
 };
 
-struct exchange {
+struct transfer {
 	struct upstream *upstream;
-	struct line *line;
+	struct upstream_handle *handle;
 	int client_fd;
 	bool client_talks; /* it sends its next request already */
 	struct curl_slist *fields;
@@ -119,7 +119,7 @@ int upstream_new(struct upstream **ret)
 	return 0;
 }
 
-static void line_free(struct line *l)
+static void handle_free(struct upstream_handle *l)
 {
 	if (!l)
 		return;
@@ -128,9 +128,9 @@ static void line_free(struct line *l)
 	free(l);
 }
 
-static void line_p(struct line **l)
+static void handle_p(struct upstream_handle **l)
 {
-	line_free(*l);
+	handle_free(*l);
 }
 
 void upstream_free(struct upstream *u)
@@ -138,10 +138,10 @@ void upstream_free(struct upstream *u)
 	if (!u)
 		return;
 	while (u->idle) {
-		struct line *l = u->idle;
+		struct upstream_handle *l = u->idle;
 
 		u->idle = l->next;
-		line_free(l);
+		handle_free(l);
 	}
 	(void)close(u->stop_fd);
 	(void)pthread_mutex_destroy(&u->lock);
@@ -154,9 +154,9 @@ void upstream_stop(struct upstream *u)
 	(void)eventfd_write(u->stop_fd, 1);
 }
 
-static int line_new(struct line **ret)
+static int handle_new(struct upstream_handle **ret)
 {
-	CLEANUP(line_p) struct line *l = calloc(1, sizeof(*l));
+	CLEANUP(handle_p) struct upstream_handle *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -168,9 +168,10 @@ static int line_new(struct line **ret)
 	return 0;
 }
 
-static struct line *take_idle_locked(struct upstream *u, const char *origin)
+static struct upstream_handle *take_idle_locked(struct upstream *u,
+						const char *origin)
 {
-	struct line **at = &u->idle, *found;
+	struct upstream_handle **at = &u->idle, *found;
 
 	while (*at && strcmp((*at)->origin, origin) != 0)
 		at = &(*at)->next;
@@ -182,10 +183,11 @@ static struct line *take_idle_locked(struct upstream *u, const char *origin)
 	return found;
 }
 
-static int line_take(struct upstream *u, const char *url, struct line **ret)
+static int handle_take(struct upstream *u, const char *url,
+		       struct upstream_handle **ret)
 {
 	char origin[ORIGIN_MAX];
-	struct line *l;
+	struct upstream_handle *l;
 	int r;
 
 	origin_of(url, origin);
@@ -193,7 +195,7 @@ static int line_take(struct upstream *u, const char *url, struct line **ret)
 	l = take_idle_locked(u, origin);
 	(void)pthread_mutex_unlock(&u->lock);
 	if (!l) {
-		r = line_new(&l);
+		r = handle_new(&l);
 		if (r < 0)
 			return r;
 		memcpy(l->origin, origin, sizeof(l->origin));
@@ -203,9 +205,9 @@ static int line_take(struct upstream *u, const char *url, struct line **ret)
 }
 
 /* The newest in front: it is the likeliest to be alive. */
-static void line_give(struct upstream *u, struct line *l)
+static void handle_give(struct upstream *u, struct upstream_handle *l)
 {
-	struct line *old = NULL, **at;
+	struct upstream_handle *old = NULL, **at;
 
 	curl_easy_reset(l->easy);
 	(void)pthread_mutex_lock(&u->lock);
@@ -219,11 +221,11 @@ static void line_give(struct upstream *u, struct line *l)
 		u->idle_count--;
 	}
 	(void)pthread_mutex_unlock(&u->lock);
-	line_free(old);
+	handle_free(old);
 }
 
 /* One line of a reply's head, a NUL in place of its end. */
-static void header_line(struct exchange *x, char *line)
+static void header_line(struct transfer *x, char *line)
 {
 	char *colon = strchr(line, ':');
 	struct header h = { .name = line };
@@ -237,7 +239,7 @@ static void header_line(struct exchange *x, char *line)
 }
 
 /* Every line is in `text`; now that it no longer moves, point into it. */
-static void headers_read(struct exchange *x)
+static void headers_read(struct transfer *x)
 {
 	char *end = x->text.data + x->text.len;
 
@@ -245,7 +247,7 @@ static void headers_read(struct exchange *x)
 		header_line(x, at);
 }
 
-static int header_keep(struct exchange *x, const char *bytes, size_t len)
+static int header_keep(struct transfer *x, const char *bytes, size_t len)
 {
 	int r;
 
@@ -260,7 +262,7 @@ static int header_keep(struct exchange *x, const char *bytes, size_t len)
 /* curl gives us whole lines: status, headers, an empty one; then trailers. */
 static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
 {
-	struct exchange *x = arg;
+	struct transfer *x = arg;
 	long status = 0;
 
 	(void)one;
@@ -272,7 +274,8 @@ static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
 	}
 	if (strspn(bytes, "\r\n") < len && bytes[0] != '\r' && bytes[0] != '\n')
 		return header_keep(x, bytes, len) == 0 ? len : 0;
-	(void)curl_easy_getinfo(x->line->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(x->handle->easy, CURLINFO_RESPONSE_CODE,
+				&status);
 	/* 1xx: the real one is still to come. */
 	if (status >= 200) {
 		x->status = (int)status;
@@ -284,7 +287,7 @@ static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
 
 static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
 {
-	struct exchange *x = arg;
+	struct transfer *x = arg;
 
 	(void)one;
 	if (x->taken > 0 && x->taken == x->held.len)
@@ -298,7 +301,7 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
 
 static size_t on_read(char *to, size_t one, size_t max, void *arg)
 {
-	struct exchange *x = arg;
+	struct transfer *x = arg;
 	size_t len = x->piece_len < max * one ? x->piece_len : max * one;
 
 	if (len == 0 && !x->ended) {
@@ -316,7 +319,7 @@ static size_t on_read(char *to, size_t one, size_t max, void *arg)
  * curl takes "Name:" for "do not send it", and "Name;" for one without a
  * value. What it would add of its own accord is taken away.
  */
-static int field_add(struct exchange *x, const char *name, const char *value)
+static int field_add(struct transfer *x, const char *name, const char *value)
 {
 	CLEANUP(free_p) char *field = NULL;
 	struct curl_slist *longer;
@@ -340,7 +343,7 @@ static bool has(const struct outgoing *o, const char *name)
 	return false;
 }
 
-static int fields_fill(struct exchange *x, const struct outgoing *o)
+static int fields_fill(struct transfer *x, const struct outgoing *o)
 {
 	static const char *const curls[] = { "Accept", "Content-Type",
 					     "Expect" };
@@ -369,9 +372,9 @@ static int fields_fill(struct exchange *x, const struct outgoing *o)
 /* An option's failure shows when the transfer does not begin. */
 #define SET(easy, option, value) ((void)curl_easy_setopt(easy, option, value))
 
-static void set_where(struct exchange *x, const struct upstream *u)
+static void set_where(struct transfer *x, const struct upstream *u)
 {
-	CURL *easy = x->line->easy;
+	CURL *easy = x->handle->easy;
 
 	SET(easy, CURLOPT_NOSIGNAL, 1L);
 	SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -387,13 +390,13 @@ static void set_where(struct exchange *x, const struct upstream *u)
 		SET(easy, CURLOPT_CAINFO, u->ca_file);
 	if (u->ca_dir)
 		SET(easy, CURLOPT_CAPATH, u->ca_dir);
-	if (u->http_proxy && strncasecmp(x->line->origin, "http:", 5) == 0)
+	if (u->http_proxy && strncasecmp(x->handle->origin, "http:", 5) == 0)
 		SET(easy, CURLOPT_PROXY, u->http_proxy);
 }
 
-static void set_what(struct exchange *x, const struct outgoing *o)
+static void set_what(struct transfer *x, const struct outgoing *o)
 {
-	CURL *easy = x->line->easy;
+	CURL *easy = x->handle->easy;
 
 	SET(easy, CURLOPT_URL, o->url);
 	SET(easy, CURLOPT_HTTPHEADER, x->fields);
@@ -409,24 +412,24 @@ static void set_what(struct exchange *x, const struct outgoing *o)
 	SET(easy, CURLOPT_ERRORBUFFER, x->why);
 }
 
-static void exchange_p(struct exchange **x)
+static void transfer_p(struct transfer **x)
 {
-	exchange_free(*x);
+	transfer_free(*x);
 }
 
-int exchange_open(struct upstream *u, const struct outgoing *o,
-		  struct exchange **ret)
+int transfer_open(struct upstream *u, const struct outgoing *o,
+		  struct transfer **ret)
 {
-	CLEANUP(exchange_p) struct exchange *x = calloc(1, sizeof(*x));
+	CLEANUP(transfer_p) struct transfer *x = calloc(1, sizeof(*x));
 	int r;
 
 	if (!x)
 		return -ENOMEM;
 	x->upstream = u;
 	x->client_fd = o->client_fd;
-	x->text = BUF(EDGE_REPLY_HEADER_MAX);
-	x->held = BUF(EDGE_REPLY_HELD);
-	r = line_take(u, o->url, &x->line);
+	x->text = BUF(PROXY_REPLY_HEADER_MAX);
+	x->held = BUF(PROXY_REPLY_HELD);
+	r = handle_take(u, o->url, &x->handle);
 	if (r == 0)
 		r = fields_fill(x, o);
 	if (r < 0)
@@ -437,16 +440,16 @@ int exchange_open(struct upstream *u, const struct outgoing *o,
 	return 0;
 }
 
-void exchange_free(struct exchange *x)
+void transfer_free(struct transfer *x)
 {
 	if (!x)
 		return;
-	if (x->line) {
+	if (x->handle) {
 		/* If it is not done this closes the connection, as it must. */
 		if (x->started)
-			(void)curl_multi_remove_handle(x->line->multi,
-						       x->line->easy);
-		line_give(x->upstream, x->line);
+			(void)curl_multi_remove_handle(x->handle->multi,
+						       x->handle->easy);
+		handle_give(x->upstream, x->handle);
 	}
 	curl_slist_free_all(x->fields);
 	array_release(&x->headers);
@@ -455,53 +458,53 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
-void exchange_body(struct exchange *x, const char *bytes, size_t len)
+void transfer_body(struct transfer *x, const char *bytes, size_t len)
 {
 	/* NULL would mean that it is to be read by on_read(). */
-	SET(x->line->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
-	SET(x->line->easy, CURLOPT_POSTFIELDS, len ? bytes : "");
+	SET(x->handle->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	SET(x->handle->easy, CURLOPT_POSTFIELDS, len ? bytes : "");
 	x->sent_max = (int64_t)len;
 }
 
-static bool is_out(const struct exchange *x)
+static bool is_out(const struct transfer *x)
 {
 	curl_off_t sent = 0;
 
-	(void)curl_easy_getinfo(x->line->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	(void)curl_easy_getinfo(x->handle->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
 	return sent >= x->sent_max;
 }
 
-bool exchange_is_sent(const struct exchange *x)
+bool transfer_is_sent(const struct transfer *x)
 {
 	return x->done || (x->answered && is_out(x));
 }
 
-void exchange_stream(struct exchange *x, int64_t len)
+void transfer_stream(struct transfer *x, int64_t len)
 {
 	struct curl_slist *longer;
 
 	x->streamed = true;
 	/* It cannot be sent twice, so the connection has to be alive. */
-	SET(x->line->easy, CURLOPT_FRESH_CONNECT, 1L);
-	SET(x->line->easy, CURLOPT_POST, 1L);
+	SET(x->handle->easy, CURLOPT_FRESH_CONNECT, 1L);
+	SET(x->handle->easy, CURLOPT_POST, 1L);
 	x->sent_max = len;
 	if (len >= 0) {
-		SET(x->line->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+		SET(x->handle->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 		    (curl_off_t)len);
 		return;
 	}
 	longer = curl_slist_append(x->fields, "Transfer-Encoding: chunked");
 	if (longer)
 		x->fields = longer;
-	SET(x->line->easy, CURLOPT_HTTPHEADER, x->fields);
+	SET(x->handle->easy, CURLOPT_HTTPHEADER, x->fields);
 }
 
-static void read_messages(struct exchange *x)
+static void read_messages(struct transfer *x)
 {
 	CURLMsg *m;
 	int left;
 
-	while ((m = curl_multi_info_read(x->line->multi, &left))) {
+	while ((m = curl_multi_info_read(x->handle->multi, &left))) {
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		x->done = true;
@@ -525,7 +528,7 @@ static bool client_has_gone(int fd)
  * client that already sends its next request would wake us for ever, so from
  * then on it is only looked at now and then.
  */
-static int exchange_sleep(struct exchange *x)
+static int transfer_sleep(struct transfer *x)
 {
 	struct curl_waitfd fds[2] = {
 		{ .fd = x->upstream->stop_fd, .events = CURL_WAIT_POLLIN },
@@ -533,7 +536,8 @@ static int exchange_sleep(struct exchange *x)
 	};
 	unsigned n = x->client_fd >= 0 && !x->client_talks ? 2 : 1;
 
-	if (curl_multi_poll(x->line->multi, fds, n, LOOK_MS, NULL) != CURLM_OK)
+	if (curl_multi_poll(x->handle->multi, fds, n, LOOK_MS, NULL) !=
+	    CURLM_OK)
 		return -ENOMEM;
 	if (fds[0].revents)
 		return -ECANCELED;
@@ -545,19 +549,20 @@ static int exchange_sleep(struct exchange *x)
 	return 0;
 }
 
-static int exchange_start(struct exchange *x)
+static int transfer_start(struct transfer *x)
 {
 	if (x->started)
 		return 0;
 	x->started = true;
-	if (curl_multi_add_handle(x->line->multi, x->line->easy) == CURLM_OK)
+	if (curl_multi_add_handle(x->handle->multi, x->handle->easy) ==
+	    CURLM_OK)
 		return 0;
 	x->started = false;
 	return -ENOMEM;
 }
 
 /* Let curl go on from where it waits for us. */
-static void exchange_resume(struct exchange *x)
+static void transfer_resume(struct transfer *x)
 {
 	bool gives = x->starved && (x->piece_len > 0 || x->ended);
 	bool takes = x->paused && x->taken == x->held.len;
@@ -571,33 +576,33 @@ static void exchange_resume(struct exchange *x)
 		still |= CURLPAUSE_SEND;
 	if (x->paused)
 		still |= CURLPAUSE_RECV;
-	(void)curl_easy_pause(x->line->easy, still);
+	(void)curl_easy_pause(x->handle->easy, still);
 }
 
 /* One round; it sleeps if curl has nothing to do, unless `wanted` is there. */
-static int exchange_turn(struct exchange *x,
-			 bool (*wanted)(const struct exchange *))
+static int transfer_turn(struct transfer *x,
+			 bool (*wanted)(const struct transfer *))
 {
-	int running, r = exchange_start(x);
+	int running, r = transfer_start(x);
 
 	if (r < 0)
 		return r;
-	exchange_resume(x);
+	transfer_resume(x);
 	if (wanted(x))
 		return 0;
-	if (curl_multi_perform(x->line->multi, &running) != CURLM_OK)
+	if (curl_multi_perform(x->handle->multi, &running) != CURLM_OK)
 		return -ENOMEM;
 	read_messages(x);
-	return wanted(x) ? 0 : exchange_sleep(x);
+	return wanted(x) ? 0 : transfer_sleep(x);
 }
 
-static int exchange_until(struct exchange *x,
-			  bool (*wanted)(const struct exchange *))
+static int transfer_until(struct transfer *x,
+			  bool (*wanted)(const struct transfer *))
 {
 	int r = 0;
 
 	while (r == 0 && !wanted(x))
-		r = exchange_turn(x, wanted);
+		r = transfer_turn(x, wanted);
 	return r;
 }
 
@@ -605,18 +610,18 @@ static int exchange_until(struct exchange *x,
  * A reply that fills our memory before its request has ended can be neither
  * taken (the client still sends) nor refused, if it is one of success.
  */
-static bool is_pushed(const struct exchange *x)
+static bool is_pushed(const struct transfer *x)
 {
 	return x->done || x->piece_len == 0 || x->paused;
 }
 
-int exchange_push(struct exchange *x, const char *bytes, size_t len)
+int transfer_push(struct transfer *x, const char *bytes, size_t len)
 {
 	int r;
 
 	x->piece = bytes;
 	x->piece_len = len;
-	r = exchange_until(x, is_pushed);
+	r = transfer_until(x, is_pushed);
 	/* After an error curl sends no more, and we take no more. */
 	if (r == 0 && x->piece_len > 0 && !x->done && x->status < 400)
 		r = -EPIPE;
@@ -624,55 +629,55 @@ int exchange_push(struct exchange *x, const char *bytes, size_t len)
 	return r;
 }
 
-void exchange_push_end(struct exchange *x)
+void transfer_push_end(struct transfer *x)
 {
 	x->ended = true;
 }
 
-static bool is_answered(const struct exchange *x)
+static bool is_answered(const struct transfer *x)
 {
 	return x->done || x->answered;
 }
 
-static bool is_sent(const struct exchange *x)
+static bool is_sent(const struct transfer *x)
 {
 	return is_answered(x) || (x->sent_max > 0 && is_out(x));
 }
 
-int exchange_send(struct exchange *x)
+int transfer_send(struct transfer *x)
 {
-	return exchange_until(x, is_sent);
+	return transfer_until(x, is_sent);
 }
 
-int exchange_await(struct exchange *x)
+int transfer_await(struct transfer *x)
 {
-	int r = exchange_until(x, is_answered);
+	int r = transfer_until(x, is_answered);
 
 	if (r < 0)
 		return r;
 	return x->answered ? 0 : -EHOSTUNREACH;
 }
 
-int exchange_status(const struct exchange *x)
+int transfer_status(const struct transfer *x)
 {
 	return x->status;
 }
 
-const struct header *exchange_headers(const struct exchange *x,
+const struct header *transfer_headers(const struct transfer *x,
 				      size_t *ret_count)
 {
 	*ret_count = x->headers.count;
 	return x->headers.at;
 }
 
-static bool has_bytes(const struct exchange *x)
+static bool has_bytes(const struct transfer *x)
 {
 	return x->done || x->taken < x->held.len;
 }
 
-ssize_t exchange_pull(struct exchange *x, char *bytes, size_t max)
+ssize_t transfer_pull(struct transfer *x, char *bytes, size_t max)
 {
-	int r = exchange_until(x, has_bytes);
+	int r = transfer_until(x, has_bytes);
 	size_t len = x->held.len - x->taken;
 
 	if (r < 0)
@@ -686,7 +691,7 @@ ssize_t exchange_pull(struct exchange *x, char *bytes, size_t max)
 	return (ssize_t)len;
 }
 
-const char *exchange_why(const struct exchange *x)
+const char *transfer_why(const struct transfer *x)
 {
 	return x->why[0] ? x->why : curl_easy_strerror(x->result);
 }

@@ -19,7 +19,7 @@
 #include "manager/decide/brain.h"
 
 struct upstream;
-struct exchange;
+struct transfer;
 
 /*
  * Certificates are checked against the system's, or those in $SSL_CERT_FILE
@@ -44,50 +44,50 @@ struct outgoing {
  * Begin; nothing is sent yet. All of `o` is copied. -EINVAL: curl does not
  * take it for a request.
  */
-int exchange_open(struct upstream *u, const struct outgoing *o,
-		  struct exchange **ret);
+int transfer_open(struct upstream *u, const struct outgoing *o,
+		  struct transfer **ret);
 /* Ends it if it is under way. */
-void exchange_free(struct exchange *x);
+void transfer_free(struct transfer *x);
 
 /*
  * A body that is at hand as a whole; it stays where it is until
- * exchange_is_sent() or the end. Without any, the request has none.
+ * transfer_is_sent() or the end. Without any, the request has none.
  */
-void exchange_body(struct exchange *x, const char *bytes, size_t len);
-bool exchange_is_sent(const struct exchange *x);
+void transfer_body(struct transfer *x, const char *bytes, size_t len);
+bool transfer_is_sent(const struct transfer *x);
 
 /*
  * Or a body in pieces: its length (-1: unknown), then each piece, which is
- * sent before exchange_push() returns, then its end. When the reply comes
+ * sent before transfer_push() returns, then its end. When the reply comes
  * before the end, what is pushed from then on is thrown away. -EPIPE: a long
  * reply came meanwhile, which nobody can take yet.
  */
-void exchange_stream(struct exchange *x, int64_t len);
-int exchange_push(struct exchange *x, const char *bytes, size_t len);
-void exchange_push_end(struct exchange *x);
+void transfer_stream(struct transfer *x, int64_t len);
+int transfer_push(struct transfer *x, const char *bytes, size_t len);
+void transfer_push_end(struct transfer *x);
 
 /*
  * Wait until the body is out of our hands, or nobody wants it any more. Not
- * needed before exchange_await(); -ECANCELED as there.
+ * needed before transfer_await(); -ECANCELED as there.
  */
-int exchange_send(struct exchange *x);
+int transfer_send(struct transfer *x);
 /*
  * Wait for the reply's status and headers. -ECANCELED: the client has gone, or
- * upstream_stop(). -EHOSTUNREACH: there is none, and exchange_why() says why
+ * upstream_stop(). -EHOSTUNREACH: there is none, and transfer_why() says why
  * not. The headers are the exchange's.
  */
-int exchange_await(struct exchange *x);
-int exchange_status(const struct exchange *x);
-const struct header *exchange_headers(const struct exchange *x,
+int transfer_await(struct transfer *x);
+int transfer_status(const struct transfer *x);
+const struct header *transfer_headers(const struct transfer *x,
 				      size_t *ret_count);
 
 /*
  * The reply's next bytes, as they came, at most `max`; waits for the first of
  * them only. 0: the end. -EPIPE: it broke off. -ECANCELED as above.
  */
-ssize_t exchange_pull(struct exchange *x, char *bytes, size_t max);
+ssize_t transfer_pull(struct transfer *x, char *bytes, size_t max);
 
 /* What went wrong, in curl's words; nothing of the request is in it. */
-const char *exchange_why(const struct exchange *x);
+const char *transfer_why(const struct transfer *x);
 
 #endif

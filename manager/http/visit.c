@@ -33,7 +33,7 @@ struct visit {
 	enum api api;
 	enum fate fate;
 	bool begun;
-	bool streaming; /* the body goes through `exchange` in pieces */
+	bool streaming; /* the body goes through `transfer` in pieces */
 	int failed;	/* why it no longer does: the rest is thrown away */
 	int64_t length; /* of the body, or one of the above */
 	const char *refusal; /* what we answer ourselves, with this status */
@@ -41,7 +41,7 @@ struct visit {
 	struct buf body;
 	size_t held; /* what of it is in the proxy's count */
 
-	struct exchange *exchange;
+	struct transfer *transfer;
 	struct turn *turn;	 /* NULL: the brain was not asked */
 	struct decoder *decoder; /* NULL: the reply is not shown */
 	char *packed;		 /* the rewritten body, coded */
@@ -58,7 +58,7 @@ struct visit *visit_new(struct proxy *s, const char *target,
 		return NULL;
 	v->proxy = s;
 	v->connection = connection;
-	v->body = BUF(EDGE_BODY_MAX);
+	v->body = BUF(PROXY_BODY_MAX);
 	v->target = strdup(target);
 	if (!v->target) {
 		free(v);
@@ -105,7 +105,7 @@ void visit_free(struct visit *v)
 {
 	if (!v)
 		return;
-	exchange_free(v->exchange);
+	transfer_free(v->transfer);
 	if (v->turn)
 		turn_end(v->turn, v->whole && v->decoder &&
 					  decoder_is_whole(v->decoder));
@@ -117,7 +117,7 @@ void visit_free(struct visit *v)
 		v->proxy->counters.fates[v->fate]++;
 	}
 	v->proxy->counters.active--;
-	set_patience(v, EDGE_IDLE_SECONDS);
+	set_patience(v, PROXY_IDLE_SECONDS);
 	free(v->headers);
 	free(v->target);
 	free(v);
@@ -133,7 +133,7 @@ static enum MHD_Result collect(void *arg, enum MHD_ValueKind kind,
 		.name = name,
 		.value = value ? value : "",
 	};
-	return v->request.headers_count < EDGE_HEADERS_MAX ? MHD_YES : MHD_NO;
+	return v->request.headers_count < PROXY_HEADERS_MAX ? MHD_YES : MHD_NO;
 }
 
 static int collect_headers(struct visit *v)
@@ -147,7 +147,7 @@ static int collect_headers(struct visit *v)
 	v->request.headers = v->headers;
 	(void)MHD_get_connection_values(v->connection, MHD_HEADER_KIND, collect,
 					v);
-	return n < EDGE_HEADERS_MAX ? 0 : -E2BIG;
+	return n < PROXY_HEADERS_MAX ? 0 : -E2BIG;
 }
 
 /* An answer of our own. `close`: what follows on the connection is unclear. */
@@ -193,7 +193,7 @@ static bool hold(struct visit *v, size_t len)
 {
 	uint64_t before = atomic_fetch_add(&v->proxy->counters.held, len);
 
-	if (before + len <= EDGE_BODIES_MAX) {
+	if (before + len <= PROXY_BODIES_MAX) {
 		v->held += len;
 		return true;
 	}
@@ -209,7 +209,7 @@ static int client_fd(const struct visit *v)
 	return info ? info->connect_fd : -1;
 }
 
-static int open_exchange(struct visit *v)
+static int open_transfer(struct visit *v)
 {
 	const char *base = v->proxy->bases[v->api];
 	CLEANUP(free_p) char *url = route_url(v->api, base, v->target);
@@ -229,22 +229,22 @@ static int open_exchange(struct visit *v)
 		if (!route_is_hop(v->headers, count, v->headers[i].name))
 			headers[kept++] = v->headers[i];
 	o.headers_count = kept;
-	return exchange_open(v->proxy->upstream, &o, &v->exchange);
+	return transfer_open(v->proxy->upstream, &o, &v->transfer);
 }
 
 /* From now on the body passes in pieces, what is held of it first. */
 static int begin_streaming(struct visit *v, enum fate why)
 {
-	int r = open_exchange(v);
+	int r = open_transfer(v);
 
 	v->fate = why;
 	v->streaming = true;
 	if (r < 0)
 		return r;
-	exchange_stream(v->exchange,
+	transfer_stream(v->transfer,
 			v->length == LENGTH_UNKNOWN ? -1 : v->length);
 	if (v->body.len > 0)
-		r = exchange_push(v->exchange, v->body.data, v->body.len);
+		r = transfer_push(v->transfer, v->body.data, v->body.len);
 	body_release(v);
 	return r;
 }
@@ -253,7 +253,8 @@ static int begin_streaming(struct visit *v, enum fate why)
 static bool is_to_hold(struct visit *v, enum fate *ret_why)
 {
 	bool turn = v->fate != FATE_OTHER;
-	int64_t most = turn ? (int64_t)EDGE_BODY_MAX : (int64_t)EDGE_SMALL_BODY;
+	int64_t most =
+		turn ? (int64_t)PROXY_BODY_MAX : (int64_t)PROXY_SMALL_BODY;
 
 	*ret_why = turn ? FATE_TOO_LONG : FATE_OTHER;
 	if (v->length == LENGTH_NONE)
@@ -309,7 +310,7 @@ static int take_held(struct visit *v, const char *bytes, size_t len)
 	else if (buf_add(&v->body, bytes, len) == 0)
 		return 0;
 	r = begin_streaming(v, why);
-	return r < 0 ? r : exchange_push(v->exchange, bytes, len);
+	return r < 0 ? r : transfer_push(v->transfer, bytes, len);
 }
 
 enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
@@ -320,7 +321,7 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 	if (v->failed || v->refusal)
 		return MHD_YES;
 	if (v->streaming)
-		r = exchange_push(v->exchange, bytes, len);
+		r = transfer_push(v->transfer, bytes, len);
 	else
 		r = take_held(v, bytes, len);
 	if (r == -ECANCELED) {
@@ -350,7 +351,7 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 	if (clock_mono_ns() > r->deadline_ns)
 		v->fate = FATE_LATE;
 	else if (coding != CODING_IDENTITY &&
-		 coding_pack(coding, made, len, EDGE_BODY_MAX, &v->packed,
+		 coding_pack(coding, made, len, PROXY_BODY_MAX, &v->packed,
 			     &len) < 0)
 		v->fate = FATE_CODING;
 	if (v->fate != FATE_REWRITTEN) {
@@ -376,7 +377,7 @@ static const char *think(struct visit *v, size_t *ret_len)
 	r->len = v->body.len;
 	if (coding != CODING_IDENTITY) {
 		e = coding_unpack(coding, v->body.data, v->body.len,
-				  EDGE_BODY_MAX, &decoded, &r->len);
+				  PROXY_BODY_MAX, &decoded, &r->len);
 		r->body = decoded;
 	}
 	if (e < 0) {
@@ -396,17 +397,17 @@ static int send_held(struct visit *v, const char *bytes, size_t len)
 {
 	int r;
 
-	exchange_free(TAKE(v->exchange));
-	r = open_exchange(v);
+	transfer_free(TAKE(v->transfer));
+	r = open_transfer(v);
 	if (r < 0)
 		return r;
 	if (v->length != LENGTH_NONE)
-		exchange_body(v->exchange, bytes, len);
+		transfer_body(v->transfer, bytes, len);
 	if (v->turn) {
-		r = exchange_send(v->exchange);
+		r = transfer_send(v->transfer);
 		turn_sent(v->turn);
 	}
-	return r < 0 ? r : exchange_await(v->exchange);
+	return r < 0 ? r : transfer_await(v->transfer);
 }
 
 static bool is_refusal(int status)
@@ -427,7 +428,7 @@ static int ask_upstream(struct visit *v)
 	r = send_held(v, made, len);
 	if (r < 0)
 		return r;
-	status = exchange_status(v->exchange);
+	status = transfer_status(v->transfer);
 	if (!is_refusal(status))
 		return 0;
 	v->fate = FATE_REFUSED;
@@ -447,7 +448,7 @@ static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 {
 	struct visit *v = arg;
 	struct counters *c = &v->proxy->counters;
-	ssize_t n = exchange_pull(v->exchange, bytes, max);
+	ssize_t n = transfer_pull(v->transfer, bytes, max);
 
 	(void)at;
 	if (n == 0 && v->reply_left > 0)
@@ -461,7 +462,7 @@ static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 	v->whole = n == 0 || n == v->reply_left;
 	/* Whoever asks next, having seen the end, finds the connection. */
 	if (v->whole)
-		exchange_free(TAKE(v->exchange));
+		transfer_free(TAKE(v->transfer));
 	if (n == 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	c->bytes_out += (size_t)n;
@@ -487,7 +488,7 @@ static void pass_header(struct MHD_Response *response, const struct header *h)
 static struct MHD_Response *make_response(struct visit *v)
 {
 	size_t count;
-	const struct header *headers = exchange_headers(v->exchange, &count);
+	const struct header *headers = transfer_headers(v->transfer, &count);
 	const char *length = header_find(headers, count, "Content-Length");
 	struct MHD_Response *response;
 
@@ -498,7 +499,7 @@ static struct MHD_Response *make_response(struct visit *v)
 	response = MHD_create_response_from_callback(
 		v->reply_left == LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN
 						: (uint64_t)v->reply_left,
-		EDGE_REPLY_BLOCK, give, v, NULL);
+		PROXY_REPLY_BLOCK, give, v, NULL);
 	if (!response)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
@@ -513,7 +514,7 @@ static struct MHD_Response *make_response(struct visit *v)
 static void begin_showing(struct visit *v, int status)
 {
 	size_t count;
-	const struct header *headers = exchange_headers(v->exchange, &count);
+	const struct header *headers = transfer_headers(v->transfer, &count);
 	enum coding coding;
 
 	if (!v->turn)
@@ -521,18 +522,18 @@ static void begin_showing(struct visit *v, int status)
 	coding = coding_named(header_find(headers, count, "Content-Encoding"));
 	turn_status(v->turn, status,
 		    header_find(headers, count, "Content-Type"));
-	(void)decoder_new(coding, EDGE_DECODED_MAX, &v->decoder);
+	(void)decoder_new(coding, PROXY_DECODED_MAX, &v->decoder);
 }
 
 static enum MHD_Result pass_reply(struct visit *v)
 {
-	int status = exchange_status(v->exchange);
+	int status = transfer_status(v->transfer);
 	struct MHD_Response *response = make_response(v);
 	enum MHD_Result r;
 
 	if (!response)
 		return MHD_NO;
-	if (exchange_is_sent(v->exchange)) {
+	if (transfer_is_sent(v->transfer)) {
 		body_release(v);
 		turn_drop_body(v->turn);
 	}
@@ -560,8 +561,8 @@ static enum MHD_Result unreachable(struct visit *v, int e)
 {
 	char place[256];
 	CLEANUP(free_p) char *sentence = NULL;
-	const char *why = v->exchange && e == -EHOSTUNREACH
-				  ? exchange_why(v->exchange)
+	const char *why = v->transfer && e == -EHOSTUNREACH
+				  ? transfer_why(v->transfer)
 				  : strerrordesc_np(-e);
 
 	print_place(v->proxy->bases[v->api], place, sizeof(place));
@@ -586,8 +587,8 @@ enum MHD_Result visit_answer(struct visit *v)
 	if (v->failed)
 		return unreachable(v, v->failed);
 	if (v->streaming) {
-		exchange_push_end(v->exchange);
-		r = exchange_await(v->exchange);
+		transfer_push_end(v->transfer);
+		r = transfer_await(v->transfer);
 	} else {
 		r = ask_upstream(v);
 	}

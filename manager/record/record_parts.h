@@ -54,7 +54,7 @@ struct peeled {
 	uint32_t first;	   /* line number it names, or 0 */
 };
 
-void peel(struct text text, struct peeled *ret);
+void shape_peel(struct text text, struct peeled *ret);
 
 /* Lines with numbers from `p` on. False: there are none. */
 bool shape_numbered(struct text text, struct peeled *p, struct arena *a,

@@ -56,7 +56,7 @@ static bool read_literal(struct script *s, struct text *ret)
 		return false;
 	/* Its escapes are JSON's, but for a few that stand for themselves. */
 	out = arena_take(s->arena, (size_t)(p - start));
-	ret->len = json_decode(start, (size_t)(p - start), out);
+	ret->len = literal_decode(start, (size_t)(p - start), out);
 	ret->at = out;
 	s->at = p + 1;
 	return true;

@@ -177,7 +177,7 @@ static void peel_file_end(struct text t, struct peeled *p)
 		p->cut = true;
 }
 
-void peel(struct text text, struct peeled *ret)
+void shape_peel(struct text text, struct peeled *ret)
 {
 	*ret = (struct peeled){ .end = text.len };
 	peel_process(text, ret);

@@ -89,7 +89,7 @@ enum tool_class tool_class(struct text name)
 
 /* Arguments being read. */
 struct words {
-	struct json j;
+	struct dom j;
 	struct arena *arena;
 	ARRAY(const char *) paths;
 };
@@ -101,24 +101,24 @@ static uint32_t get_any(const struct words *w, uint32_t object,
 	uint32_t found;
 
 	for (; *names; names += strlen(names) + 1) {
-		found = json_get(&w->j, object, names);
-		if (found != JSON_NONE)
+		found = dom_get(&w->j, object, names);
+		if (found != DOM_NONE)
 			return found;
 	}
-	return JSON_NONE;
+	return DOM_NONE;
 }
 
 static uint32_t get_number(const struct words *w, uint32_t object,
 			   const char *names)
 {
-	int64_t n = json_integer(&w->j, get_any(w, object, names), 0);
+	int64_t n = dom_integer(&w->j, get_any(w, object, names), 0);
 
 	return n > 0 && n < 1000000000 ? (uint32_t)n : 0;
 }
 
 static void add_path(struct words *w, uint32_t node)
 {
-	struct text t = json_text(&w->j, node, w->arena);
+	struct text t = dom_text(&w->j, node, w->arena);
 
 	if (t.len > 0 && !memchr(t.at, '\0', t.len))
 		array_push(&w->paths, arena_copy(w->arena, t.at, t.len));
@@ -134,11 +134,11 @@ static void read_paths(struct words *w)
 	uint32_t i;
 
 	add_path(w, get_any(w, 0, path_names));
-	if (list == JSON_NONE || w->j.nodes[list].type != JSON_ARRAY)
+	if (list == DOM_NONE || w->j.nodes[list].type != DOM_ARRAY)
 		return;
-	for (i = json_first(&w->j, list); i != JSON_NONE;
-	     i = json_after(&w->j, list, i)) {
-		if (w->j.nodes[i].type == JSON_OBJECT)
+	for (i = dom_first(&w->j, list); i != DOM_NONE;
+	     i = dom_next(&w->j, list, i)) {
+		if (w->j.nodes[i].type == DOM_OBJECT)
 			add_path(w, get_any(w, i, path_names));
 		else
 			add_path(w, i);
@@ -147,8 +147,8 @@ static void read_paths(struct words *w)
 
 static void read_range(struct words *w, struct tool_call *c)
 {
-	uint32_t view = json_get_type(&w->j, 0, "view_range", JSON_ARRAY);
-	uint32_t first = json_first(&w->j, view), second = JSON_NONE;
+	uint32_t view = dom_get_type(&w->j, 0, "view_range", DOM_ARRAY);
+	uint32_t first = dom_first(&w->j, view), second = DOM_NONE;
 	int64_t n;
 
 	c->start = get_number(w, 0,
@@ -159,15 +159,15 @@ static void read_range(struct words *w, struct tool_call *c)
 			    "end_line\0endLine\0line_end\0"
 			    "end_line_one_indexed_inclusive\0");
 	/* Where the path has this name, lines are counted from 0. */
-	if (json_get(&w->j, 0, "absolute_path") != JSON_NONE &&
-	    json_get(&w->j, 0, "offset") != JSON_NONE)
+	if (dom_get(&w->j, 0, "absolute_path") != DOM_NONE &&
+	    dom_get(&w->j, 0, "offset") != DOM_NONE)
 		c->start++;
-	if (first != JSON_NONE)
-		second = json_after(&w->j, view, first);
-	if (second != JSON_NONE) {
-		n = json_integer(&w->j, first, 0);
+	if (first != DOM_NONE)
+		second = dom_next(&w->j, view, first);
+	if (second != DOM_NONE) {
+		n = dom_integer(&w->j, first, 0);
 		c->start = n > 0 && n < 1000000000 ? (uint32_t)n : 0;
-		n = json_integer(&w->j, second, 0);
+		n = dom_integer(&w->j, second, 0);
 		c->end = n > 0 && n < 1000000000 ? (uint32_t)n : 0;
 	}
 	if (c->limit > 0 && c->end == 0)
@@ -181,9 +181,9 @@ static struct text join_words(struct words *w, uint32_t list)
 	struct text t, all;
 	uint32_t i, n = 0;
 
-	for (i = json_first(&w->j, list); i != JSON_NONE;
-	     i = json_after(&w->j, list, i), n++) {
-		t = json_text(&w->j, i, w->arena);
+	for (i = dom_first(&w->j, list); i != DOM_NONE;
+	     i = dom_next(&w->j, list, i), n++) {
+		t = dom_text(&w->j, i, w->arena);
 		if (n == 1 && t.len > 1 && t.at[0] == '-' &&
 		    t.at[t.len - 1] == 'c')
 			out.count = 0;
@@ -208,14 +208,14 @@ static void read_command(struct words *w, struct tool_call *c)
 				"CommandLine\0commands\0");
 	struct text dir;
 
-	if (node != JSON_NONE && w->j.nodes[node].type == JSON_ARRAY)
+	if (node != DOM_NONE && w->j.nodes[node].type == DOM_ARRAY)
 		c->command = join_words(w, node);
 	else
-		c->command = json_text(&w->j, node, w->arena);
+		c->command = dom_text(&w->j, node, w->arena);
 	node = get_any(w, 0,
 		       "workdir\0cwd\0directory\0dir_path\0"
 		       "working_dir\0working_directory\0");
-	dir = json_text(&w->j, node, w->arena);
+	dir = dom_text(&w->j, node, w->arena);
 	if (dir.len > 0 && !memchr(dir.at, '\0', dir.len))
 		c->dir = arena_copy(w->arena, dir.at, dir.len);
 }
@@ -229,16 +229,16 @@ static bool is_patch(struct text t)
 /* The arguments are an object. */
 static void read_object(struct words *w, struct tool_call *c)
 {
-	uint32_t command = json_get(&w->j, 0, "command");
+	uint32_t command = dom_get(&w->j, 0, "command");
 
 	read_paths(w);
 	read_range(w, c);
-	c->patch = json_text(&w->j,
-			     get_any(w, 0, "input\0patch\0patchText\0diff\0"),
-			     w->arena);
+	c->patch = dom_text(&w->j,
+			    get_any(w, 0, "input\0patch\0patchText\0diff\0"),
+			    w->arena);
 	if (c->class == TOOL_EDITOR)
 		c->class =
-			json_is(&w->j, command, "view") ? TOOL_READ : TOOL_EDIT;
+			dom_is(&w->j, command, "view") ? TOOL_READ : TOOL_EDIT;
 	else
 		read_command(w, c);
 	if (c->class == TOOL_SCRIPT)
@@ -262,8 +262,8 @@ void tool_call(struct text name, struct text arguments, struct arena *a,
 
 	*ret = (struct tool_call){ .class = tool_class(name) };
 	ret->command = ret->patch = ret->words = (struct text){ "", 0 };
-	if (json_scan(&w.j, arguments.at, arguments.len) == 0 &&
-	    w.j.nodes[0].type == JSON_OBJECT) {
+	if (dom_scan(&w.j, arguments.at, arguments.len) == 0 &&
+	    w.j.nodes[0].type == DOM_OBJECT) {
 		read_object(&w, ret);
 	} else if (ret->class == TOOL_SCRIPT) {
 		ret->words = arguments;
@@ -282,5 +282,5 @@ void tool_call(struct text name, struct text arguments, struct arena *a,
 		memcpy(ret->paths, w.paths.at, size);
 	ret->path = w.paths.count > 0 ? ret->paths[0] : NULL;
 	array_release(&w.paths);
-	json_release(&w.j);
+	dom_release(&w.j);
 }

@@ -135,7 +135,7 @@ static void read_record(struct record *r, const struct tool_call *c,
 
 	r->kind = RECORD_READ;
 	add_paths(r, c, false, a);
-	peel(r->text, &p);
+	shape_peel(r->text, &p);
 	if (p.directory) {
 		r->kind = RECORD_SEARCH;
 		return;
@@ -170,7 +170,7 @@ static void edit_record(struct record *r, const struct tool_call *c,
 
 	r->kind = RECORD_EDIT;
 	add_paths(r, c, true, a);
-	peel(r->text, &p);
+	shape_peel(r->text, &p);
 	r->failed = r->failed || p.failed || is_complaint(r->text);
 	if (r->failed || c->paths_count != 1)
 		return;
@@ -280,7 +280,7 @@ static void shell_record(struct record *r, const struct tool_call *c,
 
 	r->kind = RECORD_SHELL;
 	r->dir = c->dir;
-	peel(r->text, &p);
+	shape_peel(r->text, &p);
 	r->output = output_of(r->text, &p);
 	r->failed = r->failed || p.failed;
 	/* A program that computes its commands is known by its own words. */

@@ -366,7 +366,7 @@ static void drop_options(struct shell_command *c)
 }
 
 /* A word that stands in front of a command, and what belongs to it. */
-static void drop_prefix(struct shell_command *c, enum verb v)
+static void drop_prefix(struct shell_command *c, enum shell_verb v)
 {
 	drop_words(c, v == VERB_RUNNER ? 2 : 1);
 	if (v == VERB_KEYWORD)
@@ -377,10 +377,10 @@ static void drop_prefix(struct shell_command *c, enum verb v)
 }
 
 /* Words in front of the command proper are taken away. */
-static enum verb strip(struct sense *s, struct shell_command *c)
+static enum shell_verb strip(struct sense *s, struct shell_command *c)
 {
 	for (;;) {
-		enum verb v;
+		enum shell_verb v;
 
 		while (c->words_count > 0 && is_assignment(&c->words[0]))
 			drop_words(c, 1);
@@ -412,7 +412,7 @@ static bool has_expansion(const struct shell_command *c)
 }
 
 static void do_simple(struct sense *s, struct part *p,
-		      const struct shell_command *c, enum verb v)
+		      const struct shell_command *c, enum shell_verb v)
 {
 	switch (v) {
 	case VERB_CD:
@@ -486,7 +486,7 @@ static void do_command(struct sense *s, struct part *p,
 		       const struct shell_command *command)
 {
 	struct shell_command c = *command;
-	enum verb v = strip(s, &c);
+	enum shell_verb v = strip(s, &c);
 	enum shell_act before = p->act;
 
 	if (c.piped && p->inner)

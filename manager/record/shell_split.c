@@ -12,7 +12,7 @@
 #include "manager/record/shell.h"
 
 /* A redirect by its numbers: of which command, which. */
-struct place {
+struct shell_document {
 	uint32_t command, redirect;
 };
 
@@ -26,8 +26,8 @@ struct splitter {
 	struct shell_word word;
 	bool in_word;
 	bool piped;
-	uint32_t all;		       /* words in all */
-	ARRAY(struct place) documents; /* of this line */
+	uint32_t all;				/* words in all */
+	ARRAY(struct shell_document) documents; /* of this line */
 	uint16_t opened;
 };
 
@@ -297,8 +297,8 @@ static void read_redirect(struct splitter *s)
 	r->word = take_word(s);
 	if (r->kind == REDIRECT_TEXT)
 		array_push(&s->documents,
-			   ((struct place){ s->commands.count,
-					    s->redirects.count - 1 }));
+			   ((struct shell_document){ s->commands.count,
+						     s->redirects.count - 1 }));
 }
 
 /* The lines up to the one that is the document's word. */
@@ -328,7 +328,7 @@ static void end_line(struct splitter *s)
 	s->at++;
 	end_command(s);
 	for (i = 0; i < s->documents.count; i++) {
-		struct place d = s->documents.at[i];
+		struct shell_document d = s->documents.at[i];
 
 		read_document(s,
 			      &s->commands.at[d.command].redirects[d.redirect]);

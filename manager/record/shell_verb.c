@@ -4,7 +4,7 @@
 
 /* Names of a kind, each between spaces. */
 static const struct {
-	enum verb verb;
+	enum shell_verb verb;
 	const char *names;
 } verbs[] = {
 	{ VERB_SILENT, " export set unset source . true : sleep mkdir chmod "
@@ -68,7 +68,7 @@ bool shell_is_one_of(const char *names, const char *name, size_t len)
 	return false;
 }
 
-enum verb shell_verb(const struct shell_word *w)
+enum shell_verb shell_verb(const struct shell_word *w)
 {
 	const char *slash = memrchr(w->text, '/', w->len), *name = w->text;
 	size_t i, len = w->len;

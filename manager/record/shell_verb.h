@@ -7,7 +7,7 @@
 #include "manager/record/shell.h"
 #include "manager/record/shell_print.h"
 
-enum verb {
+enum shell_verb {
 	VERB_UNKNOWN,
 	VERB_SILENT,
 	VERB_CD,
@@ -32,7 +32,7 @@ enum verb {
 	VERB_KEYWORD_ALONE,
 };
 
-enum verb shell_verb(const struct shell_word *w);
+enum shell_verb shell_verb(const struct shell_word *w);
 /* Is `name` among `names`, each of which stands between spaces? */
 bool shell_is_one_of(const char *names, const char *name, size_t len);
 

@@ -27,7 +27,7 @@ static bool inside(struct transcript *all, const struct item *i,
 		   const char *before, struct text *ret)
 {
 	size_t len = strlen(before);
-	const struct piece *p = i->pieces;
+	const struct item_piece *p = i->pieces;
 	struct text t;
 	const char *at;
 

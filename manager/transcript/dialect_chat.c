@@ -13,127 +13,128 @@
 
 #include <errno.h>
 
-static void read_call(struct reading *r, uint32_t call)
+static void read_call(struct transcript_builder *r, uint32_t call)
 {
-	const struct json *j = &r->j;
-	uint32_t inside = json_get(j, call, "function");
+	const struct dom *j = &r->j;
+	uint32_t inside = dom_get(j, call, "function");
 	const char *arguments = "arguments";
 	uint32_t node;
 
-	if (inside == JSON_NONE) {
-		inside = json_get(j, call, "custom");
+	if (inside == DOM_NONE) {
+		inside = dom_get(j, call, "custom");
 		arguments = "input";
 	}
-	if (inside == JSON_NONE) {
-		(void)reading_add(r, ITEM_OPAQUE, call);
-		reading_part(r, call);
+	if (inside == DOM_NONE) {
+		(void)builder_add(r, ITEM_OPAQUE, call);
+		builder_part(r, call);
 		return;
 	}
-	node = json_get(j, inside, arguments);
-	(void)reading_add(r, ITEM_CALL, call);
-	reading_id(r, json_text(j, json_get(j, call, "id"), &r->t->arena));
-	reading_call(r, json_text(j, json_get(j, inside, "name"), &r->t->arena),
-		     json_text(j, node, &r->t->arena));
-	reading_done(r);
+	node = dom_get(j, inside, arguments);
+	(void)builder_add(r, ITEM_CALL, call);
+	builder_id(r, dom_text(j, dom_get(j, call, "id"), &r->t->arena));
+	builder_call(r, dom_text(j, dom_get(j, inside, "name"), &r->t->arena),
+		     dom_text(j, node, &r->t->arena));
+	builder_done(r);
 }
 
 /* A string or list that says something. */
-static bool has_content(const struct json *j, uint32_t node)
+static bool has_content(const struct dom *j, uint32_t node)
 {
-	if (j->nodes[node].type == JSON_STRING)
+	if (j->nodes[node].type == DOM_STRING)
 		return j->nodes[node].end - j->nodes[node].start > 2;
-	return json_first(j, node) != JSON_NONE;
+	return dom_first(j, node) != DOM_NONE;
 }
 
-static void read_text(struct reading *r, enum item_kind role, uint32_t content)
+static void read_text(struct transcript_builder *r, enum item_kind role,
+		      uint32_t content)
 {
 	uint32_t first = r->pieces.count;
 
 	if (!has_content(&r->j, content))
 		return;
-	(void)reading_add(r, role, content);
-	reading_content(r, content);
-	reading_done(r);
+	(void)builder_add(r, role, content);
+	builder_content(r, content);
+	builder_done(r);
 	if (role != ITEM_SYSTEM || r->asked)
 		return;
 	for (; first < r->pieces.count; first++)
-		reading_system(r, transcript_piece(r->t, &r->pieces.at[first],
+		builder_system(r, transcript_piece(r->t, &r->pieces.at[first],
 						   &r->t->arena));
 }
 
-static bool is_opaque_member(const struct json *j, uint32_t key)
+static bool is_opaque_member(const struct dom *j, uint32_t key)
 {
 	uint8_t type = j->nodes[key + 1].type;
 
-	return type >= JSON_STRING && !json_is(j, key, "role") &&
-	       !json_is(j, key, "name") && !json_is(j, key, "cache_control");
+	return type >= DOM_STRING && !dom_is(j, key, "role") &&
+	       !dom_is(j, key, "name") && !dom_is(j, key, "cache_control");
 }
 
 /* Members in the order they stand in. */
-static void read_members(struct reading *r, enum item_kind role, uint32_t m)
+static void read_members(struct transcript_builder *r, enum item_kind role,
+			 uint32_t m)
 {
-	const struct json *j = &r->j;
+	const struct dom *j = &r->j;
 	uint32_t key, i;
 
-	for (key = json_first(j, m); key != JSON_NONE;
-	     key = json_after(j, m, key)) {
-		if (json_is(j, key, "content")) {
+	for (key = dom_first(j, m); key != DOM_NONE;
+	     key = dom_next(j, m, key)) {
+		if (dom_is(j, key, "content")) {
 			read_text(r, role, key + 1);
-		} else if (json_is(j, key, "tool_calls")) {
-			for (i = json_first(j, key + 1); i != JSON_NONE;
-			     i = json_after(j, key + 1, i))
+		} else if (dom_is(j, key, "tool_calls")) {
+			for (i = dom_first(j, key + 1); i != DOM_NONE;
+			     i = dom_next(j, key + 1, i))
 				read_call(r, i);
 		} else if (is_opaque_member(j, key)) {
-			(void)reading_add(r, ITEM_OPAQUE, key + 1);
-			reading_part(r, key + 1);
+			(void)builder_add(r, ITEM_OPAQUE, key + 1);
+			builder_part(r, key + 1);
 		}
 	}
-	reading_mark(r, m, false);
+	builder_mark(r, m, false);
 }
 
-static void read_result(struct reading *r, uint32_t m)
+static void read_result(struct transcript_builder *r, uint32_t m)
 {
-	const struct json *j = &r->j;
+	const struct dom *j = &r->j;
 
-	(void)reading_add(r, ITEM_RESULT, m);
-	reading_id(r,
-		   json_text(j, json_get(j, m, "tool_call_id"), &r->t->arena));
-	reading_content(r, json_get(j, m, "content"));
-	reading_mark(r, m, false);
-	reading_done(r);
+	(void)builder_add(r, ITEM_RESULT, m);
+	builder_id(r, dom_text(j, dom_get(j, m, "tool_call_id"), &r->t->arena));
+	builder_content(r, dom_get(j, m, "content"));
+	builder_mark(r, m, false);
+	builder_done(r);
 }
 
-static int read_message(struct reading *r, uint32_t m)
+static int read_message(struct transcript_builder *r, uint32_t m)
 {
-	const struct json *j = &r->j;
-	uint32_t role = json_get_type(j, m, "role", JSON_STRING);
+	const struct dom *j = &r->j;
+	uint32_t role = dom_get_type(j, m, "role", DOM_STRING);
 
-	if (role == JSON_NONE)
+	if (role == DOM_NONE)
 		return -EBADMSG;
-	if (json_is(j, role, "tool"))
+	if (dom_is(j, role, "tool"))
 		read_result(r, m);
 	else
 		read_members(r, dialect_role(j, role), m);
 	return 0;
 }
 
-static void read_session(struct reading *r)
+static void read_session(struct transcript_builder *r)
 {
 	static const char *const names[] = { "prompt_cache_key", "session_id",
 					     "user" };
 	size_t i;
 
 	for (i = 0; i < 3 && r->t->session.len == 0; i++)
-		r->t->session = json_text(&r->j, json_get(&r->j, 0, names[i]),
-					  &r->t->arena);
+		r->t->session = dom_text(&r->j, dom_get(&r->j, 0, names[i]),
+					 &r->t->arena);
 }
 
-int dialect_chat(struct reading *r)
+int dialect_chat(struct transcript_builder *r)
 {
-	uint32_t list = json_get_type(&r->j, 0, "messages", JSON_ARRAY);
+	uint32_t list = dom_get_type(&r->j, 0, "messages", DOM_ARRAY);
 
-	if (list == JSON_NONE)
+	if (list == DOM_NONE)
 		return -EBADMSG;
 	read_session(r);
-	return reading_list(r, list, read_message);
+	return builder_list(r, list, read_message);
 }

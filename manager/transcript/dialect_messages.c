@@ -15,21 +15,21 @@
 #include <errno.h>
 #include <string.h>
 
-static void read_system(struct reading *r)
+static void read_system(struct transcript_builder *r)
 {
-	const struct json *j = &r->j;
-	uint32_t prompt = json_get(j, 0, "system"), i;
+	const struct dom *j = &r->j;
+	uint32_t prompt = dom_get(j, 0, "system"), i;
 	struct text text;
 
-	if (prompt == JSON_NONE)
+	if (prompt == DOM_NONE)
 		return;
-	if (j->nodes[prompt].type == JSON_STRING)
-		reading_system(r, json_text(j, prompt, &r->t->arena));
-	for (i = json_first(j, prompt); i != JSON_NONE;
-	     i = json_after(j, prompt, i)) {
-		text = json_text(j, json_get(j, i, "text"), &r->t->arena);
-		reading_system(r, text);
-		reading_mark(r, i, false);
+	if (j->nodes[prompt].type == DOM_STRING)
+		builder_system(r, dom_text(j, prompt, &r->t->arena));
+	for (i = dom_first(j, prompt); i != DOM_NONE;
+	     i = dom_next(j, prompt, i)) {
+		text = dom_text(j, dom_get(j, i, "text"), &r->t->arena);
+		builder_system(r, text);
+		builder_mark(r, i, false);
 	}
 }
 
@@ -37,117 +37,115 @@ static void read_system(struct reading *r)
  * metadata.user_id names the session: as a member of a JSON text, or behind
  * "_session_" in older versions.
  */
-static void read_session(struct reading *r)
+static void read_session(struct transcript_builder *r)
 {
 	static const char old[] = "_session_";
-	struct json inner = { 0 };
+	struct dom inner = { 0 };
 	struct text id;
 	const char *at;
 
-	id = json_text(
-		&r->j,
-		json_get(&r->j, json_get(&r->j, 0, "metadata"), "user_id"),
-		&r->t->arena);
+	id = dom_text(&r->j,
+		      dom_get(&r->j, dom_get(&r->j, 0, "metadata"), "user_id"),
+		      &r->t->arena);
 	at = memmem(id.at, id.len, old, strlen(old));
 	if (at) {
 		at += strlen(old);
 		r->t->session =
 			(struct text){ at, id.len - (size_t)(at - id.at) };
-	} else if (json_scan(&inner, id.at, id.len) == 0) {
-		r->t->session =
-			json_text(&inner, json_get(&inner, 0, "session_id"),
-				  &r->t->arena);
+	} else if (dom_scan(&inner, id.at, id.len) == 0) {
+		r->t->session = dom_text(
+			&inner, dom_get(&inner, 0, "session_id"), &r->t->arena);
 	}
-	json_release(&inner);
+	dom_release(&inner);
 }
 
-static void read_clears(struct reading *r)
+static void read_clears(struct transcript_builder *r)
 {
-	const struct json *j = &r->j;
+	const struct dom *j = &r->j;
 	uint32_t edits =
-		json_get(j, json_get(j, 0, "context_management"), "edits");
+		dom_get(j, dom_get(j, 0, "context_management"), "edits");
 	uint32_t i;
 
-	for (i = json_first(j, edits); i != JSON_NONE;
-	     i = json_after(j, edits, i)) {
+	for (i = dom_first(j, edits); i != DOM_NONE;
+	     i = dom_next(j, edits, i)) {
 		struct text type =
-			json_text(j, json_get(j, i, "type"), &r->t->arena);
+			dom_text(j, dom_get(j, i, "type"), &r->t->arena);
 
 		if (type.len >= 15 && !memcmp(type.at, "clear_tool_uses", 15))
 			r->t->clears = true;
 	}
 }
 
-static void read_call(struct reading *r, uint32_t block)
+static void read_call(struct transcript_builder *r, uint32_t block)
 {
-	const struct json *j = &r->j;
-	uint32_t input = json_get(j, block, "input");
-	struct text name =
-		json_text(j, json_get(j, block, "name"), &r->t->arena);
+	const struct dom *j = &r->j;
+	uint32_t input = dom_get(j, block, "input");
+	struct text name = dom_text(j, dom_get(j, block, "name"), &r->t->arena);
 
-	(void)reading_add(r, ITEM_CALL, block);
-	reading_id(r, json_text(j, json_get(j, block, "id"), &r->t->arena));
-	reading_call(r, name,
-		     input == JSON_NONE ? (struct text){ "", 0 }
-					: dialect_raw(j, input));
+	(void)builder_add(r, ITEM_CALL, block);
+	builder_id(r, dom_text(j, dom_get(j, block, "id"), &r->t->arena));
+	builder_call(r, name,
+		     input == DOM_NONE ? (struct text){ "", 0 }
+				       : dialect_raw(j, input));
 }
 
-static void read_result(struct reading *r, uint32_t block)
+static void read_result(struct transcript_builder *r, uint32_t block)
 {
-	const struct json *j = &r->j;
-	uint32_t error = json_get(j, block, "is_error");
+	const struct dom *j = &r->j;
+	uint32_t error = dom_get(j, block, "is_error");
 
-	(void)reading_add(r, ITEM_RESULT, block);
-	reading_id(r, json_text(j, json_get(j, block, "tool_use_id"),
-				&r->t->arena));
-	reading_content(r, json_get(j, block, "content"));
-	if (error != JSON_NONE && j->nodes[error].type == JSON_TRUE)
-		reading_error(r);
+	(void)builder_add(r, ITEM_RESULT, block);
+	builder_id(r,
+		   dom_text(j, dom_get(j, block, "tool_use_id"), &r->t->arena));
+	builder_content(r, dom_get(j, block, "content"));
+	if (error != DOM_NONE && j->nodes[error].type == DOM_TRUE)
+		builder_error(r);
 }
 
-static int read_block(struct reading *r, enum item_kind role, uint32_t block)
+static int read_block(struct transcript_builder *r, enum item_kind role,
+		      uint32_t block)
 {
-	const struct json *j = &r->j;
-	uint32_t type = json_get(j, block, "type");
-	uint32_t text = json_get_type(j, block, "text", JSON_STRING);
+	const struct dom *j = &r->j;
+	uint32_t type = dom_get(j, block, "type");
+	uint32_t text = dom_get_type(j, block, "text", DOM_STRING);
 
-	if (j->nodes[block].type != JSON_OBJECT)
+	if (j->nodes[block].type != DOM_OBJECT)
 		return -EBADMSG;
-	if (json_is(j, type, "text") && text != JSON_NONE) {
-		(void)reading_add(r, role, block);
-		reading_piece(r, text);
-	} else if (json_is(j, type, "tool_use") && role == ITEM_ASSISTANT) {
+	if (dom_is(j, type, "text") && text != DOM_NONE) {
+		(void)builder_add(r, role, block);
+		builder_piece(r, text);
+	} else if (dom_is(j, type, "tool_use") && role == ITEM_ASSISTANT) {
 		read_call(r, block);
-	} else if (json_is(j, type, "tool_result") && role == ITEM_USER) {
+	} else if (dom_is(j, type, "tool_result") && role == ITEM_USER) {
 		read_result(r, block);
 	} else {
-		(void)reading_add(r, ITEM_OPAQUE, block);
-		reading_part(r, block);
+		(void)builder_add(r, ITEM_OPAQUE, block);
+		builder_part(r, block);
 	}
-	reading_mark(r, block, true);
-	reading_done(r);
+	builder_mark(r, block, true);
+	builder_done(r);
 	return 0;
 }
 
-static int read_message(struct reading *r, uint32_t message)
+static int read_message(struct transcript_builder *r, uint32_t message)
 {
-	const struct json *j = &r->j;
-	enum item_kind role = dialect_role(j, json_get(j, message, "role"));
-	uint32_t content = json_get(j, message, "content"), i;
+	const struct dom *j = &r->j;
+	enum item_kind role = dialect_role(j, dom_get(j, message, "role"));
+	uint32_t content = dom_get(j, message, "content"), i;
 	int e;
 
-	if (content == JSON_NONE || j->nodes[message].type != JSON_OBJECT)
+	if (content == DOM_NONE || j->nodes[message].type != DOM_OBJECT)
 		return -EBADMSG;
-	if (j->nodes[content].type == JSON_STRING) {
-		(void)reading_add(r, role, content);
-		reading_piece(r, content);
-		reading_done(r);
+	if (j->nodes[content].type == DOM_STRING) {
+		(void)builder_add(r, role, content);
+		builder_piece(r, content);
+		builder_done(r);
 		return 0;
 	}
-	if (j->nodes[content].type != JSON_ARRAY)
+	if (j->nodes[content].type != DOM_ARRAY)
 		return -EBADMSG;
-	for (i = json_first(j, content); i != JSON_NONE;
-	     i = json_after(j, content, i)) {
+	for (i = dom_first(j, content); i != DOM_NONE;
+	     i = dom_next(j, content, i)) {
 		e = read_block(r, role, i);
 		if (e < 0)
 			return e;
@@ -155,14 +153,14 @@ static int read_message(struct reading *r, uint32_t message)
 	return 0;
 }
 
-int dialect_messages(struct reading *r)
+int dialect_messages(struct transcript_builder *r)
 {
-	uint32_t list = json_get_type(&r->j, 0, "messages", JSON_ARRAY);
+	uint32_t list = dom_get_type(&r->j, 0, "messages", DOM_ARRAY);
 
-	if (list == JSON_NONE)
+	if (list == DOM_NONE)
 		return -EBADMSG;
 	read_system(r);
 	read_session(r);
 	read_clears(r);
-	return reading_list(r, list, read_message);
+	return builder_list(r, list, read_message);
 }

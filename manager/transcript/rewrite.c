@@ -16,10 +16,10 @@
 #include "manager/transcript/rewrite_i.h"
 
 /* What is to happen to one item. */
-struct plan {
+struct rewrite_step {
 	uint32_t item;
 	const struct replacement *replace; /* or NULL */
-	const struct note *note;	   /* behind this item, or NULL */
+	const struct rewrite_note *note;   /* behind this item, or NULL */
 };
 
 static void put(struct writer *w, const char *bytes, size_t len)
@@ -42,10 +42,11 @@ static void put_span(struct writer *w, struct span s)
 
 static void put_encoded(struct writer *w, const char *text, size_t len)
 {
-	int r = buf_reserve(&w->out, json_encoded_most(text, len));
+	int r = buf_reserve(&w->out, literal_encoded_max(text, len));
 
 	if (r == 0)
-		w->out.len += json_encode(text, len, w->out.data + w->out.len);
+		w->out.len +=
+			literal_encode(text, len, w->out.data + w->out.len);
 	else if (w->error == 0)
 		w->error = r;
 }
@@ -70,8 +71,8 @@ static bool is_same(struct text a, const char *text, size_t len)
 }
 
 /* A literal becomes `text`; one that says it already is left alone. */
-static void set_piece(struct writer *w, const struct piece *p, const char *text,
-		      size_t len)
+static void set_piece(struct writer *w, const struct item_piece *p,
+		      const char *text, size_t len)
 {
 	if (transcript_says(w->t, p, text, len))
 		return;
@@ -93,7 +94,7 @@ static bool is_list(const struct writer *w, const struct item *i)
  * is not one to be replaced; of a single piece it cannot be said.
  */
 static bool list_has_note(const struct writer *w, const struct item *i,
-			  const struct plan *p)
+			  const struct rewrite_step *p)
 {
 	return p->note && i->pieces_count > (p->replace ? 1 : 0) &&
 	       transcript_says(w->t, &i->pieces[i->pieces_count - 1],
@@ -104,7 +105,7 @@ static bool list_has_note(const struct writer *w, const struct item *i,
  * Lay a text over several pieces: those it begins with stay as they are, the
  * rest of it goes into the next one, and what is behind that says so.
  */
-static void set_pieces(struct writer *w, const struct piece *pieces,
+static void set_pieces(struct writer *w, const struct item_piece *pieces,
 		       uint32_t count, const struct replacement *r)
 {
 	const char *text = r->text;
@@ -129,7 +130,7 @@ static void set_pieces(struct writer *w, const struct piece *pieces,
 
 /* A text block with the note in it, and with the mark of `from` if it has. */
 static void put_block(struct writer *w, const struct item *from,
-		      const struct note *note)
+		      const struct rewrite_note *note)
 {
 	bool responses = w->t->dialect == DIALECT_RESPONSES;
 	struct span key = from->mark_member;
@@ -157,7 +158,7 @@ static void cut_mark(struct writer *w, const struct item *i)
 }
 
 /* Messages: a block behind the result. */
-static void add_block(struct writer *w, const struct plan *p)
+static void add_block(struct writer *w, const struct rewrite_step *p)
 {
 	const struct transcript *t = w->t;
 	const struct item *i = &t->items[p->item], *next = i + 1;
@@ -175,7 +176,7 @@ static void add_block(struct writer *w, const struct plan *p)
 }
 
 /* Responses, Chat: a further part of the content. */
-static void add_part(struct writer *w, const struct plan *p)
+static void add_part(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item *i = &w->t->items[p->item];
 	size_t before = i->content.end - 1;
@@ -193,7 +194,7 @@ static void add_part(struct writer *w, const struct plan *p)
 }
 
 /* The text of a string without the note at its end, if it is there. */
-static size_t len_without(struct text text, const struct note *note)
+static size_t len_without(struct text text, const struct rewrite_note *note)
 {
 	size_t gap = strlen(REWRITE_GAP), rest;
 
@@ -209,9 +210,9 @@ static size_t len_without(struct text text, const struct note *note)
 }
 
 /* Responses, Chat: the note stands in the same string as the text. */
-static void set_string(struct writer *w, const struct plan *p)
+static void set_string(struct writer *w, const struct rewrite_step *p)
 {
-	const struct piece *piece = w->t->items[p->item].pieces;
+	const struct item_piece *piece = w->t->items[p->item].pieces;
 	struct text text = transcript_piece(w->t, piece, &w->arena);
 	size_t len = len_without(text, p->note);
 	bool had = len < text.len;
@@ -238,7 +239,7 @@ static void set_string(struct writer *w, const struct plan *p)
 	end_edit(w);
 }
 
-static int apply_plan(struct writer *w, const struct plan *p)
+static int apply_step(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item *i = &w->t->items[p->item];
 	bool messages = w->t->dialect == DIALECT_MESSAGES;
@@ -280,7 +281,7 @@ static int check_request(const struct transcript *t, const struct rewriting *r)
 			return -EINVAL;
 	}
 	for (i = 0; i < r->notes_count; i++) {
-		const struct note *n = &r->notes[i];
+		const struct rewrite_note *n = &r->notes[i];
 
 		if (n->item >= t->items_count ||
 		    t->items[n->item].place == ITEM_NONE || n->len == 0)
@@ -294,14 +295,14 @@ static int check_request(const struct transcript *t, const struct rewriting *r)
 }
 
 /* Both lists rise: merge them into one plan per item, in order. */
-static int plan_all(struct writer *w, const struct rewriting *r)
+static int apply_all(struct writer *w, const struct rewriting *r)
 {
 	size_t a = 0, b = 0;
 	int e = 0;
 
 	while (e == 0 && (a < r->replacements_count || b < r->notes_count)) {
 		uint32_t x = ITEM_NONE, y = ITEM_NONE;
-		struct plan p = { 0 };
+		struct rewrite_step p = { 0 };
 
 		if (a < r->replacements_count)
 			x = r->replacements[a].item;
@@ -312,7 +313,7 @@ static int plan_all(struct writer *w, const struct rewriting *r)
 			p.replace = &r->replacements[a++];
 		if (y == p.item)
 			p.note = &r->notes[b++];
-		e = apply_plan(w, &p);
+		e = apply_step(w, &p);
 	}
 	return e;
 }
@@ -366,7 +367,7 @@ static int write_body(struct writer *w, const struct rewriting *r, char **ret,
 {
 	CLEANUP(free_p) char *body = NULL;
 	size_t len = 0;
-	int e = plan_all(w, r);
+	int e = apply_all(w, r);
 
 	if (e < 0)
 		return e;

@@ -37,7 +37,7 @@ struct replacement {
  * of its message; in Chat and Responses the run of results it stands in). A
  * cache mark on the last block of that place moves onto the note.
  */
-struct note {
+struct rewrite_note {
 	uint32_t item;
 	const char *text;
 	size_t len;
@@ -47,7 +47,7 @@ struct rewriting {
 	const struct replacement *replacements; /* by item, rising */
 	size_t replacements_count;
 	/* By item, rising; one per place (struct item). */
-	const struct note *notes;
+	const struct rewrite_note *notes;
 	size_t notes_count;
 };
 

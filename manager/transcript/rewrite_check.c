@@ -29,7 +29,7 @@ static bool begins_with(const struct transcript *t, const struct item *i,
 	return text.len >= r->len && memcmp(text.at, r->text, r->len) == 0;
 }
 
-static bool is_empty(const struct piece *p)
+static bool is_empty(const struct item_piece *p)
 {
 	return p->span.end - p->span.start == 2;
 }
@@ -56,9 +56,9 @@ static bool is_as_planned(const struct item *was, const struct transcript *t,
 }
 
 static bool is_note(const struct transcript *t, const struct item *i,
-		    const struct note *n, struct arena *a)
+		    const struct rewrite_note *n, struct arena *a)
 {
-	const struct piece *p;
+	const struct item_piece *p;
 	struct text last;
 
 	if (!n || i->pieces_count == 0)
@@ -72,7 +72,7 @@ static bool is_note(const struct transcript *t, const struct item *i,
 }
 
 /* Reading on in all: the old transcript, what was touched, the two lists. */
-struct check {
+struct rewrite_checker {
 	const struct writer *w;
 	const struct transcript *was;
 	const struct rewriting *r;
@@ -91,11 +91,11 @@ struct check {
 	uint32_t at; /* item of `now` */
 };
 
-static bool check_item(struct check *c, uint32_t i)
+static bool check_item(struct rewrite_checker *c, uint32_t i)
 {
 	const struct item *was = &c->was->items[i], *now;
 	const struct replacement *replace = NULL;
-	const struct note *note = NULL;
+	const struct rewrite_note *note = NULL;
 	bool messages = c->was->dialect == DIALECT_MESSAGES;
 
 	if (c->at >= c->now.items_count)
@@ -129,7 +129,7 @@ static bool check_item(struct check *c, uint32_t i)
 }
 
 /* Is the same before this element as it was, from the last touched one on? */
-static bool is_same_until(struct check *c, size_t end)
+static bool is_same_until(struct rewrite_checker *c, size_t end)
 {
 	size_t len = end - c->old_at;
 
@@ -138,7 +138,7 @@ static bool is_same_until(struct check *c, size_t end)
 }
 
 /* The edits of one element: how much longer it is now. False: odd edits. */
-static bool take_edits(struct check *c, struct span of, size_t *len)
+static bool take_edits(struct rewrite_checker *c, struct span of, size_t *len)
 {
 	const struct writer *w = c->w;
 
@@ -157,7 +157,7 @@ static bool take_edits(struct check *c, struct span of, size_t *len)
 }
 
 /* Element `i` was touched: what is before it, and a copy of it. */
-static bool touch(struct check *c, uint32_t i)
+static bool touch(struct rewrite_checker *c, uint32_t i)
 {
 	const struct element *e = &c->was->elements[i];
 	uint32_t behind = i + 1 < c->was->messages ? e[1].marks : c->was->marks;
@@ -178,7 +178,7 @@ static bool touch(struct check *c, uint32_t i)
 }
 
 /* All that no edit touched is as it was; the rest is copied. */
-static bool check_bytes(struct check *c)
+static bool check_bytes(struct rewrite_checker *c)
 {
 	const struct transcript *t = c->was;
 	const char *head = t->dialect == DIALECT_RESPONSES ? "{\"input\":["
@@ -199,7 +199,8 @@ static bool check_bytes(struct check *c)
 	       buf_add(&c->copy, "]}", 2) == 0;
 }
 
-static bool has_note(struct check *c, uint32_t i, const struct note *n)
+static bool has_note(struct rewrite_checker *c, uint32_t i,
+		     const struct rewrite_note *n)
 {
 	const struct item *was = &c->was->items[i];
 	struct arena *a = &c->now.arena;
@@ -210,7 +211,7 @@ static bool has_note(struct check *c, uint32_t i, const struct note *n)
 }
 
 /* What the lists ask for before `element` and no edit made is there already. */
-static bool pass_untouched(struct check *c, uint32_t element)
+static bool pass_untouched(struct rewrite_checker *c, uint32_t element)
 {
 	const struct item *items = c->was->items;
 
@@ -224,7 +225,7 @@ static bool pass_untouched(struct check *c, uint32_t element)
 			return false;
 	}
 	for (; c->note < c->r->notes_count; c->note++) {
-		const struct note *n = &c->r->notes[c->note];
+		const struct rewrite_note *n = &c->r->notes[c->note];
 		uint32_t place = items[n->item].place;
 
 		if (items[place].message >= element)
@@ -235,7 +236,7 @@ static bool pass_untouched(struct check *c, uint32_t element)
 	return true;
 }
 
-static bool check_items(struct check *c)
+static bool check_items(struct rewrite_checker *c)
 {
 	const struct transcript *was = c->was;
 	uint32_t i = 0;
@@ -263,7 +264,9 @@ static bool check_items(struct check *c)
 int rewrite_check(const struct writer *w, const struct rewriting *r,
 		  const char *body, size_t len)
 {
-	struct check c = { .w = w, .was = w->t, .r = r, .body = body };
+	struct rewrite_checker c = {
+		.w = w, .was = w->t, .r = r, .body = body
+	};
 	int e = -EBADMSG;
 
 	c.len = len;

@@ -30,7 +30,7 @@ struct sse {
 	bool skipping;	 /* the rest of a line that was too long */
 	bool after_cr;	 /* a "\n" that comes now ended with it */
 	struct buf data; /* of the event being read */
-	struct json j;
+	struct dom j;
 	struct arena arena;
 	ARRAY(struct sse_call) calls;
 	ARRAY(struct open_call) open;
@@ -72,7 +72,7 @@ void sse_free(struct sse *s)
 	array_release(&s->calls);
 	buf_release(&s->line);
 	buf_release(&s->data);
-	json_release(&s->j);
+	dom_release(&s->j);
 	arena_release(&s->arena);
 	free(s);
 }
@@ -102,12 +102,12 @@ static void add_call(struct sse *s, struct text id, struct text name,
 
 static struct text text_of(struct sse *s, uint32_t node)
 {
-	return json_text(&s->j, node, &s->arena);
+	return dom_text(&s->j, node, &s->arena);
 }
 
 static struct text raw_of(const struct sse *s, uint32_t node)
 {
-	if (node == JSON_NONE)
+	if (node == DOM_NONE)
 		return (struct text){ "", 0 };
 	return dialect_raw(&s->j, node);
 }
@@ -185,11 +185,11 @@ static void set_stop(struct sse *s, uint32_t node)
 {
 	size_t i;
 
-	if (node == JSON_NONE || s->j.nodes[node].type != JSON_STRING)
+	if (node == DOM_NONE || s->j.nodes[node].type != DOM_STRING)
 		return;
 	s->seen.stop = STOP_OTHER;
 	for (i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
-		if (json_is(&s->j, node, reasons[i].reason))
+		if (dom_is(&s->j, node, reasons[i].reason))
 			s->seen.stop = reasons[i].stop;
 	}
 }
@@ -198,7 +198,7 @@ static void set_stop(struct sse *s, uint32_t node)
 static void set_number(const struct sse *s, uint32_t object, const char *key,
 		       int64_t *ret)
 {
-	*ret = json_integer(&s->j, json_get(&s->j, object, key), *ret);
+	*ret = dom_integer(&s->j, dom_get(&s->j, object, key), *ret);
 }
 
 static void usage_messages(struct sse *s, uint32_t usage)
@@ -209,7 +209,7 @@ static void usage_messages(struct sse *s, uint32_t usage)
 	set_number(s, usage, "output_tokens", &u->output);
 	set_number(s, usage, "cache_read_input_tokens", &u->cache_read);
 	set_number(s, usage, "cache_creation_input_tokens", &u->cache_write);
-	set_number(s, json_get(&s->j, usage, "cache_creation"),
+	set_number(s, dom_get(&s->j, usage, "cache_creation"),
 		   "ephemeral_1h_input_tokens", &u->cache_write_1h);
 }
 
@@ -221,13 +221,13 @@ static void usage_openai(struct sse *s, uint32_t usage, const char *in,
 			 const char *out)
 {
 	struct sse_usage *u = &s->seen.usage;
-	int64_t all = json_integer(&s->j, json_get(&s->j, usage, in), -1);
-	uint32_t details = json_get(&s->j, usage, "input_tokens_details");
+	int64_t all = dom_integer(&s->j, dom_get(&s->j, usage, in), -1);
+	uint32_t details = dom_get(&s->j, usage, "input_tokens_details");
 
 	if (all < 0)
 		return;
-	if (details == JSON_NONE)
-		details = json_get(&s->j, usage, "prompt_tokens_details");
+	if (details == DOM_NONE)
+		details = dom_get(&s->j, usage, "prompt_tokens_details");
 	u->cache_read = u->cache_write = -1;
 	set_number(s, usage, "cache_creation_input_tokens", &u->cache_write);
 	set_number(s, usage, "prompt_cache_hit_tokens", &u->cache_read);
@@ -249,33 +249,32 @@ static void is_broken(struct sse *s)
 /* Of a whole message, streamed or not. */
 static void whole_messages(struct sse *s, uint32_t message)
 {
-	const struct json *j = &s->j;
-	uint32_t content = json_get(j, message, "content"), i;
+	const struct dom *j = &s->j;
+	uint32_t content = dom_get(j, message, "content"), i;
 
-	for (i = json_first(j, content); i != JSON_NONE;
-	     i = json_after(j, content, i)) {
-		if (json_is(j, json_get(j, i, "type"), "tool_use"))
-			add_call(s, text_of(s, json_get(j, i, "id")),
-				 text_of(s, json_get(j, i, "name")),
-				 raw_of(s, json_get(j, i, "input")));
+	for (i = dom_first(j, content); i != DOM_NONE;
+	     i = dom_next(j, content, i)) {
+		if (dom_is(j, dom_get(j, i, "type"), "tool_use"))
+			add_call(s, text_of(s, dom_get(j, i, "id")),
+				 text_of(s, dom_get(j, i, "name")),
+				 raw_of(s, dom_get(j, i, "input")));
 	}
-	usage_messages(s, json_get(j, message, "usage"));
-	set_stop(s, json_get(j, message, "stop_reason"));
+	usage_messages(s, dom_get(j, message, "usage"));
+	set_stop(s, dom_get(j, message, "stop_reason"));
 }
 
 static void start_block(struct sse *s, int64_t index)
 {
-	const struct json *j = &s->j;
-	uint32_t block = json_get(j, 0, "content_block");
-	uint32_t input = json_get(j, block, "input");
+	const struct dom *j = &s->j;
+	uint32_t block = dom_get(j, 0, "content_block");
+	uint32_t input = dom_get(j, block, "input");
 
-	if (!json_is(j, json_get(j, block, "type"), "tool_use"))
+	if (!dom_is(j, dom_get(j, block, "type"), "tool_use"))
 		return;
 	close_call(s, find_open(s, index));
-	open_call(s, index, json_get(j, block, "id"),
-		  json_get(j, block, "name"));
+	open_call(s, index, dom_get(j, block, "id"), dom_get(j, block, "name"));
 	/* Mostly {}, and what it is comes in deltas. */
-	if (json_first(j, input) != JSON_NONE)
+	if (dom_first(j, input) != DOM_NONE)
 		add_arguments(s, find_open(s, index), raw_of(s, input));
 }
 
@@ -290,26 +289,26 @@ static void stop_block(struct sse *s, int64_t index)
 
 static void event_messages(struct sse *s)
 {
-	const struct json *j = &s->j;
-	uint32_t type = json_get(j, 0, "type");
-	uint32_t delta = json_get(j, 0, "delta");
-	int64_t index = json_integer(j, json_get(j, 0, "index"), -1);
+	const struct dom *j = &s->j;
+	uint32_t type = dom_get(j, 0, "type");
+	uint32_t delta = dom_get(j, 0, "delta");
+	int64_t index = dom_integer(j, dom_get(j, 0, "index"), -1);
 
-	if (json_is(j, type, "content_block_delta")) {
+	if (dom_is(j, type, "content_block_delta")) {
 		add_arguments(s, find_open(s, index),
-			      text_of(s, json_get(j, delta, "partial_json")));
-	} else if (json_is(j, type, "content_block_start")) {
+			      text_of(s, dom_get(j, delta, "partial_json")));
+	} else if (dom_is(j, type, "content_block_start")) {
 		start_block(s, index);
-	} else if (json_is(j, type, "content_block_stop")) {
+	} else if (dom_is(j, type, "content_block_stop")) {
 		stop_block(s, index);
-	} else if (json_is(j, type, "message_start")) {
-		whole_messages(s, json_get(j, 0, "message"));
-	} else if (json_is(j, type, "message_delta")) {
-		usage_messages(s, json_get(j, 0, "usage"));
-		set_stop(s, json_get(j, delta, "stop_reason"));
-	} else if (json_is(j, type, "message_stop")) {
+	} else if (dom_is(j, type, "message_start")) {
+		whole_messages(s, dom_get(j, 0, "message"));
+	} else if (dom_is(j, type, "message_delta")) {
+		usage_messages(s, dom_get(j, 0, "usage"));
+		set_stop(s, dom_get(j, delta, "stop_reason"));
+	} else if (dom_is(j, type, "message_stop")) {
 		s->seen.over = true;
-	} else if (json_is(j, type, "error")) {
+	} else if (dom_is(j, type, "error")) {
 		is_broken(s);
 	}
 }
@@ -337,39 +336,38 @@ static void item_responses(struct sse *s, uint32_t item)
 
 static void whole_responses(struct sse *s, uint32_t response)
 {
-	const struct json *j = &s->j;
-	uint32_t output = json_get(j, response, "output"), i;
-	uint32_t status = json_get(j, response, "status");
+	const struct dom *j = &s->j;
+	uint32_t output = dom_get(j, response, "output"), i;
+	uint32_t status = dom_get(j, response, "status");
 
-	for (i = json_first(j, output); i != JSON_NONE;
-	     i = json_after(j, output, i))
+	for (i = dom_first(j, output); i != DOM_NONE;
+	     i = dom_next(j, output, i))
 		item_responses(s, i);
-	usage_openai(s, json_get(j, response, "usage"), "input_tokens",
+	usage_openai(s, dom_get(j, response, "usage"), "input_tokens",
 		     "output_tokens");
-	if (json_is(j, status, "completed"))
+	if (dom_is(j, status, "completed"))
 		s->seen.stop = s->calls.count > 0 ? STOP_CALL : STOP_END;
-	else if (json_is(j, status, "failed"))
+	else if (dom_is(j, status, "failed"))
 		is_broken(s);
 	else
 		set_stop(s,
-			 json_get(j,
-				  json_get(j, response, "incomplete_details"),
-				  "reason"));
+			 dom_get(j, dom_get(j, response, "incomplete_details"),
+				 "reason"));
 }
 
 static void event_responses(struct sse *s)
 {
-	const struct json *j = &s->j;
-	uint32_t type = json_get(j, 0, "type");
+	const struct dom *j = &s->j;
+	uint32_t type = dom_get(j, 0, "type");
 
-	if (json_is(j, type, "response.output_item.done")) {
-		item_responses(s, json_get(j, 0, "item"));
-	} else if (json_is(j, type, "response.completed") ||
-		   json_is(j, type, "response.incomplete") ||
-		   json_is(j, type, "response.failed")) {
-		whole_responses(s, json_get(j, 0, "response"));
+	if (dom_is(j, type, "response.output_item.done")) {
+		item_responses(s, dom_get(j, 0, "item"));
+	} else if (dom_is(j, type, "response.completed") ||
+		   dom_is(j, type, "response.incomplete") ||
+		   dom_is(j, type, "response.failed")) {
+		whole_responses(s, dom_get(j, 0, "response"));
 		s->seen.over = true;
-	} else if (json_is(j, type, "error")) {
+	} else if (dom_is(j, type, "error")) {
 		is_broken(s);
 	}
 }
@@ -380,10 +378,10 @@ static void event_responses(struct sse *s)
  */
 static void chunk_call(struct sse *s, uint32_t call, int64_t place)
 {
-	const struct json *j = &s->j;
-	uint32_t inside = json_get(j, call, "function");
-	uint32_t id = json_get_type(j, call, "id", JSON_STRING);
-	int64_t index = json_integer(j, json_get(j, call, "index"), place);
+	const struct dom *j = &s->j;
+	uint32_t inside = dom_get(j, call, "function");
+	uint32_t id = dom_get_type(j, call, "id", DOM_STRING);
+	int64_t index = dom_integer(j, dom_get(j, call, "index"), place);
 	uint32_t at = find_open(s, index);
 	struct text text = text_of(s, id);
 
@@ -394,24 +392,23 @@ static void chunk_call(struct sse *s, uint32_t call, int64_t place)
 		at = s->open.count;
 	}
 	if (at == s->open.count)
-		open_call(s, index, id, json_get(j, inside, "name"));
-	add_arguments(s, at, text_of(s, json_get(j, inside, "arguments")));
+		open_call(s, index, id, dom_get(j, inside, "name"));
+	add_arguments(s, at, text_of(s, dom_get(j, inside, "arguments")));
 }
 
 static void choice_chat(struct sse *s, uint32_t choice)
 {
-	const struct json *j = &s->j;
-	uint32_t said = json_get(j, choice, "delta"), calls, i;
-	uint32_t why = json_get_type(j, choice, "finish_reason", JSON_STRING);
+	const struct dom *j = &s->j;
+	uint32_t said = dom_get(j, choice, "delta"), calls, i;
+	uint32_t why = dom_get_type(j, choice, "finish_reason", DOM_STRING);
 	int64_t place = 0;
 
-	if (said == JSON_NONE)
-		said = json_get(j, choice, "message");
-	calls = json_get(j, said, "tool_calls");
-	for (i = json_first(j, calls); i != JSON_NONE;
-	     i = json_after(j, calls, i))
+	if (said == DOM_NONE)
+		said = dom_get(j, choice, "message");
+	calls = dom_get(j, said, "tool_calls");
+	for (i = dom_first(j, calls); i != DOM_NONE; i = dom_next(j, calls, i))
 		chunk_call(s, i, place++);
-	if (why == JSON_NONE)
+	if (why == DOM_NONE)
 		return;
 	close_all(s);
 	set_stop(s, why);
@@ -419,16 +416,16 @@ static void choice_chat(struct sse *s, uint32_t choice)
 
 static void event_chat(struct sse *s)
 {
-	const struct json *j = &s->j;
-	uint32_t choices = json_get(j, 0, "choices");
-	uint32_t error = json_get(j, 0, "error");
+	const struct dom *j = &s->j;
+	uint32_t choices = dom_get(j, 0, "choices");
+	uint32_t error = dom_get(j, 0, "error");
 
 	/* Agents ask for one choice; of several, the first. */
-	if (json_first(j, choices) != JSON_NONE)
-		choice_chat(s, json_first(j, choices));
-	usage_openai(s, json_get(j, 0, "usage"), "prompt_tokens",
+	if (dom_first(j, choices) != DOM_NONE)
+		choice_chat(s, dom_first(j, choices));
+	usage_openai(s, dom_get(j, 0, "usage"), "prompt_tokens",
 		     "completion_tokens");
-	if (error != JSON_NONE && j->nodes[error].type == JSON_OBJECT)
+	if (error != DOM_NONE && j->nodes[error].type == DOM_OBJECT)
 		is_broken(s);
 }
 
@@ -446,7 +443,7 @@ static void end_event(struct sse *s)
 	if (d->len == 6 && memcmp(d->data, "[DONE]", 6) == 0) {
 		close_all(s);
 		s->seen.over = true;
-	} else if (json_scan(&s->j, d->data, d->len) == 0) {
+	} else if (dom_scan(&s->j, d->data, d->len) == 0) {
 		events[s->dialect](s);
 	} else {
 		s->seen.lost = true;
@@ -548,19 +545,19 @@ void sse_feed(struct sse *s, const char *bytes, size_t len)
 
 static void read_json(struct sse *s)
 {
-	const struct json *j = &s->j;
+	const struct dom *j = &s->j;
 
 	if (s->skipping || s->line.len == 0)
 		return;
-	if (json_scan(&s->j, s->line.data, s->line.len) < 0) {
+	if (dom_scan(&s->j, s->line.data, s->line.len) < 0) {
 		s->seen.lost = true;
 		return;
 	}
 	s->seen.over = true;
 	if (s->dialect == DIALECT_CHAT)
 		event_chat(s);
-	else if (json_is(j, json_get(j, 0, "type"), "error") ||
-		 json_get_type(j, 0, "error", JSON_OBJECT) != JSON_NONE)
+	else if (dom_is(j, dom_get(j, 0, "type"), "error") ||
+		 dom_get_type(j, 0, "error", DOM_OBJECT) != DOM_NONE)
 		is_broken(s);
 	else if (s->dialect == DIALECT_MESSAGES)
 		whole_messages(s, 0);

@@ -7,7 +7,7 @@
 #include "graph/base/alloc.h"
 #include "manager/transcript/dialect.h"
 
-static struct item *last_item(struct reading *r)
+static struct item *last_item(struct transcript_builder *r)
 {
 	return &array_last(&r->drafts)->item;
 }
@@ -21,20 +21,20 @@ static uint64_t fold(uint64_t hash, enum fold what, struct text text)
 				    hash + (uint64_t)what * 0x9e3779b97f4a7c15);
 }
 
-static void note_element(struct reading *r, uint32_t node)
+static void note_element(struct transcript_builder *r, uint32_t node)
 {
-	const struct json_node *n = &r->j.nodes[node];
+	const struct dom_node *n = &r->j.nodes[node];
 	struct element *e = array_add(&r->elements);
 
 	e->span = (struct span){ n->start, n->end };
 	e->marks = r->t->marks;
 }
 
-int reading_list(struct reading *r, uint32_t list,
-		 int (*element)(struct reading *r, uint32_t node))
+int builder_list(struct transcript_builder *r, uint32_t list,
+		 int (*element)(struct transcript_builder *r, uint32_t node))
 {
-	for (uint32_t i = json_first(&r->j, list); i != JSON_NONE;
-	     i = json_after(&r->j, list, i)) {
+	for (uint32_t i = dom_first(&r->j, list); i != DOM_NONE;
+	     i = dom_next(&r->j, list, i)) {
 		int e;
 
 		note_element(r, i);
@@ -47,9 +47,10 @@ int reading_list(struct reading *r, uint32_t list,
 	return 0;
 }
 
-struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node)
+struct item *builder_add(struct transcript_builder *r, enum item_kind kind,
+			 uint32_t node)
 {
-	const struct json_node *n = &r->j.nodes[node];
+	const struct dom_node *n = &r->j.nodes[node];
 	struct draft *d = array_add(&r->drafts);
 
 	d->pieces = r->pieces.count;
@@ -63,68 +64,69 @@ struct item *reading_add(struct reading *r, enum item_kind kind, uint32_t node)
 	return &d->item;
 }
 
-struct text dialect_raw(const struct json *j, uint32_t node)
+struct text dialect_raw(const struct dom *j, uint32_t node)
 {
-	const struct json_node *n = &j->nodes[node];
+	const struct dom_node *n = &j->nodes[node];
 
 	return (struct text){ j->text + n->start, n->end - n->start };
 }
 
-static struct text inside(const struct transcript *t, const struct piece *p)
+static struct text inside(const struct transcript *t,
+			  const struct item_piece *p)
 {
 	return (struct text){ t->body + p->span.start + 1,
 			      p->span.end - p->span.start - 2 };
 }
 
 /* Hashed is a text as we would write it: most are written so anyway. */
-static void fold_unusual(const struct reading *r, struct item *i,
-			 const struct piece *p)
+static void fold_unusual(const struct transcript_builder *r, struct item *i,
+			 const struct item_piece *p)
 {
 	struct text raw = inside(r->t, p), usual;
 	char *decoded = must_alloc(raw.len + 1), *encoded;
-	size_t len = json_decode(raw.at, raw.len, decoded);
+	size_t len = literal_decode(raw.at, raw.len, decoded);
 
-	encoded = must_alloc(json_encoded_most(decoded, len) + 1);
-	usual = (struct text){ encoded, json_encode(decoded, len, encoded) };
+	encoded = must_alloc(literal_encoded_max(decoded, len) + 1);
+	usual = (struct text){ encoded, literal_encode(decoded, len, encoded) };
 	i->hash = fold(i->hash, FOLD_PIECE, usual);
 	free(encoded);
 	free(decoded);
 }
 
-void reading_piece(struct reading *r, uint32_t node)
+void builder_piece(struct transcript_builder *r, uint32_t node)
 {
-	const struct json_node *n = &r->j.nodes[node];
-	struct piece *p = array_add(&r->pieces);
+	const struct dom_node *n = &r->j.nodes[node];
+	struct item_piece *p = array_add(&r->pieces);
 	struct item *i = last_item(r);
 
 	p->span = (struct span){ n->start, n->end };
-	p->writing = (enum json_writing)n->writing;
+	p->form = (enum literal_form)n->form;
 	i->pieces_count++;
-	if (p->writing == JSON_UNUSUAL)
+	if (p->form == LITERAL_OTHER)
 		fold_unusual(r, i, p);
 	else
 		i->hash = fold(i->hash, FOLD_PIECE, inside(r->t, p));
 }
 
-static bool is_mark(const struct json *j, uint32_t key)
+static bool is_mark(const struct dom *j, uint32_t key)
 {
-	return (json_is(j, key, "cache_control") ||
-		json_is(j, key, "prompt_cache_breakpoint")) &&
-	       j->nodes[key + 1].type != JSON_NULL;
+	return (dom_is(j, key, "cache_control") ||
+		dom_is(j, key, "prompt_cache_breakpoint")) &&
+	       j->nodes[key + 1].type != DOM_NULL;
 }
 
-void reading_part(struct reading *r, uint32_t node)
+void builder_part(struct transcript_builder *r, uint32_t node)
 {
 	struct item *i = last_item(r);
-	const struct json *j = &r->j;
+	const struct dom *j = &r->j;
 	uint32_t key;
 
-	if (j->nodes[node].type != JSON_OBJECT) {
+	if (j->nodes[node].type != DOM_OBJECT) {
 		i->hash = fold(i->hash, FOLD_PART, dialect_raw(j, node));
 		return;
 	}
-	for (key = json_first(j, node); key != JSON_NONE;
-	     key = json_after(j, node, key)) {
+	for (key = dom_first(j, node); key != DOM_NONE;
+	     key = dom_next(j, node, key)) {
 		if (is_mark(j, key))
 			continue;
 		i->hash = fold(i->hash, FOLD_PART, dialect_raw(j, key));
@@ -132,7 +134,7 @@ void reading_part(struct reading *r, uint32_t node)
 	}
 }
 
-void reading_id(struct reading *r, struct text id)
+void builder_id(struct transcript_builder *r, struct text id)
 {
 	struct item *i = last_item(r);
 
@@ -140,7 +142,8 @@ void reading_id(struct reading *r, struct text id)
 	i->hash = fold(i->hash, FOLD_ID, i->id);
 }
 
-void reading_call(struct reading *r, struct text name, struct text arguments)
+void builder_call(struct transcript_builder *r, struct text name,
+		  struct text arguments)
 {
 	struct item *i = last_item(r);
 
@@ -150,7 +153,7 @@ void reading_call(struct reading *r, struct text name, struct text arguments)
 	i->hash = fold(i->hash, FOLD_ARGUMENTS, arguments);
 }
 
-void reading_error(struct reading *r)
+void builder_error(struct transcript_builder *r)
 {
 	struct item *i = last_item(r);
 
@@ -162,33 +165,33 @@ void reading_error(struct reading *r)
  * What to cut so that member `key` is gone: with the comma before it, or, if
  * it is the first, the one behind it.
  */
-static struct span member_span(const struct json *j, uint32_t object,
+static struct span member_span(const struct dom *j, uint32_t object,
 			       uint32_t key, uint32_t before)
 {
-	uint32_t next = json_after(j, object, key);
+	uint32_t next = dom_next(j, object, key);
 
-	if (before != JSON_NONE)
+	if (before != DOM_NONE)
 		return (struct span){ j->nodes[before + 1].end,
 				      j->nodes[key + 1].end };
 	return (struct span){ j->nodes[key].start,
-			      next == JSON_NONE ? j->nodes[key + 1].end
-						: j->nodes[next].start };
+			      next == DOM_NONE ? j->nodes[key + 1].end
+					       : j->nodes[next].start };
 }
 
-void reading_mark(struct reading *r, uint32_t node, bool own)
+void builder_mark(struct transcript_builder *r, uint32_t node, bool own)
 {
-	const struct json *j = &r->j;
-	uint32_t key, before = JSON_NONE;
+	const struct dom *j = &r->j;
+	uint32_t key, before = DOM_NONE;
 	struct item *i;
 
-	if (node == JSON_NONE || j->nodes[node].type != JSON_OBJECT)
+	if (node == DOM_NONE || j->nodes[node].type != DOM_OBJECT)
 		return;
-	for (key = json_first(j, node); key != JSON_NONE;
-	     before = key, key = json_after(j, node, key)) {
+	for (key = dom_first(j, node); key != DOM_NONE;
+	     before = key, key = dom_next(j, node, key)) {
 		if (!is_mark(j, key))
 			continue;
 		r->t->marks++;
-		r->t->hour |= json_is(j, json_get(j, key + 1, "ttl"), "1h");
+		r->t->hour |= dom_is(j, dom_get(j, key + 1, "ttl"), "1h");
 		if (!own)
 			continue;
 		i = last_item(r);
@@ -199,53 +202,53 @@ void reading_mark(struct reading *r, uint32_t node, bool own)
 	}
 }
 
-void reading_marks(struct reading *r, uint32_t node)
+void builder_marks(struct transcript_builder *r, uint32_t node)
 {
 	uint32_t i;
 
-	for (i = json_first(&r->j, node); i != JSON_NONE;
-	     i = json_after(&r->j, node, i))
-		reading_mark(r, i, false);
+	for (i = dom_first(&r->j, node); i != DOM_NONE;
+	     i = dom_next(&r->j, node, i))
+		builder_mark(r, i, false);
 }
 
-bool dialect_is_text(const struct json *j, uint32_t type)
+bool dialect_is_text(const struct dom *j, uint32_t type)
 {
-	return json_is(j, type, "text") || json_is(j, type, "input_text") ||
-	       json_is(j, type, "output_text");
+	return dom_is(j, type, "text") || dom_is(j, type, "input_text") ||
+	       dom_is(j, type, "output_text");
 }
 
-void reading_content(struct reading *r, uint32_t node)
+void builder_content(struct transcript_builder *r, uint32_t node)
 {
-	const struct json *j = &r->j;
-	const struct json_node *n;
+	const struct dom *j = &r->j;
+	const struct dom_node *n;
 	uint32_t i, next, text;
 	/* In Messages the block as a whole carries it, and parts have their
 	   own; elsewhere a part is the smallest thing that can. */
 	bool of_parts = r->t->dialect != DIALECT_MESSAGES;
 
-	if (node == JSON_NONE)
+	if (node == DOM_NONE)
 		return;
 	n = &j->nodes[node];
-	if (n->type != JSON_STRING && n->type != JSON_ARRAY)
+	if (n->type != DOM_STRING && n->type != DOM_ARRAY)
 		return;
 	last_item(r)->content = (struct span){ n->start, n->end };
-	if (n->type == JSON_STRING)
-		reading_piece(r, node);
-	if (n->type == JSON_STRING)
+	if (n->type == DOM_STRING)
+		builder_piece(r, node);
+	if (n->type == DOM_STRING)
 		return;
-	for (i = json_first(j, node); i != JSON_NONE; i = next) {
-		next = json_after(j, node, i);
-		text = json_get_type(j, i, "text", JSON_STRING);
-		if (text != JSON_NONE &&
-		    dialect_is_text(j, json_get(j, i, "type")))
-			reading_piece(r, text);
+	for (i = dom_first(j, node); i != DOM_NONE; i = next) {
+		next = dom_next(j, node, i);
+		text = dom_get_type(j, i, "text", DOM_STRING);
+		if (text != DOM_NONE &&
+		    dialect_is_text(j, dom_get(j, i, "type")))
+			builder_piece(r, text);
 		else
-			reading_part(r, i);
-		reading_mark(r, i, of_parts && next == JSON_NONE);
+			builder_part(r, i);
+		builder_mark(r, i, of_parts && next == DOM_NONE);
 	}
 }
 
-void reading_done(struct reading *r)
+void builder_done(struct transcript_builder *r)
 {
 	const struct item *i = last_item(r);
 
@@ -269,7 +272,7 @@ void reading_done(struct reading *r)
 	}
 }
 
-void reading_system(struct reading *r, struct text text)
+void builder_system(struct transcript_builder *r, struct text text)
 {
 	static const char billing[] = "x-anthropic-billing-header:";
 
@@ -283,46 +286,46 @@ void reading_system(struct reading *r, struct text text)
 	r->t->system_hash = fold(r->t->system_hash, FOLD_PIECE, text);
 }
 
-void reading_tools(struct reading *r, uint32_t node)
+void builder_tools(struct transcript_builder *r, uint32_t node)
 {
-	if (json_first(&r->j, node) == JSON_NONE)
+	if (dom_first(&r->j, node) == DOM_NONE)
 		return;
 	r->t->tools = true;
 	r->t->tools_hash =
 		fold(r->t->tools_hash, FOLD_PART, dialect_raw(&r->j, node));
-	reading_marks(r, node);
+	builder_marks(r, node);
 }
 
-enum item_kind dialect_role(const struct json *j, uint32_t role)
+enum item_kind dialect_role(const struct dom *j, uint32_t role)
 {
-	if (json_is(j, role, "user"))
+	if (dom_is(j, role, "user"))
 		return ITEM_USER;
-	if (json_is(j, role, "assistant"))
+	if (dom_is(j, role, "assistant"))
 		return ITEM_ASSISTANT;
-	if (json_is(j, role, "system") || json_is(j, role, "developer"))
+	if (dom_is(j, role, "system") || dom_is(j, role, "developer"))
 		return ITEM_SYSTEM;
 	return ITEM_OPAQUE;
 }
 
 /* Put what a piece says at `out`, which has room for it as it is written. */
-static size_t decode(const struct transcript *t, const struct piece *p,
+static size_t decode(const struct transcript *t, const struct item_piece *p,
 		     char *out)
 {
 	struct text raw = inside(t, p);
 
-	if (p->writing != JSON_AS_IS)
-		return json_decode(raw.at, raw.len, out);
+	if (p->form != LITERAL_PLAIN)
+		return literal_decode(raw.at, raw.len, out);
 	memcpy(out, raw.at, raw.len);
 	return raw.len;
 }
 
-struct text transcript_piece(const struct transcript *t, const struct piece *p,
-			     struct arena *a)
+struct text transcript_piece(const struct transcript *t,
+			     const struct item_piece *p, struct arena *a)
 {
 	struct text raw = inside(t, p);
 	char *out;
 
-	if (p->writing == JSON_AS_IS)
+	if (p->form == LITERAL_PLAIN)
 		return raw;
 	out = arena_take(a, raw.len);
 	return (struct text){ out, decode(t, p, out) };
@@ -348,29 +351,29 @@ struct text transcript_text(const struct transcript *t, const struct item *i,
 	return (struct text){ out, len };
 }
 
-bool transcript_says(const struct transcript *t, const struct piece *p,
+bool transcript_says(const struct transcript *t, const struct item_piece *p,
 		     const char *text, size_t len)
 {
 	struct text raw = inside(t, p);
 
-	if (p->writing != JSON_AS_IS)
-		return json_reads(raw.at, raw.len, text, len);
+	if (p->form != LITERAL_PLAIN)
+		return literal_equals(raw.at, raw.len, text, len);
 	return raw.len == len && memcmp(raw.at, text, len) == 0;
 }
 
-bool transcript_begins(const struct transcript *t, const struct piece *p,
+bool transcript_begins(const struct transcript *t, const struct item_piece *p,
 		       const char *text, size_t len)
 {
 	struct text raw = inside(t, p);
 
-	return json_begins(raw.at, raw.len, text, len);
+	return literal_begins(raw.at, raw.len, text, len);
 }
 
 /* Items and pieces find their last place in the arena. */
-static void settle(struct reading *r)
+static void settle(struct transcript_builder *r)
 {
 	struct transcript *t = r->t;
-	struct piece *pieces;
+	struct item_piece *pieces;
 	uint32_t i;
 
 	pieces = arena_take(&t->arena, r->pieces.count * sizeof(*pieces));
@@ -483,28 +486,28 @@ static bool asks_for_summary(struct transcript *t)
 	return false;
 }
 
-static int read_body(struct reading *r)
+static int read_body(struct transcript_builder *r)
 {
-	static int (*const dialects[DIALECTS])(struct reading *) = {
+	static int (*const dialects[DIALECTS])(struct transcript_builder *) = {
 		[DIALECT_MESSAGES] = dialect_messages,
 		[DIALECT_RESPONSES] = dialect_responses,
 		[DIALECT_CHAT] = dialect_chat,
 	};
 	struct transcript *t = r->t;
 	uint32_t model, stream, before;
-	int e = json_scan(&r->j, t->body, t->len);
+	int e = dom_scan(&r->j, t->body, t->len);
 
 	if (e < 0)
 		return e;
-	if (r->j.nodes[0].type != JSON_OBJECT)
+	if (r->j.nodes[0].type != DOM_OBJECT)
 		return -EBADMSG;
-	model = json_get(&r->j, 0, "model");
-	t->model = json_text(&r->j, model, &t->arena);
-	stream = json_get(&r->j, 0, "stream");
-	t->stream = stream != JSON_NONE && r->j.nodes[stream].type == JSON_TRUE;
-	reading_tools(r, json_get_type(&r->j, 0, "tools", JSON_ARRAY));
+	model = dom_get(&r->j, 0, "model");
+	t->model = dom_text(&r->j, model, &t->arena);
+	stream = dom_get(&r->j, 0, "stream");
+	t->stream = stream != DOM_NONE && r->j.nodes[stream].type == DOM_TRUE;
+	builder_tools(r, dom_get_type(&r->j, 0, "tools", DOM_ARRAY));
 	before = t->marks;
-	reading_mark(r, 0, false);
+	builder_mark(r, 0, false);
 	t->automatic = t->marks > before;
 	e = dialects[t->dialect](r);
 	if (e < 0)
@@ -520,7 +523,7 @@ static int read_body(struct reading *r)
 int transcript_init(struct transcript *ret, enum dialect d, const char *body,
 		    size_t len)
 {
-	struct reading r = { .t = ret };
+	struct transcript_builder r = { .t = ret };
 	int e;
 
 	*ret = (struct transcript){ .dialect = d, .body = body, .len = len };
@@ -528,7 +531,7 @@ int transcript_init(struct transcript *ret, enum dialect d, const char *body,
 	if (d >= DIALECTS)
 		return -EBADMSG;
 	e = read_body(&r);
-	json_release(&r.j);
+	dom_release(&r.j);
 	array_release(&r.drafts);
 	array_release(&r.pieces);
 	array_release(&r.elements);

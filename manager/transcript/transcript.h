@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "graph/base/arena.h"
-#include "manager/transcript/json.h" /* struct text, struct span */
+#include "manager/transcript/dom.h" /* struct text, struct span */
 
 enum dialect {
 	DIALECT_MESSAGES,  /* Anthropic Messages */
@@ -25,7 +25,7 @@ enum dialect {
 	DIALECTS
 };
 
-#define TRANSCRIPT_MAX JSON_TEXT_MAX /* bytes of a body */
+#define TRANSCRIPT_MAX DOM_TEXT_MAX /* bytes of a body */
 
 enum item_kind {
 	ITEM_SYSTEM, /* system or developer text inside the list */
@@ -37,9 +37,9 @@ enum item_kind {
 };
 
 /* One string literal of the body that holds (part of) an item's text. */
-struct piece {
+struct item_piece {
 	struct span span; /* with its quotes */
-	enum json_writing writing;
+	enum literal_form form;
 };
 
 /*
@@ -70,8 +70,8 @@ struct item {
 	 */
 	bool marked;
 	struct span mark, mark_member;
-	struct span content;  /* results: the string or list; or empty */
-	struct piece *pieces; /* texts, results: in order; calls: none */
+	struct span content;	   /* results: the string or list; or empty */
+	struct item_piece *pieces; /* texts, results: in order; calls: none */
 	uint32_t pieces_count;
 	uint32_t other; /* result -> its call, call -> its result; NONE */
 	/*
@@ -140,15 +140,15 @@ void transcript_release(struct transcript *t); /* accepts a zeroed struct */
  * What a piece says, and what an item does: its pieces one behind the other.
  * In the arena, if they do not stand in the body as they are.
  */
-struct text transcript_piece(const struct transcript *t, const struct piece *p,
-			     struct arena *a);
+struct text transcript_piece(const struct transcript *t,
+			     const struct item_piece *p, struct arena *a);
 struct text transcript_text(const struct transcript *t, const struct item *i,
 			    struct arena *a);
 /* Does the piece say just this? Nothing is decoded to find out. */
-bool transcript_says(const struct transcript *t, const struct piece *p,
+bool transcript_says(const struct transcript *t, const struct item_piece *p,
 		     const char *text, size_t len);
 /* Does it begin with this? Likewise. */
-bool transcript_begins(const struct transcript *t, const struct piece *p,
+bool transcript_begins(const struct transcript *t, const struct item_piece *p,
 		       const char *text, size_t len);
 
 #endif

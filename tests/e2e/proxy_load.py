@@ -3,7 +3,7 @@
 
 $STATETAPE_PROXY_SECONDS (3): how long the conversations go on.
 $STATETAPE_PROXY_CLIENTS (200): how many there are.
-$STATETAPE_PROXY_SEED: of what is thrown at the edge.
+$STATETAPE_PROXY_SEED: of the rubbish that is sent.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def numbered(who, turn):
-    """The model's words in this turn: every one in its place, or not."""
+    """The model's words in this turn; a word out of place shows."""
     return " ".join("%d.%d.%d" % (who, turn, n) for n in range(60))
 
 
@@ -56,14 +56,14 @@ def converse(port, who, until, failures, done):
                 assert text_of(r.body) == numbered(who, turn)
                 turn += 1
             done.append(turn)
-    except Exception as e:  # whatever it is, the case has to know
+    except Exception as e:  # of any kind: the case reports it
         failures.append("%d: %r" % (who, e))
 
 
 def many_conversations_stream_without_a_lost_byte():
     failures, done = [], []
     with fakemodel.Model(script, validate=False, keep=False) as m, \
-            proxy.Edge(m.url) as e:
+            proxy.Proxy(m.url) as e:
         until = time.monotonic() + SECONDS
         threads = [threading.Thread(target=converse, args=(
             e.port, n, until, failures, done)) for n in range(CLIENTS)]
@@ -75,7 +75,7 @@ def many_conversations_stream_without_a_lost_byte():
             time.sleep(0.05)
         assert not failures, failures[:3]
         assert len(done) == CLIENTS
-        end = e.edge()
+        end = e.counters()
         assert end["requests"] == sum(done) and end["bytes_held"] == 0
         assert end["broken"] == end["unreachable"] == end["cancelled"] == 0
         half = len(held) // 2
@@ -86,7 +86,7 @@ def many_conversations_stream_without_a_lost_byte():
 
 
 def a_client_that_does_not_read_stops_upstream():
-    """What is sent ahead is what sockets hold, and a little of ours."""
+    """Upstream is ahead by what sockets buffer, and little of ours."""
     size, sent = 256 * MIB, []
 
     def flood(_, s):
@@ -97,7 +97,7 @@ def a_client_that_does_not_read_stops_upstream():
             sent.append(len(block))
 
     with fakemodel.Model(lambda r: {"raw": flood}) as m, \
-            proxy.Edge(m.url) as e:
+            proxy.Proxy(m.url) as e:
         with e.client() as c:
             before = e.rss()
             c.send("GET", "/v1/flood")
@@ -163,7 +163,7 @@ def rubbish(rng):
 
 
 def throw(port, rng):
-    """Send it, in pieces, perhaps read a little, perhaps just leave."""
+    """Send rubbish in two pieces, perhaps read a little, perhaps leave."""
     data = rubbish(rng)
     with socket.create_connection(("127.0.0.1", port), 5) as s:
         try:
@@ -177,7 +177,7 @@ def throw(port, rng):
                 s.settimeout(0.02)
                 while s.recv(4096):
                     pass
-        except OSError:  # refused, reset, silent: all of them answers
+        except OSError:  # refused, reset or silent: each is an answer
             pass
 
 
@@ -197,7 +197,7 @@ def rubbish_does_not_disturb():
         return {"raw": lambda _, s: s.sendall(head + junk)}
 
     with fakemodel.Model(odd_reply, keep=False) as m, \
-            proxy.Edge(m.url, expect_log="gave no answer") as e:
+            proxy.Proxy(m.url, expect_log="gave no answer") as e:
         n = 0
         while time.monotonic() < until or n < 200:
             throw(e.port, rng)
@@ -205,8 +205,8 @@ def rubbish_does_not_disturb():
         m.script = lambda r: {"status": 200, "body": b"fine"}
         with e.client() as c:
             assert c.ask("POST", "/v1/messages", b"{}").body == b"fine"
-        print(n, "thrown,", e.edge())
-        assert e.edge()["bytes_held"] == 0
+        print(n, "thrown,", e.counters())
+        assert e.counters()["bytes_held"] == 0
 
 
 st.main(many_conversations_stream_without_a_lost_byte,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What goes through the edge comes out as it went in."""
+"""What goes through the proxy comes out as it went in."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def a_turn_passes_byte_for_byte_both_ways():
     odd = b'{ "model":"m", "x": 9007199254740991, "y":1.50e3,\n "messages" ' \
         b':[{"role":"user","content":"caf\\u00e9 \\ud800 \xc3\xa9"}]}'
     with fakemodel.Model([{"text": "a longer answer " * 40}]) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         for n, (target, body) in enumerate(BODIES.items()):
             for stream in (False, True):
                 sent = json.dumps(dict(body, stream=stream)).encode()
@@ -42,7 +42,7 @@ def a_turn_passes_byte_for_byte_both_ways():
                 assert t["shown"] == r.body and t["whole"], t
         r = c.ask("POST", "/v1/messages", odd)
         assert m.requests[-1].body == odd and r.status == 200
-        assert e.edge()["passed"]["unchanged"] == 7, e.edge()
+        assert e.counters()["passed"]["unchanged"] == 7, e.counters()
 
 
 def headers_keep_order_case_and_value():
@@ -58,7 +58,7 @@ def headers_keep_order_case_and_value():
             ("retry-after", "12"), ("Date", "Mon, 01 Jan 2024 00:00:00 GMT"),
             ("Keep-Alive", "timeout=9")]
     with fakemodel.Model(lambda r: {"headers": back}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages("x"), given)
         got = [(n, v) for n, v in m.requests[0].headers
                if n not in ("Host", "Content-Length")]
@@ -71,7 +71,7 @@ def headers_keep_order_case_and_value():
 
 
 def nothing_is_added_to_a_bare_request():
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         assert c.ask("GET", "/v1/models").status == 200
         assert [n for n, _ in m.requests[0].headers] == ["Host"]
         assert c.ask("POST", "/v1/other", b"").status == 200
@@ -80,7 +80,7 @@ def nothing_is_added_to_a_bare_request():
 
 
 def all_methods_and_targets_pass():
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         for method, target in (
                 ("GET", "/v1/models?limit=1000&x=%2Fa%20b&&y=a+b"),
                 ("HEAD", "/api/hello"), ("DELETE", "/v1/files/../a//b"),
@@ -92,16 +92,16 @@ def all_methods_and_targets_pass():
         r = c.ask("PUT", "/v1/x", b"abc")
         assert r.status == 200 and m.requests[-1].body == b"abc"
         assert c.ask("HEAD", "/v1/x").header("content-length") == "11"
-        assert e.edge()["passed"]["other"] == 8
+        assert e.counters()["passed"]["other"] == 8
 
 
 def a_connection_is_kept_on_both_sides():
     seen = set()
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         m.before = lambda h: seen.add(h.client_address)
         for _ in range(5):
             assert c.ask("POST", "/v1/messages", messages("x")).whole
-        for _ in range(5):  # a new connection still finds the old one's
+        for _ in range(5):  # a new client uses the old connection upstream
             with e.client() as other:
                 assert other.ask("POST", "/v1/messages", messages("x")).whole
     assert len(seen) == 1, seen
@@ -112,7 +112,7 @@ def a_kept_connection_that_was_closed_is_made_anew():
         return {"headers": [("Connection", "close")]} if len(
             m.requests) % 2 else {}
 
-    with fakemodel.Model(close) as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model(close) as m, proxy.Proxy(m.url) as e, e.client() as c:
         for _ in range(6):
             r = c.ask("POST", "/v1/messages", messages("x"))
             assert r.status == 200 and r.whole
@@ -120,7 +120,7 @@ def a_kept_connection_that_was_closed_is_made_anew():
 
 def requests_sent_ahead_are_answered_in_order():
     with fakemodel.Model(lambda r: {"text": r.json["messages"][0]["content"]}
-                         ) as m, proxy.Edge(m.url) as e, e.client() as c:
+                         ) as m, proxy.Proxy(m.url) as e, e.client() as c:
         for n in range(5):
             c.send("POST", "/v1/messages", messages("number %d" % n))
         for n in range(5):
@@ -131,7 +131,7 @@ def chunked_bodies_pass():
     body = json.dumps(messages("x" * 5000)).encode()
     chunked = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(p), p) for p in (
         body[i:i + 700] for i in range(0, len(body), 700))) + b"0\r\n\r\n"
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         for target in ("/v1/messages", "/v1/files"):
             r = c.ask("POST", target, chunked,
                       [("Transfer-Encoding", "chunked")])
@@ -153,7 +153,7 @@ def bodies_of_every_size_pass():
         r.body = r.text = b""
         return {"status": 200, "body": b"ok", "times": 9}
 
-    with fakemodel.Model(hashed) as m, proxy.Edge(m.url) as e, \
+    with fakemodel.Model(hashed) as m, proxy.Proxy(m.url) as e, \
             e.client() as c:
         block = rng.randbytes(1 << 20)
         for size in sizes:
@@ -167,21 +167,21 @@ def bodies_of_every_size_pass():
                [("Transfer-Encoding", "chunked")])
         assert c.reply().status == 200
         assert got[-1] == (66 << 20, hashlib.sha256(block * 66).digest())
-        assert e.edge()["passed"]["too_long"] == 2, e.edge()
-        assert e.edge()["bytes_held"] == 0
+        assert e.counters()["passed"]["too_long"] == 2, e.counters()
+        assert e.counters()["bytes_held"] == 0
 
 
 def a_reply_larger_than_any_buffer_passes():
     body = random.Random(SEED).randbytes(20 << 20)
     with fakemodel.Model(lambda r: {"status": 200, "body": body}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("GET", "/v1/big")
         assert r.body == body and r.whole
-        assert e.edge()["bytes_out"] >= len(body)
+        assert e.counters()["bytes_out"] >= len(body)
 
 
 def coded_bodies_pass_as_they_came_and_are_read():
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         plain = json.dumps(messages("x" * 3000)).encode()
         for n, coding in enumerate(("gzip", "zstd", "deflate")):
             sent = fakemodel.pack(coding, plain)
@@ -194,23 +194,23 @@ def coded_bodies_pass_as_they_came_and_are_read():
                              ("gzip, zstd", sent), ("compress", sent)):
             c.ask("POST", "/v1/messages", sent, [("Content-Encoding", coding)])
             assert m.requests[-1].body == sent
-        assert e.edge()["passed"]["coding"] == 4, e.edge()
+        assert e.counters()["passed"]["coding"] == 4, e.counters()
 
 
 def a_bomb_is_passed_on_unread():
     bomb = fakemodel.zstd_pack(b"\0" * (65 << 20))
     with fakemodel.Model(lambda r: {"status": 200, "body": b"ok"}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", bomb, [("Content-Encoding", "zstd")])
         assert r.status == 200 and m.requests[0].body == bomb
-        assert e.edge()["passed"]["too_long"] == 1
+        assert e.counters()["passed"]["too_long"] == 1
 
 
 def coded_replies_pass_as_they_came_and_are_shown_decoded():
     said = {}
     with fakemodel.Model(lambda r: {"coding": said["coding"],
                                     "text": "some words " * 300}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         n = 0
         for coding in ("gzip", "zstd", "deflate"):
             for stream in (False, True):

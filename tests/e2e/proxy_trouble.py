@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the edge does when things go wrong, or are refused."""
+"""What the proxy does when things go wrong, or are refused."""
 
 import glob
 import http.server
@@ -34,7 +34,7 @@ def free_port():
 # -- rewriting ----------------------------------------------------------------
 
 def a_rewritten_body_is_sent_in_its_coding():
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         plain = messages("so @rewrite@ it is")
         for coding in (None, "gzip", "zstd", "deflate"):
             r = c.ask("POST", "/v1/messages", fakemodel.pack(coding, plain),
@@ -44,15 +44,15 @@ def a_rewritten_body_is_sent_in_its_coding():
             assert got.header("content-encoding") == coding
             assert got.text == plain.replace(WAS, IS), coding
             assert int(got.header("content-length")) == len(got.body)
-        assert e.edge()["rewritten"] == 4
+        assert e.counters()["rewritten"] == 4
 
 
-def a_refused_rewriting_is_sent_as_it_came_before_the_client_hears():
+def a_refused_rewriting_is_resent_as_received_unseen_by_the_client():
     for status in (400, 413, 422):
         def script(r, status=status):
             return {"status": status} if IS in r.text else {"text": "fine"}
 
-        with fakemodel.Model(script) as m, proxy.Edge(m.url) as e, \
+        with fakemodel.Model(script) as m, proxy.Proxy(m.url) as e, \
                 e.client() as c:
             sent = fakemodel.zstd_pack(messages("@rewrite@", stream=True))
             r = c.ask("POST", "/v1/messages", sent,
@@ -61,12 +61,12 @@ def a_refused_rewriting_is_sent_as_it_came_before_the_client_hears():
             assert len(m.requests) == 2 and m.requests[1].body == sent
             t = e.turn()
             assert t["refused"] == status and t["status"] == 200, t
-            assert e.edge()["refused"] == 1
+            assert e.counters()["refused"] == 1
 
 
-def a_body_refused_twice_is_the_clients_to_hear_of():
+def a_body_refused_twice_is_reported_to_the_client():
     with fakemodel.Model(lambda r: {"status": 400, "body": b"no"}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages("@rewrite@"))
         assert r.status == 400 and r.body == b"no" and len(m.requests) == 2
         r = c.ask("POST", "/v1/messages", messages("as it came"))
@@ -77,7 +77,7 @@ def other_errors_pass_at_once_with_their_headers():
     with fakemodel.Model(lambda r: {
             "status": int(r.header("x-want")), "body": b'{"e":1}',
             "headers": [("Retry-After", "7"), ("x-should-retry", "true")]
-            }) as m, proxy.Edge(m.url) as e, e.client() as c:
+            }) as m, proxy.Proxy(m.url) as e, e.client() as c:
         for n, status in enumerate((401, 403, 404, 429, 500, 503, 529)):
             r = c.ask("POST", "/v1/messages", messages("@rewrite@"),
                       [("x-want", str(status))])
@@ -88,18 +88,18 @@ def other_errors_pass_at_once_with_their_headers():
 
 
 def a_late_brain_is_not_waited_for_twice():
-    with fakemodel.Model() as m, proxy.Edge(
-            m.url, env={"EDGE_DEADLINE_MS": "50"}) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(
+            m.url, env={"PROXY_DEADLINE_MS": "50"}) as e, e.client() as c:
         sent = messages("@slow@ @rewrite@")
         assert c.ask("POST", "/v1/messages", sent).status == 200
         assert m.requests[0].body == sent
-        assert e.turn()["unsent"] and e.edge()["passed"]["late"] == 1
+        assert e.turn()["unsent"] and e.counters()["passed"]["late"] == 1
 
 
 # -- refused here -------------------------------------------------------------
 
 def websockets_are_refused_with_426():
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("GET", "/v1/responses", headers=[
             ("Upgrade", "websocket"), ("Connection", "Upgrade"),
             ("Sec-WebSocket-Key", "x"), ("Sec-WebSocket-Version", "13")])
@@ -140,7 +140,7 @@ def odd_framing_is_refused():
              b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
              b"GET / HTTP/1.1\r\n\r\n",
              b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n")
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e:
         for head in heads:
             got = raw_status(e, b"POST /v1/messages HTTP/1.1\r\nHost: "
                              b"127.0.0.1\r\n" + head + b"\r\n" + body)
@@ -165,9 +165,9 @@ def odd_framing_is_refused():
 
 # -- upstream -----------------------------------------------------------------
 
-def nobody_there_is_said_in_the_callers_words():
-    with proxy.Edge("http://127.0.0.1:%d" % free_port(),
-                   expect_log="^statetape: The model's API at ") as e, \
+def an_unreachable_upstream_is_a_502_in_the_apis_words():
+    with proxy.Proxy("http://127.0.0.1:%d" % free_port(),
+                     expect_log="^statetape: The model's API at ") as e, \
             e.client() as c:
         r = c.ask("POST", "/v1/messages", messages(),
                   [("x-api-key", proxy.KEY)])
@@ -175,17 +175,17 @@ def nobody_there_is_said_in_the_callers_words():
         assert r.json()["error"]["type"] == "api_error"
         r = c.ask("POST", "/v1/responses", {"input": "x"})
         assert r.status == 502 and r.json()["error"]["type"] == "server_error"
-        # A body in pieces, too.
+        # The same for a body in pieces.
         c.send("POST", "/v1/files", b"5\r\nhello\r\n0\r\n\r\n",
                [("Transfer-Encoding", "chunked")])
         assert c.reply().status == 502
-        assert e.edge()["unreachable"] == 3
+        assert e.counters()["unreachable"] == 3
         assert len(e.log().splitlines()) == 3
 
 
 def a_reply_that_breaks_off_breaks_off():
     step = {"text": "words " * 100, "cut": 5, "times": 2}
-    with fakemodel.Model(lambda r: step) as m, proxy.Edge(m.url) as e:
+    with fakemodel.Model(lambda r: step) as m, proxy.Proxy(m.url) as e:
         with e.client() as c:
             r = c.ask("POST", "/v1/messages", messages(stream=True))
             assert r.status == 200 and not r.whole
@@ -201,7 +201,7 @@ def a_reply_that_breaks_off_breaks_off():
             r = c.ask("POST", "/v1/messages", messages())
             assert not r.whole and r.body == b"short"
             assert not e.turn(1)["whole"]
-        assert e.edge()["broken"] == 2
+        assert e.counters()["broken"] == 2
 
 
 def nonsense_from_upstream_is_a_502():
@@ -209,7 +209,7 @@ def nonsense_from_upstream_is_a_502():
                  b"a" * (400 << 10)):
         with fakemodel.Model(lambda r, said=said: {
                 "raw": lambda _, s: s.sendall(said)}) as m, \
-                proxy.Edge(m.url, expect_log="gave no answer") as e, \
+                proxy.Proxy(m.url, expect_log="gave no answer") as e, \
                 e.client() as c:
             assert c.ask("POST", "/v1/messages", messages()).status == 502
 
@@ -221,7 +221,7 @@ def early_replies_and_interim_ones_pass():
                   b"\r\nok")
 
     with fakemodel.Model(lambda r: {"raw": interim}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         r = c.ask("POST", "/v1/messages", messages())
         assert r.status == 200 and r.body == b"ok"
         assert r.header("x-real") == "1" and r.header("link") is None
@@ -234,7 +234,7 @@ def early_replies_and_interim_ones_pass():
             pass
         raise ConnectionResetError
 
-    with fakemodel.Model() as m, proxy.Edge(m.url) as e, e.client() as c:
+    with fakemodel.Model() as m, proxy.Proxy(m.url) as e, e.client() as c:
         m.before = early
         r = c.ask("POST", "/v1/messages", b"x" * (65 << 20))
         assert r.status == 413 and r.body == b"no"
@@ -243,7 +243,7 @@ def early_replies_and_interim_ones_pass():
 # -- time ---------------------------------------------------------------------
 
 def each_event_arrives_before_the_next_is_sent():
-    """The model waits for the client to have each event before it goes on:
+    """The model sends an event only after the client has the one before:
     anything held back anywhere would stop both for ever."""
     got = threading.Semaphore(0)
 
@@ -254,12 +254,12 @@ def each_event_arrives_before_the_next_is_sent():
     for coding in (None, "gzip", "zstd"):
         step = {"text": "words " * 200, "gate": gate, "coding": coding}
         with fakemodel.Model(lambda r, s=step: s) as m, \
-                proxy.Edge(m.url) as e, e.client() as c:
+                proxy.Proxy(m.url) as e, e.client() as c:
             c.send("POST", "/v1/messages", messages(stream=True))
             r = c.head()
             for p in c.pieces(r):
                 r.body += p
-                # All that was sent so far, be it in several pieces.
+                # All that was sent so far, perhaps in several pieces.
                 assert m.requests[0].sent.startswith(r.body)
                 if r.body == m.requests[0].sent:
                     got.release()
@@ -279,17 +279,17 @@ def a_client_that_leaves_ends_the_request_upstream():
     def endless(_, s):
         s.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
                   b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
-        # Nothing more comes: only our peer's end can end this.
+        # Nothing more is sent: only the peer can end this.
         ended.append(s.recv(1) == b"")
 
     ended = []
     with fakemodel.Model(lambda r: {"raw": endless}) as m, \
-            proxy.Edge(m.url) as e:
+            proxy.Proxy(m.url) as e:
         with e.client() as c:
             c.send("POST", "/v1/messages", messages(stream=True))
             assert next(c.pieces(c.head())) == b"hello"
         st.eventually(lambda: ended == [True], "upstream saw the end")
-        assert e.edge()["cancelled"] == 1 and not e.turn()["whole"]
+        assert e.counters()["cancelled"] == 1 and not e.turn()["whole"]
         # Before the reply has begun, and with bytes of a next request waiting.
         for ahead in (b"", b"GET / HTTP/1.1\r\n"):
             waiting = threading.Event()
@@ -312,11 +312,11 @@ def the_end_waits_for_replies_under_way():
 
     with fakemodel.Model(lambda r: {"text": "to the end " * 50,
                                     "gate": gate}) as m, \
-            proxy.Edge(m.url) as e, e.client() as c:
+            proxy.Proxy(m.url) as e, e.client() as c:
         c.send("POST", "/v1/messages", messages(stream=True))
         r = c.head()
         e.proc.send_signal(signal.SIGTERM)
-        st.eventually(lambda: not can_connect(e.port), "nobody is let in")
+        st.eventually(lambda: not can_connect(e.port), "no new connections")
         go.set()
         for p in c.pieces(r):
             r.body += p
@@ -327,7 +327,7 @@ def the_end_waits_for_replies_under_way():
 def the_end_does_not_wait_for_ever():
     with fakemodel.Model(lambda r: {"text": "x", "gate": lambda n:
                                     n < 2 or time.sleep(3600)}) as m, \
-            proxy.Edge(m.url, env={"EDGE_GRACE_MS": "300"}) as e, \
+            proxy.Proxy(m.url, env={"PROXY_GRACE_MS": "300"}) as e, \
             e.client() as c, e.client() as idle:
         idle.ask("GET", "/")
         c.send("POST", "/v1/messages", messages(stream=True))
@@ -369,13 +369,14 @@ def tls_is_verified():
         trusted = {"SSL_CERT_FILE": cert}
         for base, env, status in ((url, {}, 502), (url, trusted, 200),
                                   (other, trusted, 502)):
-            with proxy.Edge(base, env=env, expect_log="gave no answer") as e, \
+            with proxy.Proxy(base, env=env,
+                             expect_log="gave no answer") as e, \
                     e.client() as c:
                 r = c.ask("POST", "/v1/messages", messages())
                 assert r.status == status, (base, r.status, e.log())
 
 
-class Proxy(http.server.BaseHTTPRequestHandler):
+class Outgoing(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.seen.append(self.path)
         self.send_response(200)
@@ -388,19 +389,19 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 
 
 def proxies_of_the_environment_are_used():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Outgoing)
     server.seen = []
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    proxy = "http://127.0.0.1:%d" % server.server_address[1]
+    via = "http://127.0.0.1:%d" % server.server_address[1]
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         server.seen.clear()
-        with proxy.Edge("http://model.invalid", env={name: proxy}) as e, \
+        with proxy.Proxy("http://model.invalid", env={name: via}) as e, \
                 e.client() as c:
             r = c.ask("POST", "/v1/messages?b=1", messages())
             assert r.status == 200 and r.body == b"via"
             assert server.seen == ["http://model.invalid/v1/messages?b=1"]
-    with fakemodel.Model() as m, proxy.Edge(m.url, env={
-            "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"}) as e, \
+    with fakemodel.Model() as m, proxy.Proxy(m.url, env={
+            "HTTP_PROXY": via, "NO_PROXY": "127.0.0.1"}) as e, \
             e.client() as c:
         assert c.ask("POST", "/v1/messages", messages()).status == 200
         assert len(m.requests) == 1
@@ -410,7 +411,7 @@ def proxies_of_the_environment_are_used():
 
 def keys_are_nowhere_afterwards():
     with fakemodel.Model(lambda r: {"cut": 2, "text": "x"}) as m, \
-            proxy.Edge(m.url, expect_log="gave no answer") as e:
+            proxy.Proxy(m.url, expect_log="gave no answer") as e:
         heads = [("x-api-key", proxy.KEY),
                  ("Authorization", "Bearer " + proxy.KEY)]
         target = "/v1/messages?key=" + proxy.KEY
@@ -432,13 +433,13 @@ def keys_are_nowhere_afterwards():
 
 
 st.main(a_rewritten_body_is_sent_in_its_coding,
-        a_refused_rewriting_is_sent_as_it_came_before_the_client_hears,
-        a_body_refused_twice_is_the_clients_to_hear_of,
+        a_refused_rewriting_is_resent_as_received_unseen_by_the_client,
+        a_body_refused_twice_is_reported_to_the_client,
         other_errors_pass_at_once_with_their_headers,
         a_late_brain_is_not_waited_for_twice,
         websockets_are_refused_with_426,
         odd_framing_is_refused,
-        nobody_there_is_said_in_the_callers_words,
+        an_unreachable_upstream_is_a_502_in_the_apis_words,
         a_reply_that_breaks_off_breaks_off,
         nonsense_from_upstream_is_a_502,
         early_replies_and_interim_ones_pass,

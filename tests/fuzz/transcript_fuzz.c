@@ -13,7 +13,7 @@
 
 struct asked {
 	ARRAY(struct replacement) replacements;
-	ARRAY(struct note) notes;
+	ARRAY(struct rewrite_note) notes;
 };
 
 static void check_items(const struct transcript *t)
@@ -70,7 +70,8 @@ static void ask(const struct transcript *t, struct asked *a)
 				   ((struct replacement){ i, "new\n", 4 }));
 		if (x->place == i &&
 		    (x->content.end > 0 || t->dialect == DIALECT_MESSAGES))
-			array_push(&a->notes, ((struct note){ i, "see", 3 }));
+			array_push(&a->notes,
+				   ((struct rewrite_note){ i, "see", 3 }));
 	}
 }
 

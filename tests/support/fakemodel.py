@@ -7,28 +7,28 @@
         m.requests[0].json        # what it sent
 
 It speaks Anthropic Messages, OpenAI Responses and Chat Completions, as SSE or
-as one JSON object, and refuses with 400 what the real ones refuse: calls and
-results that do not pair, empty texts, a fifth cache mark, reasoning that is
-not the one it gave. A prompt cache is simulated and reported as usage.
+as one JSON object, and refuses with 400 what the real servers refuse: calls
+and results that do not pair, empty texts, a fifth cache mark, reasoning that
+it did not give itself. It simulates a prompt cache and reports it as usage.
 
-A script is a list of steps or a function from Request to step. Steps of a list
-are taken by the transcript: a call's id names its step, so the server keeps no
-state, and a rewritten transcript goes on where it was. After the last step it
-says "Done.". A step is a dictionary; all its members are optional:
+A script is a list of steps or a function from Request to step. The transcript
+selects the step of a list: a call's id names its step, so the server keeps no
+state, and a rewritten transcript continues where it was. After the last step
+the model says "Done.". A step is a dictionary; all members are optional:
 
   text, calls [(name, arguments)], thinking   what the model says; a name may
             have a namespace before a colon (Responses)
   status, headers [(name, value)], body       an answer of another kind
-  times     how often the status is given before the step is played (1)
-  cut       the connection breaks after so many events (times: how often)
+  times     how often the status is sent before the step is played (1)
+  cut       break the connection after this many events (times: how often)
   delay     seconds before each event
   gate      called with each event's number before it is sent
   coding    gzip, deflate or zstd: the reply's Content-Encoding
-  usage     members that replace those of the usage reported
-  raw       called with (request, socket) instead of everything else
+  usage     members that replace those of the reported usage
+  raw       called with (request, socket) instead of all the above
 
 As a program: fakemodel.py [--port N] [--script FILE] [--log DIR] prints its
-port; FILE is the list in JSON, DIR gets each body as NNN.json.
+port; FILE is the list in JSON; each body is written to DIR/NNN.json.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def zstd_pack(data, level=3):
 
 def zstd_unpack(data):
     size = _zstd.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
-    if size > BODY_MAX:  # not said, no frame, or too much
+    if size > BODY_MAX:  # unknown, no frame, or too much
         size = BODY_MAX
     to = ctypes.create_string_buffer(size or 1)
     n = _zstd.ZSTD_decompress(to, size, data, len(data))
@@ -100,8 +100,8 @@ def unpack(coding, data):
 
 
 class Packer:
-    """A stream of that coding, flushed after each piece. zstd has a frame per
-    piece, which is a stream as good as any."""
+    """Encodes a stream, flushed after each piece. For zstd each piece is a
+    frame of its own, which is a valid stream."""
 
     def __init__(self, coding):
         self.coding = coding
@@ -118,7 +118,7 @@ class Packer:
         return self.z.flush() if self.coding in ("gzip", "deflate") else b""
 
 
-# -- what was asked -----------------------------------------------------------
+# -- the request --------------------------------------------------------------
 
 def sign(text):
     return hmac.new(KEY, text.encode("utf-8", "surrogatepass"),
@@ -180,7 +180,7 @@ class Request:
                 for c in m.get("tool_calls") or []]
 
     def step(self):
-        """Which step of the script comes next."""
+        """The number of the script's next step."""
         seen = [int(m[1]) for i in self.call_ids()
                 for m in [re.search(r"_s(\d+)_", i)] if m]
         return max(seen, default=-1) + 1
@@ -200,7 +200,7 @@ def items(body):
     return given or []
 
 
-# -- what the real ones refuse ------------------------------------------------
+# -- what real servers refuse -------------------------------------------------
 
 def need(truth, sentence):
     if not truth:
@@ -243,7 +243,7 @@ def check_messages(body):
     pending = []
     for n, m in enumerate(body["messages"]):
         where = "messages.%d" % n
-        # Claude Code has system messages that only set how hard to think.
+        # Claude Code has system messages that only set the reasoning effort.
         need(m.get("content") or m.get("role") in ("assistant", "system"),
              where + ": all messages must have non-empty content")
         calls, results = check_blocks(where, m)
@@ -315,7 +315,7 @@ def bare(o):
 
 
 class Cache:
-    """Prefixes by their hash. `now` may be replaced to let time pass."""
+    """Prefixes by hash. A test may replace `now` to let time pass."""
 
     def __init__(self):
         self.until = {}
@@ -373,15 +373,15 @@ class Cache:
         return total - read - written, written, read
 
 
-# -- what it says -------------------------------------------------------------
+# -- the answer ---------------------------------------------------------------
 
 def pieces(text):
     return [text[i:i + CHUNK] for i in range(0, len(text), CHUNK)]
 
 
 class Speech:
-    """One step's answer in the words of one dialect: events() for a stream,
-    whole() for a single object."""
+    """One step's answer in one dialect: events() for a stream, whole() for a
+    single object."""
 
     def __init__(self, request, step, number, usage):
         self.request, self.number = request, number
@@ -583,7 +583,7 @@ def error_body(dialect, status, message):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Each event leaves at once, as a real one's do.
+    # Each event is sent at once, as real servers do.
     disable_nagle_algorithm = True
 
     def log_message(self, *args):
@@ -704,14 +704,14 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def handle_error(self, request, client_address):
-        """A client that left is not worth a word."""
+        """Says nothing about a client that left."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, ValueError)):
             super().handle_error(request, client_address)
 
 
 class Loopback:
-    """A server on 127.0.0.1, for as long as it is entered. Its handlers find
-    it as server.owner."""
+    """A server on 127.0.0.1 while the context is entered. Handlers reach it as
+    server.owner."""
 
     def __init__(self, handler, port=0):
         self.requests, self.lock = [], threading.Lock()
@@ -734,7 +734,7 @@ class Loopback:
 
 
 class Model(Loopback):
-    """requests: what came, in order. validate: refuse as the real ones do.
+    """requests: those received, in order. validate: refuse as real servers do.
     before: called with the handler before a body is read."""
 
     def __init__(self, script=(), validate=True, port=0, keep=True):
@@ -762,8 +762,8 @@ class Model(Loopback):
         return self.script[at] if at < len(self.script) else {}
 
     def is_due(self, r, step):
-        """Misbehaviour happens `times` times per step, once if not said; a
-        function that is a script keeps its own count."""
+        """Misbehaviour happens `times` times per step, by default once; a
+        script that is a function keeps its own count."""
         if callable(self.script) and "times" not in step:
             return True
         key = id(step)

@@ -1,12 +1,12 @@
-"""The manager's edge under test, and a client that sees every byte.
+"""The manager's proxy under test, and a client that sees every byte.
 
-    with fakemodel.Model(script) as m, proxy.Edge(m.url) as e:
+    with fakemodel.Model(script) as m, proxy.Proxy(m.url) as e:
         with e.client() as c:
             reply = c.ask("POST", "/v1/messages", body)
 
-Edge is tests/support/edge.c: the real HTTP edge with a brain that follows marks
-in the body. What it says on stderr is e.log(); a suspicious word in it, or an
-end other than the orderly one, fails the case.
+Proxy runs tests/support/proxy_server.c: manager/http with a brain that obeys
+marks in the body. Its stderr is e.log(); an unexpected line there, or an exit
+other than the orderly one, fails the case.
 """
 
 import json
@@ -21,13 +21,13 @@ import tempfile
 
 import st
 
-PROGRAM = (os.environ.get("TEST_BIN") or "") + "/e2e/edge"
+PROGRAM = (os.environ.get("TEST_BIN") or "") + "/e2e/proxy_server"
 SUSPICIOUS = re.compile(r"Sanitizer|runtime error:|assert", re.I)
 KEY = "sk-secret-0123456789"
 
 
 def clean_environment():
-    """No proxy of this machine's comes between a case and its servers."""
+    """Without HTTP_PROXY and the like: cases reach their servers directly."""
     return {k: v for k, v in os.environ.items()
             if not k.lower().endswith("_proxy") and
             not k.startswith(("ANTHROPIC_", "OPENAI_", "SSL_CERT_"))}
@@ -58,7 +58,7 @@ def _exactly(s, n):
 
 
 class Reply:
-    """status, reason, headers [(name, value)], body; whole is False if it
+    """status, headers [(name, value)], body; whole is False if the connection
     broke off."""
 
     def __init__(self, status, headers):
@@ -74,8 +74,8 @@ class Reply:
 
 
 class Client:
-    """One connection. Nothing is added to what is asked for but Host, and
-    Content-Length if there is a body."""
+    """One connection. Adds no headers but Host, and Content-Length if there
+    is a body."""
 
     def __init__(self, port, timeout=None):
         self.s = socket.create_connection(("127.0.0.1", port),
@@ -182,12 +182,12 @@ class Client:
         return self.reply(method)
 
 
-class Edge:
+class Proxy:
     def __init__(self, base, env=None, expect_log=None):
-        self.top = tempfile.mkdtemp(prefix="st.edge.")
+        self.top = tempfile.mkdtemp(prefix="st.proxy.")
         self.base, self.expect_log = base, expect_log
-        self.env = dict(clean_environment(), EDGE_DEADLINE_MS="2000")
-        # What was freed counts as memory until the sanitizer lets go of it.
+        self.env = dict(clean_environment(), PROXY_DEADLINE_MS="2000")
+        # Freed memory counts until the sanitizer's quarantine lets go of it.
         self.env["ASAN_OPTIONS"] = (os.environ.get("ASAN_OPTIONS", "") +
                                     ":quarantine_size_mb=1").lstrip(":")
         self.env.update(env or {})
@@ -204,7 +204,7 @@ class Edge:
         line = self.proc.stdout.readline()
         if not line:
             self.proc.wait()
-            raise AssertionError("edge did not start: " + self.log())
+            raise AssertionError("the proxy did not start: " + self.log())
         self.port = int(line)
         return self
 
@@ -213,14 +213,14 @@ class Edge:
             self.end()
             if kind is None:
                 assert self.proc.returncode == 0, \
-                    "edge ended with %d:\n%s" % (self.proc.returncode,
-                                                 self.log())
+                    "the proxy ended with %d:\n%s" % (
+                        self.proc.returncode, self.log())
                 for line in self.log().splitlines():
                     expected = self.expect_log and re.search(
                         self.expect_log, line)
                     assert expected, "unexpected: " + line
             else:
-                print("-- log of the edge:\n" + self.log())
+                print("-- log of the proxy:\n" + self.log())
         finally:
             self.proc.stdout.close()
             shutil.rmtree(self.top, ignore_errors=True)
@@ -247,7 +247,7 @@ class Edge:
             return [json.loads(line) for line in f]
 
     def turn(self, n=-1):
-        """The n-th turn that ended, once it has, with the reply shown."""
+        """Waits for the n-th turn to end; with the reply the brain was shown."""
         t = st.eventually(
             lambda: (lambda all_: all_[n] if len(all_) > (n if n >= 0 else
                                                          -n - 1) else None)(
@@ -259,14 +259,11 @@ class Edge:
     def status(self):
         return ask(self.socket, "STATUS")
 
-    def edge(self):
+    def counters(self):
         """Its counters, once no request is under way."""
         return st.eventually(lambda: (lambda s: s if s["active"] == 0 else
-                                      None)(self.counters()),
+                                      None)(self.status()["edge"]),
                              "no request is under way")
-
-    def counters(self):
-        return self.status()["edge"]
 
     def rss(self):
         with open("/proc/%d/status" % self.proc.pid) as f:

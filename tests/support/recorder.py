@@ -1,12 +1,11 @@
-"""What a client sent, byte for byte, before anybody else had it in hand.
+"""A forwarding server that records what a client sent, byte for byte.
 
     with recorder.Recorder() as rec:
-        rec.target = "http://127.0.0.1:1234"      # where it goes on to
+        rec.target = "http://127.0.0.1:1234"      # where requests go
         ...                                       # a client talks to rec.url
         rec.requests[0].body
 
-A request goes on as it came, and its reply comes back as it comes. Requests
-are fakemodel's.
+Requests and replies pass unchanged. rec.requests holds fakemodel.Request.
 """
 
 import http.client
@@ -74,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Recorder(fakemodel.Loopback):
-    """requests: what came, in order; their status is the reply's."""
+    """requests: those received, in order, each with its reply's status."""
 
     def __init__(self):
         super().__init__(Handler)

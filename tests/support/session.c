@@ -10,7 +10,7 @@
 #include "graph/base/buf.h"
 #include "manager/decide/linediff.h"
 #include "manager/decide/notes.h"
-#include "manager/transcript/json.h"
+#include "manager/transcript/dom.h"
 #include "manager/transcript/transcript.h"
 #include "tests/prop/fs/dice.h"
 
@@ -268,7 +268,7 @@ static void add_quoted(struct session *s, const char *text, size_t len)
 	char *out = must_alloc(6 * len + 1);
 
 	add(s, "\"");
-	(void)buf_add(&s->talk, out, json_encode(text, len, out));
+	(void)buf_add(&s->talk, out, literal_encode(text, len, out));
 	add(s, "\"");
 	free(out);
 }

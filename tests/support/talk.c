@@ -5,7 +5,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/buf.h"
-#include "manager/transcript/json.h"
+#include "manager/transcript/dom.h"
 
 static char *own(const char *text)
 {
@@ -83,7 +83,7 @@ static void quote(struct buf *b, const char *text)
 	char *out = must_alloc(6 * len + 1);
 
 	put(b, "\"");
-	(void)buf_add(b, out, json_encode(text, len, out));
+	(void)buf_add(b, out, literal_encode(text, len, out));
 	put(b, "\"");
 	free(out);
 }

@@ -63,7 +63,7 @@ static void best(double *t, double seconds)
 
 static void run(const struct buf *b, struct times *t)
 {
-	struct json j = { 0 };
+	struct dom j = { 0 };
 	struct transcript tr;
 	struct records rs;
 	ARRAY(struct replacement) all = { 0 };
@@ -78,7 +78,7 @@ static void run(const struct buf *b, struct times *t)
 	memcpy(copy, b->data, b->len);
 	best(&t->copy, ns_seconds(clock_mono_ns()) - at);
 	at = ns_seconds(clock_mono_ns());
-	if (json_scan(&j, copy, b->len) < 0)
+	if (dom_scan(&j, copy, b->len) < 0)
 		abort();
 	best(&t->scan, ns_seconds(clock_mono_ns()) - at);
 	at = ns_seconds(clock_mono_ns());
@@ -102,7 +102,7 @@ static void run(const struct buf *b, struct times *t)
 	array_release(&all);
 	records_release(&rs);
 	transcript_release(&tr);
-	json_release(&j);
+	dom_release(&j);
 	free(copy);
 }
 

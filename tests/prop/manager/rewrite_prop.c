@@ -77,7 +77,7 @@ static size_t put_character(uint32_t c, char *out)
 			       0xdc00 + ((c - 0x10000) & 0x3ff));
 	else
 		(void)snprintf(escape, sizeof(escape), "\\u%04x", c);
-	return json_decode(escape, strlen(escape), out);
+	return literal_decode(escape, strlen(escape), out);
 }
 
 /* Two halves that met would be one character when they are read again. */
@@ -102,7 +102,7 @@ static struct text roll_text(struct world *w, size_t least)
 static void put_string(struct world *w, struct text t)
 {
 	char *out = malloc(6 * t.len + 16), plain[8];
-	size_t n = json_encode(t.at, t.len, out), i;
+	size_t n = literal_encode(t.at, t.len, out), i;
 
 	put(w, "\"");
 	for (i = 0; i < n; i++) {
@@ -296,7 +296,7 @@ static void make_body(struct world *w)
 /* What is asked for, by the number of the result. */
 struct asked {
 	ARRAY(struct replacement) replacements;
-	ARRAY(struct note) notes;
+	ARRAY(struct rewrite_note) notes;
 };
 
 /* Roll edits; items are those of `t`. */
@@ -329,8 +329,8 @@ static void roll_edits(struct world *w, const struct transcript *t,
 				((struct replacement){ i, text.at, text.len }));
 		text = roll_text(w, 1);
 		if (t->items[i].place == i && dice_one_in(&w->dice, 2))
-			array_push(&a->notes,
-				   ((struct note){ i, text.at, text.len }));
+			array_push(&a->notes, ((struct rewrite_note){
+						      i, text.at, text.len }));
 	}
 }
 
@@ -362,7 +362,7 @@ static void edit_made(struct made_result *r, const struct replacement *x)
 }
 
 static struct text piece_of(struct world *w, const struct transcript *t,
-			    const struct piece *p)
+			    const struct item_piece *p)
 {
 	struct text text = transcript_piece(t, p, &w->arena);
 
@@ -372,7 +372,7 @@ static struct text piece_of(struct world *w, const struct transcript *t,
 
 static void check_result(struct world *w, const struct transcript *t,
 			 const struct made_result *made, const struct item *now,
-			 const struct note *note)
+			 const struct rewrite_note *note)
 {
 	bool inside = note && w->dialect != DIALECT_MESSAGES;
 	uint32_t i, last = made->count - 1;
@@ -422,7 +422,7 @@ static void check_all(struct world *w, const struct asked *a,
 	for (i = 0; i < was->items_count; i++, k++) {
 		const struct item *old = &was->items[i];
 		const struct item *new = &now->items[k];
-		const struct note *note = NULL;
+		const struct rewrite_note *note = NULL;
 		struct made_result *made;
 
 		assert_int_equal(old->kind, new->kind);
@@ -548,19 +548,19 @@ static void what_is_encoded_is_decoded_the_same(void **state)
 	(void)state;
 	for (i = 0; i < 20000; i++) {
 		struct text t = roll_text(&w, 0);
-		size_t n = json_encode(t.at, t.len, encoded);
+		size_t n = literal_encode(t.at, t.len, encoded);
 
-		assert_in_range(json_encoded_most(t.at, t.len), n, 6 * t.len);
-		assert_int_equal(json_decode(encoded, n, decoded), t.len);
+		assert_in_range(literal_encoded_max(t.at, t.len), n, 6 * t.len);
+		assert_int_equal(literal_decode(encoded, n, decoded), t.len);
 		assert_memory_equal(decoded, t.at, t.len);
-		assert_true(json_reads(encoded, n, t.at, t.len));
-		assert_true(json_begins(encoded, n, t.at, t.len));
+		assert_true(literal_equals(encoded, n, t.at, t.len));
+		assert_true(literal_begins(encoded, n, t.at, t.len));
 		if (!t.len)
 			continue;
-		assert_false(json_reads(encoded, n, t.at, t.len - 1));
+		assert_false(literal_equals(encoded, n, t.at, t.len - 1));
 		decoded[dice_below(&w.dice, (uint32_t)t.len)] ^= 1;
-		assert_false(json_reads(encoded, n, decoded, t.len));
-		assert_false(json_begins(encoded, n, decoded, t.len));
+		assert_false(literal_equals(encoded, n, decoded, t.len));
+		assert_false(literal_begins(encoded, n, decoded, t.len));
 	}
 	arena_release(&w.arena);
 }

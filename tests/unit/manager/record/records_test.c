@@ -176,7 +176,7 @@ static const struct row rows[] = {
 static void add_encoded(struct buf *b, const char *text)
 {
 	assert_int_equal(buf_reserve(b, 6 * strlen(text)), 0);
-	b->len += json_encode(text, strlen(text), b->data + b->len);
+	b->len += literal_encode(text, strlen(text), b->data + b->len);
 }
 
 static void add(struct buf *b, const char *text)

@@ -37,9 +37,9 @@ static char *slurp(const char *dir, const char *name, size_t *ret_len)
 
 struct edits {
 	struct replacement replacements[EDITS_MAX];
-	struct note notes[EDITS_MAX];
+	struct rewrite_note notes[EDITS_MAX];
 	size_t replacements_count, notes_count;
-	struct json j;
+	struct dom j;
 	struct arena arena;
 };
 
@@ -66,13 +66,13 @@ static void add_line(struct edits *e, const struct transcript *t,
 	int at;
 
 	assert_int_equal(sscanf(line, "%15s %15s %n", verb, id, &at), 2);
-	assert_int_equal(json_scan(&e->j, line + at, strlen(line + at)), 0);
-	text = json_text(&e->j, 0, &e->arena);
+	assert_int_equal(dom_scan(&e->j, line + at, strlen(line + at)), 0);
+	text = dom_text(&e->j, 0, &e->arena);
 	text.at = arena_copy(&e->arena, text.at, text.len);
 	item = result_of(t, id);
 	if (strcmp(verb, "note") == 0)
 		e->notes[e->notes_count++] =
-			(struct note){ item, text.at, text.len };
+			(struct rewrite_note){ item, text.at, text.len };
 	else
 		e->replacements[e->replacements_count++] =
 			(struct replacement){ item, text.at, text.len };
@@ -122,7 +122,7 @@ static void check_rewrite(const char *dir, const char *body, size_t len,
 	if (out_len != want_len || memcmp(out, want, want_len) != 0)
 		fail_msg("%s\nwanted %s\ngot    %s", dir, want, out);
 	free(out);
-	json_release(&e.j);
+	dom_release(&e.j);
 	arena_release(&e.arena);
 	transcript_release(&t);
 }

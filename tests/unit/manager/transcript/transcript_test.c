@@ -160,7 +160,7 @@ static const char one_result[] =
 static void impossible_rewrites_are_refused(void **state)
 {
 	struct replacement x = { 1, "text", 4 };
-	struct note n[2] = { { 1, "text", 4 }, { 1, "text", 4 } };
+	struct rewrite_note n[2] = { { 1, "text", 4 }, { 1, "text", 4 } };
 	struct rewriting r = { &x, 1, NULL, 0 };
 	struct transcript t;
 	char *out = NULL;

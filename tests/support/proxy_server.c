@@ -1,15 +1,15 @@
 /*
- * The manager's HTTP edge with a brain that thinks by marks, so that a case
- * decides what happens to its request:
+ * The manager's proxy with a brain that obeys marks in the body, so that a
+ * test case decides what happens to its request:
  *
  *   @rewrite@	is replaced by @REWRITTEN-BY-THE-BRAIN@
- *   @grow@	the same, and a megabyte of spaces behind the body
- *   @slow@	the answer comes after the deadline
- *   @pass@	(or none of them) the body goes as it came
+ *   @grow@	the same, and a megabyte of spaces is appended
+ *   @slow@	the brain answers after the deadline
+ *   @pass@	(or no mark) the body is sent as received
  *
- * edge BASE LOG [SOCKET]: all APIs are at BASE. Prints its port. For each turn
- * that ended a line of JSON is added to LOG, and the reply it was shown goes
- * to LOG.N. Answers STATUS at SOCKET. SIGTERM ends it.
+ * proxy_server BASE LOG [SOCKET]: all APIs are at BASE. Prints its port. Each
+ * turn that ends adds a line of JSON to LOG, and the reply the brain was shown
+ * is written to LOG.N. Answers STATUS at SOCKET. SIGTERM ends it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 
 	t->brain = b;
 	t->len = r->len;
-	t->made = BUF(2 * (size_t)EDGE_BODY_MAX);
+	t->made = BUF(2 * (size_t)PROXY_BODY_MAX);
 	t->reply = BUF(REPLY_MAX);
 	*ret_turn = t;
 	if (holds(r, "@slow@"))
@@ -149,7 +149,7 @@ void turn_status(struct turn *t, int status, const char *content_type)
 
 void turn_reply(struct turn *t, const char *bytes, size_t len)
 {
-	/* A case with more than that does not look at it. */
+	/* Cases with longer replies do not look at them. */
 	(void)buf_add(&t->reply, bytes, len);
 }
 
@@ -212,8 +212,8 @@ static int serve(struct brain *b, const char *base, const char *socket)
 	struct proxy_config c = {
 		.brain = b,
 		.bases = { base, base, base },
-		.deadline_ms = number("EDGE_DEADLINE_MS"),
-		.grace_ms = number("EDGE_GRACE_MS"),
+		.deadline_ms = number("PROXY_DEADLINE_MS"),
+		.grace_ms = number("PROXY_GRACE_MS"),
 	};
 	struct wire_server *wire = NULL;
 	struct proxy *proxy;
@@ -229,7 +229,7 @@ static int serve(struct brain *b, const char *base, const char *socket)
 	if (r == 0 && socket)
 		r = wire_server_open(socket, proxy_answer, proxy, &wire);
 	if (r < 0) {
-		(void)fprintf(stderr, "edge: %s\n", strerror(-r));
+		(void)fprintf(stderr, "proxy_server: %s\n", strerror(-r));
 		return EXIT_FAILURE;
 	}
 	(void)printf("%d\n", proxy_port(proxy));
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 	int code;
 
 	if (argc < 3) {
-		(void)fputs("usage: edge BASE LOG [SOCKET]\n", stderr);
+		(void)fputs("usage: proxy_server BASE LOG [SOCKET]\n", stderr);
 		return 2;
 	}
 	b.log_path = argv[2];
