@@ -6,7 +6,7 @@
  * record        per (conversation, call id): what is known of it; lists are
  *               JSON, the text in its place is a blob
  * pin           per (conversation, call id): a note's bytes, and what it says
- *               of which records, as JSON: [id, enum told_how, since, entry,
+ *               of which records, as JSON: [id, enum notified, since, entry,
  *               where in the text that ends]
  * request       one row per request, for the report
  * counter       name and number
@@ -73,7 +73,7 @@ int archive_code(int rc)
 
 static int version_of(sqlite3 *db)
 {
-	CLEANUP(finalize_p) sqlite3_stmt *s = NULL;
+	CLEANUP(archive_finalize_p) sqlite3_stmt *s = NULL;
 
 	if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL) !=
 		    SQLITE_OK ||
@@ -109,7 +109,7 @@ int archive_open(const char *dir, bool write, struct archive **ret,
 	int rc;
 
 	(void)pthread_mutex_init(&m->lock, NULL);
-	if (dir && asprintf(&path, "%s/" MEMORY_NAME, dir) < 0) {
+	if (dir && asprintf(&path, "%s/" ARCHIVE_NAME, dir) < 0) {
 		path = NULL;
 		archive_free(m);
 		return -ENOMEM;
@@ -131,8 +131,8 @@ void archive_free(struct archive *m)
 {
 	if (!m)
 		return;
-	for (int i = 0; i < KEPT; i++)
-		(void)sqlite3_finalize(m->kept[i]);
+	for (int i = 0; i < STATEMENTS; i++)
+		(void)sqlite3_finalize(m->statements[i]);
 	(void)sqlite3_close_v2(m->db);
 	(void)pthread_mutex_destroy(&m->lock);
 	free(m);
@@ -195,19 +195,19 @@ static void heads_read(struct conversation *c, const char *text,
 static int save_conversation(struct archive *m, const struct conversation *c,
 			     int64_t at_ns)
 {
-	sqlite3_stmt *s =
-		keep(m, KEPT_CONVERSATION,
-		     "INSERT INTO conversation(key, client, model, subagent,"
-		     " subscription, refused, stopped, requests, since_epoch,"
-		     " last_n, used_ns, heads, hashes, since_begin,"
-		     " reply_ns, nominated)"
-		     " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-		     " ON CONFLICT(key) DO"
-		     " UPDATE SET client=?2, model=?3, subagent=?4,"
-		     " subscription=?5, refused=?6, stopped=?7, requests=?8,"
-		     " since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
-		     " hashes=?13, since_begin=?14, reply_ns=?15,"
-		     " nominated=?16");
+	sqlite3_stmt *s = archive_statement(
+		m, STATEMENT_CONVERSATION,
+		"INSERT INTO conversation(key, client, model, subagent,"
+		" subscription, refused, stopped, requests, since_epoch,"
+		" last_n, used_ns, heads, hashes, since_begin,"
+		" reply_ns, nominated)"
+		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+		" ON CONFLICT(key) DO"
+		" UPDATE SET client=?2, model=?3, subagent=?4,"
+		" subscription=?5, refused=?6, stopped=?7, requests=?8,"
+		" since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
+		" hashes=?13, since_begin=?14, reply_ns=?15,"
+		" nominated=?16");
 	CLEANUP(free_p) char *heads = heads_text(c);
 	ARRAY(uint64_t) all = { 0 };
 	int rc;
@@ -217,31 +217,31 @@ static int save_conversation(struct archive *m, const struct conversation *c,
 	for (size_t i = 0; i < CONVERSATION_HEADS; i++)
 		array_append(&all, c->heads[i].hashes.at,
 			     c->heads[i].hashes.count);
-	bind_text(s, 1, c->key);
-	bind_text(s, 2, c->client);
-	bind_text(s, 3, c->model);
-	bind_count(s, 4, c->subagent);
-	bind_count(s, 5, c->subscription);
-	bind_count(s, 6, c->refused);
-	bind_count(s, 7, c->stopped);
-	bind_count(s, 8, c->requests);
-	bind_count(s, 9, c->since_epoch);
-	bind_count(s, 10, c->last_n);
-	bind_count(s, 11, (uint64_t)at_ns);
-	bind_text(s, 12, heads);
-	bind_blob(s, 13, all.at, all.count * sizeof(uint64_t));
-	bind_count(s, 14, c->since_begin);
-	bind_count(s, 15, (uint64_t)c->reply_ns);
-	bind_count(s, 16, c->nominated);
-	rc = run_kept(s);
+	archive_bind_text(s, 1, c->key);
+	archive_bind_text(s, 2, c->client);
+	archive_bind_text(s, 3, c->model);
+	archive_bind_count(s, 4, c->subagent);
+	archive_bind_count(s, 5, c->subscription);
+	archive_bind_count(s, 6, c->refused);
+	archive_bind_count(s, 7, c->stopped);
+	archive_bind_count(s, 8, c->requests);
+	archive_bind_count(s, 9, c->since_epoch);
+	archive_bind_count(s, 10, c->last_n);
+	archive_bind_count(s, 11, (uint64_t)at_ns);
+	archive_bind_text(s, 12, heads);
+	archive_bind_blob(s, 13, all.at, all.count * sizeof(uint64_t));
+	archive_bind_count(s, 14, c->since_begin);
+	archive_bind_count(s, 15, (uint64_t)c->reply_ns);
+	archive_bind_count(s, 16, c->nominated);
+	rc = archive_step_kept(s);
 	array_release(&all);
 	return rc;
 }
 
 static int load_conversation(struct archive *m, struct conversation *c)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s = archive_prepare(
 		m, "SELECT client, model, subagent, subscription, refused,"
 		   " stopped, requests, since_epoch, last_n, heads, hashes,"
 		   " since_begin, reply_ns, nominated"
@@ -249,24 +249,24 @@ static int load_conversation(struct archive *m, struct conversation *c)
 
 	if (!s)
 		return -EIO;
-	bind_text(s, 1, c->key);
+	archive_bind_text(s, 1, c->key);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		return -ENOENT;
 	free(c->client);
 	free(c->model);
-	c->client = must_strdup(column(s, 0));
-	c->model = must_strdup(column(s, 1));
+	c->client = must_strdup(archive_column(s, 0));
+	c->model = must_strdup(archive_column(s, 1));
 	c->subagent = sqlite3_column_int(s, 2);
 	c->subscription = sqlite3_column_int(s, 3);
 	c->refused = sqlite3_column_int(s, 4);
 	c->stopped = sqlite3_column_int(s, 5);
-	c->requests = (uint32_t)column_number(s, 6);
-	c->since_epoch = (uint32_t)column_number(s, 7);
-	c->last_n = column_number(s, 8);
-	heads_read(c, column(s, 9), sqlite3_column_blob(s, 10),
+	c->requests = (uint32_t)archive_column_number(s, 6);
+	c->since_epoch = (uint32_t)archive_column_number(s, 7);
+	c->last_n = archive_column_number(s, 8);
+	heads_read(c, archive_column(s, 9), sqlite3_column_blob(s, 10),
 		   (size_t)sqlite3_column_bytes(s, 10) / sizeof(uint64_t));
-	c->since_begin = (uint32_t)column_number(s, 11);
-	c->reply_ns = (int64_t)column_number(s, 12);
+	c->since_begin = (uint32_t)archive_column_number(s, 11);
+	c->reply_ns = (int64_t)archive_column_number(s, 12);
 	c->nominated = sqlite3_column_int(s, 13);
 	return 0;
 }
@@ -330,10 +330,10 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "entry", h->entry);
 	if (h->why)
 		(void)cJSON_AddStringToObject(j, "why", h->why);
-	add_number(j, "told", h->told);
-	add_number(j, "told_entry", h->told_entry);
-	add_number(j, "placed", h->placed);
-	add_number(j, "placed_entry", h->placed_entry);
+	add_number(j, "told", h->notified);
+	add_number(j, "told_entry", h->notified_entry);
+	add_number(j, "placed", h->replaced);
+	add_number(j, "placed_entry", h->replaced_entry);
 	return cJSON_PrintUnformatted(j);
 }
 
@@ -400,27 +400,28 @@ static void read_record(struct conversation *c, struct held *h,
 	h->action = (enum action)get_one(j, "action", ACTIONS);
 	h->entry = json_number(j, "entry", 0);
 	h->why = why ? must_strdup(why) : NULL;
-	h->told = (enum told_how)get_one(j, "told", TOLD_AGAIN + 1);
-	h->told_entry = json_number(j, "told_entry", 0);
-	h->placed = (enum placed_how)get_one(j, "placed", PLACED_EVICTED + 1);
-	h->placed_entry = json_number(j, "placed_entry", 0);
+	h->notified = (enum notified)get_one(j, "told", NOTIFIED_AGAIN + 1);
+	h->notified_entry = json_number(j, "told_entry", 0);
+	h->replaced = (enum replaced)get_one(j, "placed", REPLACED_EVICTED + 1);
+	h->replaced_entry = json_number(j, "placed_entry", 0);
 	read_lists(c, h, j);
 }
 
 static int load_records(struct archive *m, struct conversation *c)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(m, "SELECT key, data, text FROM record"
-				     " WHERE conversation=?");
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s =
+		archive_prepare(m, "SELECT key, data, text FROM record"
+				   " WHERE conversation=?");
 
 	if (!s)
 		return -EIO;
-	bind_text(s, 1, c->key);
+	archive_bind_text(s, 1, c->key);
 	while (sqlite3_step(s) == SQLITE_ROW) {
-		struct held *h = conversation_hold(c, column(s, 0));
+		struct held *h = conversation_hold(c, archive_column(s, 0));
 		const void *text = sqlite3_column_blob(s, 2);
 
-		read_record(c, h, column(s, 1));
+		read_record(c, h, archive_column(s, 1));
 		h->len = (size_t)sqlite3_column_bytes(s, 2);
 		if (text && h->len) {
 			h->text = must_memdup(text, h->len);
@@ -432,42 +433,42 @@ static int load_records(struct archive *m, struct conversation *c)
 static int save_record(struct archive *m, const struct conversation *c,
 		       const struct held *h)
 {
-	sqlite3_stmt *s = keep(m, KEPT_RECORD,
-			       "INSERT OR REPLACE INTO record"
-			       " VALUES(?,?,?,?)");
+	sqlite3_stmt *s = archive_statement(m, STATEMENT_RECORD,
+					    "INSERT OR REPLACE INTO record"
+					    " VALUES(?,?,?,?)");
 	CLEANUP(free_p) char *data = record_text(c, h);
 
 	if (!s)
 		return -EIO;
-	bind_text(s, 1, c->key);
-	bind_text(s, 2, h->key);
-	bind_text(s, 3, data);
-	bind_blob(s, 4, h->text, h->len);
-	return run_kept(s);
+	archive_bind_text(s, 1, c->key);
+	archive_bind_text(s, 2, h->key);
+	archive_bind_text(s, 3, data);
+	archive_bind_blob(s, 4, h->text, h->len);
+	return archive_step_kept(s);
 }
 
 /* -- Pins. */
 
-static void read_about(struct pin *p, const cJSON *at)
+static void read_mention(struct pin *p, const cJSON *at)
 {
 	cJSON *key = cJSON_GetArrayItem(at, 0);
 	double how = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 1));
 	double since = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 2));
 	double entry = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 3));
 	double end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 4));
-	struct about a = { .key = cJSON_GetStringValue(key) };
+	struct mention a = { .key = cJSON_GetStringValue(key) };
 
-	if (!a.key || !(how >= 0) || how > TOLD_AGAIN || !(since >= 0) ||
+	if (!a.key || !(how >= 0) || how > NOTIFIED_AGAIN || !(since >= 0) ||
 	    !(entry >= 0) || !(end >= 0) || end > (double)p->len)
 		return;
-	a.how = (enum told_how)how;
+	a.how = (enum notified)how;
 	a.since = (uint64_t)since;
 	a.entry = (uint64_t)entry;
 	a.end = (size_t)end;
-	pin_speak(p, &a);
+	pin_mention(p, &a);
 }
 
-static cJSON *about_json(const struct about *a)
+static cJSON *mention_json(const struct mention *a)
 {
 	const double numbers[] = { a->how, (double)a->since, (double)a->entry,
 				   (double)a->end };
@@ -481,23 +482,24 @@ static cJSON *about_json(const struct about *a)
 
 static int load_pins(struct archive *m, struct conversation *c)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(m, "SELECT key, about, text FROM pin"
-				     " WHERE conversation=?");
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s = archive_prepare(m, "SELECT key, about, text FROM pin"
+					     " WHERE conversation=?");
 
 	if (!s)
 		return -EIO;
-	bind_text(s, 1, c->key);
+	archive_bind_text(s, 1, c->key);
 	while (sqlite3_step(s) == SQLITE_ROW) {
-		CLEANUP(json_p) cJSON *about = cJSON_Parse(column(s, 1));
-		struct pin *p = conversation_pin(c, column(s, 0));
+		CLEANUP(json_p)
+		cJSON *about = cJSON_Parse(archive_column(s, 1));
+		struct pin *p = conversation_pin(c, archive_column(s, 0));
 		const void *text = sqlite3_column_blob(s, 2);
 		const cJSON *at;
 
 		p->len = (size_t)sqlite3_column_bytes(s, 2);
 		p->text = must_memdup(text, p->len);
 		cJSON_ArrayForEach (at, about)
-			read_about(p, at);
+			read_mention(p, at);
 		p->changed = false;
 	}
 	return 0;
@@ -506,25 +508,26 @@ static int load_pins(struct archive *m, struct conversation *c)
 static int save_pin(struct archive *m, const struct conversation *c,
 		    const struct pin *p)
 {
-	sqlite3_stmt *s =
-		keep(m, p->gone ? KEPT_PIN_GONE : KEPT_PIN,
-		     p->gone ? "DELETE FROM pin WHERE conversation=? AND key=?"
-			     : "INSERT OR REPLACE INTO pin VALUES(?,?,?,?)");
+	sqlite3_stmt *s = archive_statement(
+		m, p->gone ? STATEMENT_PIN_GONE : STATEMENT_PIN,
+		p->gone ? "DELETE FROM pin WHERE conversation=? AND key=?"
+			: "INSERT OR REPLACE INTO pin VALUES(?,?,?,?)");
 	CLEANUP(json_p) cJSON *about = cJSON_CreateArray();
 	CLEANUP(free_p) char *text = NULL;
 
 	if (!s)
 		return -EIO;
-	for (uint32_t i = 0; i < p->about.count; i++)
-		(void)cJSON_AddItemToArray(about, about_json(&p->about.at[i]));
+	for (uint32_t i = 0; i < p->mentions.count; i++)
+		(void)cJSON_AddItemToArray(about,
+					   mention_json(&p->mentions.at[i]));
 	text = cJSON_PrintUnformatted(about);
-	bind_text(s, 1, c->key);
-	bind_text(s, 2, p->key);
+	archive_bind_text(s, 1, c->key);
+	archive_bind_text(s, 2, p->key);
 	if (!p->gone) {
-		bind_text(s, 3, text);
-		bind_blob(s, 4, p->text, p->len);
+		archive_bind_text(s, 3, text);
+		archive_bind_blob(s, 4, p->text, p->len);
 	}
-	return run_kept(s);
+	return archive_step_kept(s);
 }
 
 /* -- All together. */
@@ -546,30 +549,30 @@ int archive_load(struct archive *m, struct conversation *c)
 static int save_request(struct archive *m, const struct conversation *c,
 			const struct archive_request *r)
 {
-	sqlite3_stmt *s = keep(
-		m, KEPT_REQUEST,
+	sqlite3_stmt *s = archive_statement(
+		m, STATEMENT_REQUEST,
 		"INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
 		"?,?,?,?,?,?,?,?)");
 	const uint64_t counts[] = { r->received,  r->sent,	r->held,
 				    r->stale,	  r->refreshed, r->dropped,
 				    r->rerun,	  r->notes,	r->evicted,
-				    r->retrieved, r->told,	r->placed };
+				    r->retrieved, r->notified,	r->replaced };
 	enum { COUNTS = sizeof(counts) / sizeof(counts[0]) };
 
 	if (!s)
 		return -EIO;
-	bind_text(s, 1, c->key);
-	bind_count(s, 2, (uint64_t)r->at_ns);
-	bind_count(s, 3, r->request);
-	bind_text(s, 4, r->outcome);
-	bind_text(s, 5, r->epoch);
+	archive_bind_text(s, 1, c->key);
+	archive_bind_count(s, 2, (uint64_t)r->at_ns);
+	archive_bind_count(s, 3, r->request);
+	archive_bind_text(s, 4, r->outcome);
+	archive_bind_text(s, 5, r->epoch);
 	for (int i = 0; i < COUNTS; i++)
-		bind_count(s, 6 + i, counts[i]);
+		archive_bind_count(s, 6 + i, counts[i]);
 	(void)sqlite3_bind_double(s, 6 + COUNTS, r->cost_with);
 	(void)sqlite3_bind_double(s, 7 + COUNTS, r->cost_without);
-	bind_count(s, 8 + COUNTS, r->rewritten);
-	bind_count(s, 9 + COUNTS, r->latency_us);
-	return run_kept(s);
+	archive_bind_count(s, 8 + COUNTS, r->rewritten);
+	archive_bind_count(s, 9 + COUNTS, r->latency_us);
+	return archive_step_kept(s);
 }
 
 static int save_all(struct archive *m, struct conversation *c,
@@ -624,21 +627,22 @@ int archive_usage(struct archive *m, const struct conversation *c,
 	int rc;
 
 	(void)pthread_mutex_lock(&m->lock);
-	s = keep(m, KEPT_USAGE,
-		 "UPDATE conversation SET usage_input=usage_input+?2,"
-		 " usage_read=usage_read+?3,"
-		 " usage_written=usage_written+?4, refused=?5,"
-		 " stopped=?6, reply_ns=?7 WHERE key=?1");
+	s = archive_statement(
+		m, STATEMENT_USAGE,
+		"UPDATE conversation SET usage_input=usage_input+?2,"
+		" usage_read=usage_read+?3,"
+		" usage_written=usage_written+?4, refused=?5,"
+		" stopped=?6, reply_ns=?7 WHERE key=?1");
 	if (s) {
-		bind_text(s, 1, c->key);
-		bind_count(s, 2, input > 0 ? (uint64_t)input : 0);
-		bind_count(s, 3, read > 0 ? (uint64_t)read : 0);
-		bind_count(s, 4, written > 0 ? (uint64_t)written : 0);
-		bind_count(s, 5, c->refused);
-		bind_count(s, 6, c->stopped);
-		bind_count(s, 7, (uint64_t)c->reply_ns);
+		archive_bind_text(s, 1, c->key);
+		archive_bind_count(s, 2, input > 0 ? (uint64_t)input : 0);
+		archive_bind_count(s, 3, read > 0 ? (uint64_t)read : 0);
+		archive_bind_count(s, 4, written > 0 ? (uint64_t)written : 0);
+		archive_bind_count(s, 5, c->refused);
+		archive_bind_count(s, 6, c->stopped);
+		archive_bind_count(s, 7, (uint64_t)c->reply_ns);
 	}
-	rc = run_kept(s);
+	rc = archive_step_kept(s);
 	(void)pthread_mutex_unlock(&m->lock);
 	return rc;
 }

@@ -15,7 +15,7 @@
 
 #include "manager/decide/conversation.h"
 
-#define MEMORY_NAME "manager.db"
+#define ARCHIVE_NAME "manager.db"
 
 struct archive;
 
@@ -36,7 +36,7 @@ struct archive_request {
 	uint64_t received, sent; /* tokens */
 	uint64_t held, stale;
 	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
-	uint32_t told, placed;
+	uint32_t notified, replaced;
 	double cost_with, cost_without;
 	uint64_t rewritten; /* cached tokens written anew because of us */
 	uint64_t latency_us;
@@ -61,7 +61,7 @@ struct archive_sums {
 	uint64_t conversations, requests, rewrites;
 	uint64_t received, sent, held, stale;
 	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
-	uint64_t told, placed, rewritten;
+	uint64_t notified, replaced, rewritten;
 	uint64_t epochs;
 	double cost_with, cost_without;
 	uint64_t p50_us, p99_us;

@@ -13,31 +13,31 @@
 
 /* Statements that every request needs: to read their text takes longer than
    to run them. */
-enum kept {
-	KEPT_CONVERSATION,
-	KEPT_RECORD,
-	KEPT_PIN,
-	KEPT_PIN_GONE,
-	KEPT_REQUEST,
-	KEPT_USAGE,
-	KEPT
+enum archive_statement {
+	STATEMENT_CONVERSATION,
+	STATEMENT_RECORD,
+	STATEMENT_PIN,
+	STATEMENT_PIN_GONE,
+	STATEMENT_REQUEST,
+	STATEMENT_USAGE,
+	STATEMENTS
 };
 
 struct archive {
 	pthread_mutex_t lock;
-	sqlite3 *db;		  /* protected by lock */
-	sqlite3_stmt *kept[KEPT]; /* likewise; NULL: not made yet */
+	sqlite3 *db;			      /* protected by lock */
+	sqlite3_stmt *statements[STATEMENTS]; /* likewise; NULL: not made yet */
 };
 
 /* SQLite's code as ours. */
 int archive_code(int rc);
 
-static inline void finalize_p(sqlite3_stmt **s)
+static inline void archive_finalize_p(sqlite3_stmt **s)
 {
 	(void)sqlite3_finalize(*s);
 }
 
-static inline sqlite3_stmt *prepare(struct archive *m, const char *sql)
+static inline sqlite3_stmt *archive_prepare(struct archive *m, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
 
@@ -46,43 +46,44 @@ static inline sqlite3_stmt *prepare(struct archive *m, const char *sql)
 	return s;
 }
 
-/* One that is made once; run_kept() leaves it as it was found. */
-static inline sqlite3_stmt *keep(struct archive *m, enum kept which,
-				 const char *sql)
+/* One that is made once; archive_step_kept() leaves it as it was found. */
+static inline sqlite3_stmt *archive_statement(struct archive *m,
+					      enum archive_statement which,
+					      const char *sql)
 {
-	if (!m->kept[which])
+	if (!m->statements[which])
 		(void)sqlite3_prepare_v3(m->db, sql, -1,
 					 SQLITE_PREPARE_PERSISTENT,
-					 &m->kept[which], NULL);
-	return m->kept[which];
+					 &m->statements[which], NULL);
+	return m->statements[which];
 }
 
-static inline void bind_text(sqlite3_stmt *s, int at, const char *text)
+static inline void archive_bind_text(sqlite3_stmt *s, int at, const char *text)
 {
 	if (text)
 		(void)sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
 }
 
-static inline void bind_blob(sqlite3_stmt *s, int at, const void *bytes,
-			     size_t len)
+static inline void archive_bind_blob(sqlite3_stmt *s, int at, const void *bytes,
+				     size_t len)
 {
 	if (bytes)
 		(void)sqlite3_bind_blob64(s, at, bytes, len, SQLITE_TRANSIENT);
 }
 
-static inline void bind_count(sqlite3_stmt *s, int at, uint64_t n)
+static inline void archive_bind_count(sqlite3_stmt *s, int at, uint64_t n)
 {
 	(void)sqlite3_bind_int64(s, at, (sqlite3_int64)n);
 }
 
-static inline int run(sqlite3_stmt *s)
+static inline int archive_step(sqlite3_stmt *s)
 {
 	return s ? archive_code(sqlite3_step(s)) : -EIO;
 }
 
-static inline int run_kept(sqlite3_stmt *s)
+static inline int archive_step_kept(sqlite3_stmt *s)
 {
-	int rc = run(s);
+	int rc = archive_step(s);
 
 	if (!s)
 		return rc;
@@ -91,14 +92,14 @@ static inline int run_kept(sqlite3_stmt *s)
 	return rc;
 }
 
-static inline const char *column(sqlite3_stmt *s, int at)
+static inline const char *archive_column(sqlite3_stmt *s, int at)
 {
 	const char *text = (const char *)sqlite3_column_text(s, at);
 
 	return text ? text : "";
 }
 
-static inline uint64_t column_number(sqlite3_stmt *s, int at)
+static inline uint64_t archive_column_number(sqlite3_stmt *s, int at)
 {
 	return (uint64_t)sqlite3_column_int64(s, at);
 }

@@ -12,13 +12,14 @@ void archive_count(struct archive *m, const char *name, uint64_t n)
 	sqlite3_stmt *s;
 
 	(void)pthread_mutex_lock(&m->lock);
-	s = prepare(m, "INSERT INTO counter VALUES(?1,?2) ON CONFLICT(name)"
-		       " DO UPDATE SET n=n+?2");
+	s = archive_prepare(
+		m, "INSERT INTO counter VALUES(?1,?2) ON CONFLICT(name)"
+		   " DO UPDATE SET n=n+?2");
 	if (s) {
-		bind_text(s, 1, name);
-		bind_count(s, 2, n);
+		archive_bind_text(s, 1, name);
+		archive_bind_count(s, 2, n);
 	}
-	(void)run(s);
+	(void)archive_step(s);
 	(void)sqlite3_finalize(s);
 	(void)pthread_mutex_unlock(&m->lock);
 }
@@ -28,9 +29,9 @@ int archive_counters(struct archive *m, archive_counter *visit, void *ctx)
 	sqlite3_stmt *s;
 
 	(void)pthread_mutex_lock(&m->lock);
-	s = prepare(m, "SELECT name, n FROM counter ORDER BY name");
+	s = archive_prepare(m, "SELECT name, n FROM counter ORDER BY name");
 	while (s && sqlite3_step(s) == SQLITE_ROW)
-		visit(ctx, column(s, 0), column_number(s, 1));
+		visit(ctx, archive_column(s, 0), archive_column_number(s, 1));
 	(void)sqlite3_finalize(s);
 	(void)pthread_mutex_unlock(&m->lock);
 	return s ? 0 : -EIO;
@@ -39,8 +40,8 @@ int archive_counters(struct archive *m, archive_counter *visit, void *ctx)
 static int sum_requests(struct archive *m, int64_t since_ns,
 			struct archive_sums *ret)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s = archive_prepare(
 		m, "SELECT count(DISTINCT conversation), count(*),"
 		   " total(outcome='rewritten'), total(received), total(sent),"
 		   " total(held), total(stale), total(refreshed),"
@@ -55,14 +56,14 @@ static int sum_requests(struct archive *m, int64_t since_ns,
 		&ret->received,	     &ret->sent,      &ret->held,
 		&ret->stale,	     &ret->refreshed, &ret->dropped,
 		&ret->rerun,	     &ret->notes,     &ret->evicted,
-		&ret->retrieved,     &ret->told,      &ret->placed,
+		&ret->retrieved,     &ret->notified,  &ret->replaced,
 		&ret->rewritten,     &ret->epochs
 	};
 	enum { COUNTS = sizeof(all) / sizeof(all[0]) };
 
 	if (!s)
 		return -EIO;
-	bind_count(s, 1, (uint64_t)since_ns);
+	archive_bind_count(s, 1, (uint64_t)since_ns);
 	if (sqlite3_step(s) != SQLITE_ROW)
 		return -EIO;
 	for (int i = 0; i < COUNTS; i++)
@@ -75,24 +76,26 @@ static int sum_requests(struct archive *m, int64_t since_ns,
 static uint64_t latency(struct archive *m, int64_t since_ns, uint64_t count,
 			unsigned percent)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(m, "SELECT latency_us FROM request WHERE"
-				     " at_ns>=? ORDER BY latency_us LIMIT 1"
-				     " OFFSET ?");
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s =
+		archive_prepare(m, "SELECT latency_us FROM request WHERE"
+				   " at_ns>=? ORDER BY latency_us LIMIT 1"
+				   " OFFSET ?");
 
 	if (!s || !count)
 		return 0;
-	bind_count(s, 1, (uint64_t)since_ns);
-	bind_count(s, 2, (count - 1) * percent / 100);
-	return sqlite3_step(s) == SQLITE_ROW ? column_number(s, 0) : 0;
+	archive_bind_count(s, 1, (uint64_t)since_ns);
+	archive_bind_count(s, 2, (count - 1) * percent / 100);
+	return sqlite3_step(s) == SQLITE_ROW ? archive_column_number(s, 0) : 0;
 }
 
 static void sum_usage(struct archive *m, struct archive_sums *ret)
 {
-	CLEANUP(finalize_p)
-	sqlite3_stmt *s = prepare(m, "SELECT total(usage_input),"
-				     " total(usage_read), total(usage_written)"
-				     " FROM conversation");
+	CLEANUP(archive_finalize_p)
+	sqlite3_stmt *s =
+		archive_prepare(m, "SELECT total(usage_input),"
+				   " total(usage_read), total(usage_written)"
+				   " FROM conversation");
 
 	if (!s || sqlite3_step(s) != SQLITE_ROW)
 		return;
@@ -123,10 +126,11 @@ int archive_list(struct archive *m, char ***ret, size_t *ret_n)
 	sqlite3_stmt *s;
 
 	(void)pthread_mutex_lock(&m->lock);
-	s = prepare(m, "SELECT key FROM conversation ORDER BY used_ns DESC"
-		       " LIMIT 1000");
+	s = archive_prepare(m,
+			    "SELECT key FROM conversation ORDER BY used_ns DESC"
+			    " LIMIT 1000");
 	while (s && sqlite3_step(s) == SQLITE_ROW) {
-		const char *key = column(s, 0);
+		const char *key = archive_column(s, 0);
 		char *copy = must_strdup(key);
 
 		array_push(&keys, copy); /* NOLINT(bugprone-sizeof-*) */

@@ -113,7 +113,7 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	prices_init(&b->prices);
 	rc = o->prices ? prices_override(&b->prices, o->prices, ret_why) : 0;
 	if (rc == 0)
-		rc = archive_open(o->dir, true, &b->memory, ret_why);
+		rc = archive_open(o->dir, true, &b->archive, ret_why);
 	if (rc < 0) {
 		brain_free(b);
 		return rc;
@@ -133,7 +133,7 @@ void brain_free(struct brain *b)
 		HASH_DEL(b->conversations, c);
 		conversation_free(c);
 	}
-	archive_free(b->memory);
+	archive_free(b->archive);
 	prices_release(&b->prices);
 	(void)pthread_mutex_destroy(&b->lock);
 	free(b->repo);
@@ -221,9 +221,9 @@ static uint64_t position(const struct transcript *t, uint32_t item)
 	/* Tools and system text come first in the prompt, wherever they are
 	 * in the body. */
 	if (item >= t->items_count)
-		return tokens_of(t->len);
-	return tokens_of(around + t->items[item].span.start -
-			 first->span.start);
+		return cost_tokens(t->len);
+	return cost_tokens(around + t->items[item].span.start -
+			   first->span.start);
 }
 
 /* How much longer what is sent is, up to an item. */
@@ -268,8 +268,9 @@ static void account(struct thought *th, struct archive_request *ret)
 			   : th->outcome ? th->outcome
 					 : "unchanged",
 		.epoch = epoch_names[p->epoch],
-		.received = tokens_of(th->t.len),
-		.sent = th->body ? tokens_of(th->len) : tokens_of(th->t.len),
+		.received = cost_tokens(th->t.len),
+		.sent = th->body ? cost_tokens(th->len)
+				 : cost_tokens(th->t.len),
 		.held = p->counts.held,
 		.stale = p->counts.stale,
 		.refreshed = p->counts.refreshed,
@@ -278,8 +279,8 @@ static void account(struct thought *th, struct archive_request *ret)
 		.notes = p->counts.notes,
 		.evicted = p->counts.evicted,
 		.retrieved = p->counts.retrieved,
-		.told = p->counts.told,
-		.placed = p->counts.placed,
+		.notified = p->counts.notified,
+		.replaced = p->counts.replaced,
 	};
 	without = cost_request(price, ret->received,
 			       cached ? position(&th->t, cached) : 0, cold);
@@ -406,7 +407,7 @@ static void make_plan(struct thought *th)
 	}
 	plan_make(&th->p);
 	if (th->p.policy_failed)
-		archive_count(th->b->memory, "policy failed", 1);
+		archive_count(th->b->archive, "policy failed", 1);
 }
 
 static void splice(struct thought *th)
@@ -435,7 +436,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	struct archive_request *row = &turn->row;
 
 	if (!c->loaded) {
-		c->returned = archive_load(th->b->memory, c) == 0;
+		c->returned = archive_load(th->b->archive, c) == 0;
 		c->loaded = true;
 	}
 	c->subagent = th->who.subagent;
@@ -513,7 +514,7 @@ static void think(struct thought *th)
 	if (th->outcome)
 		return;
 	records_init(&th->records, &th->t);
-	identify(th->r, &th->t, &th->who);
+	conversation_identify(th->r, &th->t, &th->who);
 	turn->c = brain_conversation(th->b, th->who.key, th->r->at_ns);
 	(void)pthread_mutex_lock(&turn->c->lock);
 	think_locked(th, turn->c);
@@ -538,7 +539,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 		(struct asks){ b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS };
 	think(&th);
 	if (th.outcome)
-		archive_count(b->memory, th.outcome, 1);
+		archive_count(b->archive, th.outcome, 1);
 	records_release(&th.records);
 	transcript_release(&th.t);
 	turn->body = th.body;
@@ -548,7 +549,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 
 void brain_passed(struct brain *b, const char *why)
 {
-	archive_count(b->memory, why, 1);
+	archive_count(b->archive, why, 1);
 }
 
 /* -- The reply. */
@@ -561,7 +562,7 @@ void turn_sent(struct turn *t)
 		return;
 	t->unkept = false;
 	(void)pthread_mutex_lock(&t->c->lock);
-	rc = archive_save(t->b->memory, t->c, &t->row);
+	rc = archive_save(t->b->archive, t->c, &t->row);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (rc < 0)
 		say(t->b, "What was decided could not be kept; after a "
@@ -579,7 +580,7 @@ void turn_unsent(struct turn *t)
 	/* What was decided is sent with the next request instead; only what
 	 * the cache holds now is not what was thought. */
 	t->predicted = -1;
-	archive_count(t->b->memory, "not sent in time", 1);
+	archive_count(t->b->archive, "not sent in time", 1);
 	if (!t->c)
 		return;
 	(void)pthread_mutex_lock(&t->c->lock);
@@ -590,14 +591,14 @@ void turn_unsent(struct turn *t)
 
 void turn_refused(struct turn *t, int status)
 {
-	archive_count(t->b->memory, "refused upstream", 1);
+	archive_count(t->b->archive, "refused upstream", 1);
 	t->predicted = -1;
 	if (!t->c)
 		return;
 	turn_sent(t);
 	(void)pthread_mutex_lock(&t->c->lock);
 	t->c->refused = true;
-	(void)archive_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	say(t->b,
 	    "Upstream answered %d to a rewritten request; its "
@@ -633,7 +634,7 @@ static void check_cache(struct turn *t, const struct sse_usage *u)
 		return;
 	}
 	c->surprises++;
-	archive_count(t->b->memory, "cache read less than predicted", 1);
+	archive_count(t->b->archive, "cache read less than predicted", 1);
 	if (!c->warned)
 		say(t->b,
 		    "The provider's cache read %lld of the %lld tokens "
@@ -669,7 +670,7 @@ static void learn(struct turn *t)
 	check_cache(t, u);
 	if (t->head && t->request == c->requests)
 		t->head->kept = kept_of(t->dialect, u);
-	(void)archive_usage(t->b->memory, c, u->input, u->cache_read,
+	(void)archive_usage(t->b->archive, c, u->input, u->cache_read,
 			    u->cache_write);
 	(void)pthread_mutex_unlock(&c->lock);
 }
@@ -690,7 +691,7 @@ static void hold(struct turn *t)
 	/* What the tape was not asked about was done before this, too. */
 	if (t->settled)
 		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
-	(void)archive_usage(t->b->memory, t->c, 0, 0, 0);
+	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (oldest != UINT64_MAX && t->b->ask)
 		(void)asks_hold(&a, t->c->key, oldest, HOLD_MS);

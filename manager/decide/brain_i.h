@@ -11,7 +11,7 @@
 struct brain {
 	pthread_mutex_t lock;
 	struct conversation *conversations; /* protected by lock */
-	struct archive *memory;
+	struct archive *archive;
 	struct prices prices;
 	const struct policy *policy;
 	enum mode mode;

@@ -63,8 +63,8 @@ static void mix_text(XXH3_state_t *x, const char *text)
 	mix(x, text ? text : "", text ? strlen(text) : 0);
 }
 
-void identify(const struct request *r, const struct transcript *t,
-	      struct identity *ret)
+void conversation_identify(const struct request *r, const struct transcript *t,
+			   struct identity *ret)
 {
 	const size_t known =
 		sizeof(session_headers) / sizeof(session_headers[0]);
@@ -139,33 +139,33 @@ void held_free(struct conversation *c, struct held *h)
 
 void pin_clear(struct pin *p)
 {
-	for (uint32_t i = 0; i < p->about.count; i++)
-		free(p->about.at[i].key);
-	p->about.count = 0;
+	for (uint32_t i = 0; i < p->mentions.count; i++)
+		free(p->mentions.at[i].key);
+	p->mentions.count = 0;
 	p->len = 0;
 }
 
-void pin_speak(struct pin *p, const struct about *a)
+void pin_mention(struct pin *p, const struct mention *a)
 {
-	struct about own = *a;
+	struct mention own = *a;
 
 	own.key = must_strdup(a->key);
-	array_push(&p->about, own);
+	array_push(&p->mentions, own);
 	p->changed = true;
 }
 
 void pin_cut(struct pin *p, uint32_t first, uint32_t last)
 {
-	size_t from = first ? p->about.at[first - 1].end : 0;
-	size_t to = p->about.at[last - 1].end;
+	size_t from = first ? p->mentions.at[first - 1].end : 0;
+	size_t to = p->mentions.at[last - 1].end;
 
 	for (uint32_t i = first; i < last; i++)
-		free(p->about.at[i].key);
-	for (uint32_t i = last; i < p->about.count; i++) {
-		p->about.at[i].end -= to - from;
-		p->about.at[first + i - last] = p->about.at[i];
+		free(p->mentions.at[i].key);
+	for (uint32_t i = last; i < p->mentions.count; i++) {
+		p->mentions.at[i].end -= to - from;
+		p->mentions.at[first + i - last] = p->mentions.at[i];
 	}
-	p->about.count -= last - first;
+	p->mentions.count -= last - first;
 	if (p->len)
 		memmove(p->text + from, p->text + to, p->len + 1 - to);
 	p->len -= to - from;
@@ -175,7 +175,7 @@ void pin_cut(struct pin *p, uint32_t first, uint32_t last)
 static void pin_release(struct pin *p)
 {
 	pin_clear(p);
-	array_release(&p->about);
+	array_release(&p->mentions);
 	free(p->key);
 	free(p->text);
 	free(p);
@@ -393,8 +393,8 @@ static void forget_places(struct conversation *c)
 		h->absent = h->item == ITEM_NONE;
 		h->item = ITEM_NONE;
 		h->fresh = false;
-		h->told = TOLD_NOTHING;
-		h->told_entry = 0;
+		h->notified = NOTIFIED_NOT;
+		h->notified_entry = 0;
 	}
 	HASH_ITER (hh, c->pins, p, next_pin)
 		p->item = ITEM_NONE;
@@ -404,25 +404,25 @@ uint64_t held_shown(const struct held *h)
 {
 	uint64_t shown = h->birth;
 
-	if (h->placed != PLACED_NOT && h->placed_entry > shown)
-		shown = h->placed_entry;
-	if (h->told == TOLD_CHANGES && h->told_entry > shown)
-		shown = h->told_entry;
+	if (h->replaced != REPLACED_NOT && h->replaced_entry > shown)
+		shown = h->replaced_entry;
+	if (h->notified == NOTIFIED_CHANGES && h->notified_entry > shown)
+		shown = h->notified_entry;
 	return shown;
 }
 
 /* A note counts if it is newer than what stands in the record's place, and
  * tells of changes from where the model's knowledge ends. */
-static void hear(const struct conversation *c, const struct about *a)
+static void apply_mention(const struct conversation *c, const struct mention *a)
 {
 	struct held *h = conversation_find(c, a->key);
 
-	if (!h || h->item == ITEM_NONE || h->told == TOLD_AGAIN ||
-	    (h->placed != PLACED_NOT && a->entry <= h->placed_entry) ||
-	    (a->how == TOLD_CHANGES && a->since > held_shown(h)))
+	if (!h || h->item == ITEM_NONE || h->notified == NOTIFIED_AGAIN ||
+	    (h->replaced != REPLACED_NOT && a->entry <= h->replaced_entry) ||
+	    (a->how == NOTIFIED_CHANGES && a->since > held_shown(h)))
 		return;
-	h->told = a->how;
-	h->told_entry = a->entry;
+	h->notified = a->how;
+	h->notified_entry = a->entry;
 }
 
 static int pin_order(const void *a, const void *b)
@@ -437,7 +437,7 @@ static int pin_order(const void *a, const void *b)
  * What was told is what stands in this very request. A talk that was rewound
  * has lost the notes behind the place it went back to.
  */
-static void hear_all(struct conversation *c)
+static void apply_mentions(struct conversation *c)
 {
 	ARRAY(struct pin *) pins = { 0 };
 	struct pin *p, *next;
@@ -448,8 +448,8 @@ static void hear_all(struct conversation *c)
 	if (pins.count) /* NOLINTNEXTLINE(bugprone-sizeof-*) */
 		qsort(pins.at, pins.count, sizeof(*pins.at), pin_order);
 	for (uint32_t i = 0; i < pins.count; i++)
-		for (uint32_t k = 0; k < pins.at[i]->about.count; k++)
-			hear(c, &pins.at[i]->about.at[k]);
+		for (uint32_t k = 0; k < pins.at[i]->mentions.count; k++)
+			apply_mention(c, &pins.at[i]->mentions.at[k]);
 	array_release(&pins);
 }
 
@@ -463,13 +463,13 @@ void conversation_begin_anew(struct conversation *c)
 	HASH_ITER (hh, c->held, h, next_held) {
 		h->seen = h->born = false;
 		h->fresh = h->item != ITEM_NONE;
-		h->birth = h->entry = h->placed_entry = h->told_entry = 0;
+		h->birth = h->entry = h->replaced_entry = h->notified_entry = 0;
 		h->action = ACTION_KEEP;
 		h->changed = true;
 	}
 	HASH_ITER (hh, c->pins, p, next_pin) {
-		for (uint32_t i = 0; i < p->about.count; i++)
-			p->about.at[i].since = p->about.at[i].entry = 0;
+		for (uint32_t i = 0; i < p->mentions.count; i++)
+			p->mentions.at[i].since = p->mentions.at[i].entry = 0;
 		p->changed = true;
 	}
 }
@@ -501,7 +501,7 @@ struct held **conversation_match(struct conversation *c,
 		if (p)
 			p->item = h->item;
 	}
-	hear_all(c);
+	apply_mentions(c);
 	return all;
 }
 /* NOLINTEND(readability-function-*) */

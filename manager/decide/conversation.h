@@ -30,21 +30,21 @@
 #include "manager/record/records.h"
 
 /* What the model knows of a record's being stale. */
-enum told_how {
-	TOLD_NOTHING,
-	TOLD_CHANGES, /* what changed, up to an entry */
-	TOLD_LINKS,   /* that its text stands, but not what it is tied to */
-	TOLD_OWN,     /* that its own edits came after */
-	TOLD_AGAIN,   /* not to rely on it, whatever comes */
+enum notified {
+	NOTIFIED_NOT,
+	NOTIFIED_CHANGES, /* what changed, up to an entry */
+	NOTIFIED_LINKS,	  /* that its text stands, but not what it is tied to */
+	NOTIFIED_OWN,	  /* that its own edits came after */
+	NOTIFIED_AGAIN,	  /* not to rely on it, whatever comes */
 };
 
 /* What stands in a record's place. */
-enum placed_how {
-	PLACED_NOT,	/* what was received */
-	PLACED_WHOLE,	/* all its lines as they were at an entry */
-	PLACED_PART,	/* those that changed */
-	PLACED_STONE,	/* a tombstone, or a line that asks for a run */
-	PLACED_EVICTED, /* a line: it was true, and finished with */
+enum replaced {
+	REPLACED_NOT,	    /* what was received */
+	REPLACED_WHOLE,	    /* all its lines as they were at an entry */
+	REPLACED_PART,	    /* those that changed */
+	REPLACED_TOMBSTONE, /* a tombstone, or a line that asks for a run */
+	REPLACED_EVICTED,   /* a line: it was true, and finished with */
 };
 
 /* Lines of a file that a record shows. */
@@ -99,11 +99,11 @@ struct held {
 	bool lines_drifted; /* its lines were nominated, or may have been */
 
 	/* Found anew for each request, from the notes that stand in it. */
-	enum told_how told;
-	uint64_t told_entry;
+	enum notified notified;
+	uint64_t notified_entry;
 
-	enum placed_how placed;
-	uint64_t placed_entry;
+	enum replaced replaced;
+	uint64_t replaced_entry;
 	char *text; /* what stands there; NULL: what was received */
 	size_t len;
 
@@ -118,9 +118,9 @@ struct held {
 };
 
 /* What a note says of one record. */
-struct about {
+struct mention {
 	char *key; /* the record's */
-	enum told_how how;
+	enum notified how;
 	uint64_t since, entry; /* of what changed between these entries */
 	size_t end; /* of what says so, in the note's text; it begins where
 		       that of the ones before ends, or with theirs */
@@ -136,7 +136,7 @@ struct pin {
 	char *key;
 	char *text;
 	size_t len;
-	ARRAY(struct about) about;
+	ARRAY(struct mention) mentions;
 	uint32_t item; /* ITEM_NONE: its place is gone */
 	bool changed, gone;
 };
@@ -198,8 +198,8 @@ struct identity {
 };
 
 /* Who is asking? */
-void identify(const struct request *r, const struct transcript *t,
-	      struct identity *ret);
+void conversation_identify(const struct request *r, const struct transcript *t,
+			   struct identity *ret);
 
 struct conversation *conversation_new(const char *key);
 void conversation_free(struct conversation *c);
@@ -211,10 +211,10 @@ struct held *conversation_hold(struct conversation *c, const char *key);
 struct pin *conversation_pin(struct conversation *c, const char *key);
 const char *conversation_name(const struct conversation *c, uint32_t name);
 /* `a` (its key is copied) is what it says now, too. */
-void pin_speak(struct pin *p, const struct about *a);
+void pin_mention(struct pin *p, const struct mention *a);
 /* It says nothing any more. */
 void pin_clear(struct pin *p);
-/* Without what it says by about[first, last), all of one section. */
+/* Without what it says by mentions[first, last), all of one section. */
 void pin_cut(struct pin *p, uint32_t first, uint32_t last);
 
 /* How a request stands to the lineage it continues best. */

@@ -152,8 +152,8 @@ double cost_of(const struct price *p, const struct charge *c)
 	       (double)c->plain;
 }
 
-size_t cost_best_cut(const struct price *p, const struct change *c, size_t n,
-		     uint32_t requests, double *ret_gain)
+size_t cost_best_cut(const struct price *p, const struct cost_change *c,
+		     size_t n, uint32_t requests, double *ret_gain)
 {
 	double best = 0;
 	int64_t shrink = 0;

@@ -47,7 +47,7 @@ const struct price *prices_of(const struct prices *p, const char *model,
 /* Where a request asks for an hour: twelve times as long, at 2 for 1.25. */
 struct price price_of_hour(const struct price *p);
 
-static inline uint64_t tokens_of(size_t bytes)
+static inline uint64_t cost_tokens(size_t bytes)
 {
 	return (bytes + 3) / 4;
 }
@@ -64,7 +64,7 @@ double cost_of(const struct price *p, const struct charge *c);
  * (or, negative, longer) by `shrink` tokens. `behind` is how many cached
  * tokens there are from its place on, so that much is written anew.
  */
-struct change {
+struct cost_change {
 	uint64_t behind;
 	int64_t shrink;
 };
@@ -75,8 +75,8 @@ struct change {
  * first of the run worth most if `requests` more are to come, `n` if none is
  * worth anything: gain = requests * read * shrink - (write - read) * behind.
  */
-size_t cost_best_cut(const struct price *p, const struct change *c, size_t n,
-		     uint32_t requests, double *ret_gain);
+size_t cost_best_cut(const struct price *p, const struct cost_change *c,
+		     size_t n, uint32_t requests, double *ret_gain);
 
 /*
  * What a request costs next to the one before it in the same conversation:

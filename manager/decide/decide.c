@@ -7,31 +7,31 @@ const char *const epoch_names[EPOCHS] = { "none", "cold", "broken", "profit",
 					  "full" };
 
 /* Can its place be changed at all? */
-static bool placeable(const struct stale *r)
+static bool replaceable(const struct stale *r)
 {
-	return r->waits &&
+	return r->pending &&
 	       (r->action == ACTION_REFRESH || r->action == ACTION_DROP ||
 		r->action == ACTION_RERUN);
 }
 
 /* How much goes if all from record `i` on are placed, per record. */
 static void list_changes(const struct stale *stale, size_t n,
-			 const struct told *told, size_t told_count,
-			 struct change *ret)
+			 const struct sent_note *notes, size_t notes_count,
+			 struct cost_change *ret)
 {
 	for (size_t i = 0; i < n; i++) {
-		ret[i] = (struct change){ .behind = stale[i].behind };
-		if (placeable(&stale[i]))
+		ret[i] = (struct cost_change){ .behind = stale[i].behind };
+		if (replaceable(&stale[i]))
 			ret[i].shrink = (int64_t)stale[i].tokens -
-					(int64_t)stale[i].placed;
+					(int64_t)stale[i].replaced;
 	}
 	/* A note goes only together with the first record it speaks of. */
-	for (size_t i = 0; i < told_count; i++)
-		if (told[i].first < n)
-			ret[told[i].first].shrink += (int64_t)told[i].tokens;
+	for (size_t i = 0; i < notes_count; i++)
+		if (notes[i].first < n)
+			ret[notes[i].first].shrink += (int64_t)notes[i].tokens;
 }
 
-static int64_t shrink_from(const struct change *c, size_t from, size_t n)
+static int64_t shrink_from(const struct cost_change *c, size_t from, size_t n)
 {
 	int64_t all = 0;
 
@@ -42,7 +42,7 @@ static int64_t shrink_from(const struct change *c, size_t from, size_t n)
 
 /* The first record of an epoch that costs something; `n`: there is none. */
 static size_t find_cut(const struct situation *s, const struct stale *stale,
-		       size_t n, const struct change *c, enum epoch *ret)
+		       size_t n, const struct cost_change *c, enum epoch *ret)
 {
 	size_t cut, first = n;
 
@@ -50,7 +50,7 @@ static size_t find_cut(const struct situation *s, const struct stale *stale,
 	if (s->since_epoch < DECIDE_EPOCH_GAP)
 		return n;
 	for (size_t i = n; i-- > 0;)
-		if (placeable(&stale[i]))
+		if (replaceable(&stale[i]))
 			first = i;
 	if (first < n && s->tokens * 10 > (uint64_t)s->price->window * 6 &&
 	    shrink_from(c, first, n) >= DECIDE_SHRINK_MIN) {
@@ -64,45 +64,48 @@ static size_t find_cut(const struct situation *s, const struct stale *stale,
 	return cut;
 }
 
-static enum doing choose(const struct situation *s, const struct stale *r,
-			 uint32_t from)
+static enum decision choose(const struct situation *s, const struct stale *r,
+			    uint32_t from)
 {
-	bool may = !s->notes_only && placeable(r);
+	bool may = !s->notes_only && replaceable(r);
 
 	if (may && (r->item >= from ||
-		    (s->mode == MODE_EAGER && (r->untold || r->finished))))
-		return DO_PLACE;
-	return r->untold ? DO_NOTE : DO_NOTHING;
+		    (s->mode == MODE_EAGER && (r->unnotified || r->finished))))
+		return DECISION_REPLACE;
+	return r->unnotified ? DECISION_NOTE : DECISION_NONE;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): two lists and an answer to each */
 enum epoch decide(const struct situation *s, const struct stale *stale,
-		  size_t stale_count, const struct told *told,
-		  size_t told_count, enum doing *ret_doing)
+		  size_t stale_count, const struct sent_note *notes,
+		  size_t notes_count, enum decision *ret_decisions)
 {
-	ARRAY(struct change) changes = { 0 };
+	ARRAY(struct cost_change) changes = { 0 };
 	enum epoch epoch = EPOCH_NONE, paid = EPOCH_NONE;
 	uint32_t from = s->cached;
 	size_t cut;
 
 	if (s->mode == MODE_OFF) {
 		for (size_t i = 0; i < stale_count; i++)
-			ret_doing[i] = DO_NOTHING;
+			ret_decisions[i] = DECISION_NONE;
 		return EPOCH_NONE;
 	}
 	if (s->mode == MODE_PINNED && !s->notes_only && stale_count) {
 		array_reserve(&changes, stale_count);
-		list_changes(stale, stale_count, told, told_count, changes.at);
+		list_changes(stale, stale_count, notes, notes_count,
+			     changes.at);
 		cut = find_cut(s, stale, stale_count, changes.at, &paid);
 		if (cut < stale_count && stale[cut].item < from)
 			from = stale[cut].item;
 		array_release(&changes);
 	}
 	for (size_t i = 0; i < stale_count; i++) {
-		ret_doing[i] = choose(s, &stale[i], from);
-		if (ret_doing[i] == DO_PLACE && stale[i].item < s->cached)
+		ret_decisions[i] = choose(s, &stale[i], from);
+		if (ret_decisions[i] == DECISION_REPLACE &&
+		    stale[i].item < s->cached)
 			epoch = paid;
-		else if (ret_doing[i] == DO_PLACE && s->free && !epoch)
+		else if (ret_decisions[i] == DECISION_REPLACE && s->free &&
+			 !epoch)
 			epoch = s->free;
 	}
 	return epoch;

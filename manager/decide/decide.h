@@ -42,19 +42,19 @@ extern const char *const epoch_names[EPOCHS];
 struct stale {
 	uint32_t item; /* its place */
 	enum action action;
-	bool finished;	 /* true as it is, and to go: never told of */
-	bool untold;	 /* went stale since the model was last told */
-	bool waits;	 /* its place does not say so yet */
-	uint64_t tokens; /* as it is sent now */
-	uint64_t placed; /* as it would be in place */
-	uint64_t behind; /* cached tokens from its place on */
+	bool finished;	   /* true as it is, and to go: never told of */
+	bool unnotified;   /* went stale since the model was last told */
+	bool pending;	   /* its place does not say so yet */
+	uint64_t tokens;   /* as it is sent now */
+	uint64_t replaced; /* as it would be in place */
+	uint64_t behind;   /* cached tokens from its place on */
 };
 
 /*
  * What a note sent earlier says of some records: it goes when they all are in
  * place.
  */
-struct told {
+struct sent_note {
 	uint32_t first; /* of the waiting ones, as an index; UINT32_MAX: none
 			   waits, and it stays */
 	uint64_t tokens;
@@ -72,11 +72,11 @@ struct situation {
 	const struct price *price;
 };
 
-enum doing { DO_NOTHING, DO_NOTE, DO_PLACE };
+enum decision { DECISION_NONE, DECISION_NOTE, DECISION_REPLACE };
 
 /* `stale` by item, rising. Writes one choice for each. */
 enum epoch decide(const struct situation *s, const struct stale *stale,
-		  size_t stale_count, const struct told *told,
-		  size_t told_count, enum doing *ret_doing);
+		  size_t stale_count, const struct sent_note *notes,
+		  size_t notes_count, enum decision *ret_decisions);
 
 #endif

@@ -179,7 +179,7 @@ bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits)
 
 bool evidence_shows(const struct record *r, const char *text, size_t len)
 {
-	struct lines shown, file;
+	struct linediff_lines shown, file;
 	uint32_t first = r->shape.first ? r->shape.first - 1 : 0;
 	bool same = r->shape.exact && r->content.len;
 
@@ -190,8 +190,8 @@ bool evidence_shows(const struct record *r, const char *text, size_t len)
 	if (r->shape.whole && first + shown.rows.count != file.rows.count)
 		same = false;
 	for (uint32_t i = 0; same && i < shown.rows.count; i++) {
-		const struct line *a = &shown.rows.at[i];
-		const struct line *b = &file.rows.at[first + i];
+		const struct linediff_line *a = &shown.rows.at[i];
+		const struct linediff_line *b = &file.rows.at[first + i];
 
 		same = a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 	}
@@ -724,7 +724,7 @@ void evidence_meet(struct held *h, const struct record *r)
 	h->kind = r->kind;
 	h->command = r->command != NULL;
 	h->bytes = r->text.len;
-	h->tokens = (uint32_t)tokens_of(r->text.len);
+	h->tokens = (uint32_t)cost_tokens(r->text.len);
 }
 
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r)

@@ -216,7 +216,8 @@ static bool goes_on(const struct evidence *e)
 /* Is there anything (new) that the tape could say of it? */
 static bool wanted(const struct evidence *e, const struct held *h, bool on)
 {
-	if (!h->tracked || h->item == ITEM_NONE || h->placed >= PLACED_STONE)
+	if (!h->tracked || h->item == ITEM_NONE ||
+	    h->replaced >= REPLACED_TOMBSTONE)
 		return false;
 	if (!on || h->fresh || h->absent || is_run(h))
 		return true;
@@ -256,7 +257,7 @@ static void nominate_strange(const struct evidence *e, struct held *h)
 				  "file, which reads otherwise now";
 
 	if (!h->strange || h->action != ACTION_KEEP || h->item == ITEM_NONE ||
-	    h->placed != PLACED_NOT)
+	    h->replaced != REPLACED_NOT)
 		return;
 	h->action = ACTION_DROP;
 	h->entry = e->n > h->birth ? e->n : h->birth + 1;

@@ -15,14 +15,14 @@
 
 #define LINEDIFF_MOST 400
 
-void linediff_lines(struct lines *ret, const char *text, size_t len)
+void linediff_lines(struct linediff_lines *ret, const char *text, size_t len)
 {
 	const char *end = text + len;
 
-	*ret = (struct lines){ { 0 } };
+	*ret = (struct linediff_lines){ { 0 } };
 	while (text && text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		struct line l = { text, 0 };
+		struct linediff_line l = { text, 0 };
 
 		l.len = (uint32_t)((stop ? stop : end) - text);
 		array_push(&ret->rows, l);
@@ -30,15 +30,15 @@ void linediff_lines(struct lines *ret, const char *text, size_t len)
 	}
 }
 
-void linediff_lines_release(struct lines *l)
+void linediff_lines_release(struct linediff_lines *l)
 {
 	array_release(&l->rows);
 }
 
-const char *linediff_slice(const struct lines *l, uint32_t first,
+const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 			   uint32_t count, size_t *ret_len)
 {
-	const struct line *last;
+	const struct linediff_line *last;
 
 	*ret_len = 0;
 	if (first >= l->rows.count || count == 0)
@@ -50,26 +50,26 @@ const char *linediff_slice(const struct lines *l, uint32_t first,
 	return l->rows.at[first].at;
 }
 
-static bool same(const struct line *a, const struct line *b)
+static bool same(const struct linediff_line *a, const struct linediff_line *b)
 {
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
 
 /* The middles that are compared, and the trace of the search. */
-struct search {
-	const struct line *a, *b;
+struct linediff_search {
+	const struct linediff_line *a, *b;
 	int n, m;
 	ARRAY(int) trace; /* of each step, its 2d+1 furthest points */
 };
 
 /* The furthest point on diagonal k after d steps. */
-static int *reach(struct search *s, int d, int k)
+static int *reach(struct linediff_search *s, int d, int k)
 {
 	/* Steps 0..d-1 took 1 + 3 + ... = d * d places. */
 	return &s->trace.at[d * d + (k + d)];
 }
 
-static int furthest(struct search *s, int d, int k)
+static int furthest(struct linediff_search *s, int d, int k)
 {
 	int x;
 
@@ -87,7 +87,7 @@ static int furthest(struct search *s, int d, int k)
 
 /* How many lines differ, or -1: too many. Points on step d have k = d mod 2,
  * which leaves every other place unused: simpler than packing them. */
-static int search_forward(struct search *s)
+static int search_forward(struct linediff_search *s)
 {
 	for (int d = 0; d <= LINEDIFF_MOST; d++) {
 		array_reserve(&s->trace, 2 * (uint32_t)d + 1);
@@ -104,7 +104,7 @@ static int search_forward(struct search *s)
 }
 
 /* Hunks come out last first; one line each, joined afterwards. */
-static void search_back(struct search *s, int d, uint32_t skip,
+static void search_back(struct linediff_search *s, int d, uint32_t skip,
 			struct linediff *ret)
 {
 	int x = s->n, y = s->m;
@@ -157,7 +157,7 @@ static void tidy(struct linediff *d)
 void linediff_init(struct linediff *ret, const char *before, size_t before_len,
 		   const char *after, size_t after_len)
 {
-	struct search s = { 0 };
+	struct linediff_search s = { 0 };
 	uint32_t skip = 0, n, m;
 	int d;
 
@@ -244,11 +244,11 @@ bool linediff_touches(const struct linediff *d, uint32_t first, uint32_t last)
 	return false;
 }
 
-static int add_lines(struct buf *out, char sign, const struct lines *l,
+static int add_lines(struct buf *out, char sign, const struct linediff_lines *l,
 		     uint32_t first, uint32_t count)
 {
 	for (uint32_t i = first; i < first + count && i < l->rows.count; i++) {
-		const struct line *row = &l->rows.at[i];
+		const struct linediff_line *row = &l->rows.at[i];
 
 		if (buf_add(out, &sign, 1) < 0 ||
 		    buf_add(out, row->at, row->len) < 0 ||

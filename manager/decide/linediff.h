@@ -21,23 +21,23 @@ struct hunk {
 	uint32_t after, after_count;
 };
 
-struct line {
+struct linediff_line {
 	const char *at;
 	uint32_t len; /* without its end */
 };
 
-struct lines {
-	ARRAY(struct line) rows; /* point into the text */
+struct linediff_lines {
+	ARRAY(struct linediff_line) rows; /* point into the text */
 };
 
-void linediff_lines(struct lines *ret, const char *text, size_t len);
-void linediff_lines_release(struct lines *l);
+void linediff_lines(struct linediff_lines *ret, const char *text, size_t len);
+void linediff_lines_release(struct linediff_lines *l);
 /* Lines `first`.. (from 0), at most `count`, as bytes of the text. */
-const char *linediff_slice(const struct lines *l, uint32_t first,
+const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 			   uint32_t count, size_t *ret_len);
 
 struct linediff {
-	struct lines before, after;
+	struct linediff_lines before, after;
 	ARRAY(struct hunk) hunks; /* rising, never touching */
 };
 

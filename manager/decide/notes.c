@@ -130,8 +130,8 @@ int note_retrieved(struct buf *out, const char *text, size_t len)
 	return 0;
 }
 
-int place_tombstone(struct buf *out, const char *path, uint32_t start,
-		    uint32_t end, const char *why)
+int replacement_tombstone(struct buf *out, const char *path, uint32_t start,
+			  uint32_t end, const char *why)
 {
 	char lines[48] = "";
 	ONE_LINE(reason, why);
@@ -145,7 +145,7 @@ int place_tombstone(struct buf *out, const char *path, uint32_t start,
 		   path, lines, reason);
 }
 
-int place_gone(struct buf *out, const char *path, const char *why)
+int replacement_gone(struct buf *out, const char *path, const char *why)
 {
 	ONE_LINE(reason, why);
 
@@ -153,7 +153,7 @@ int place_gone(struct buf *out, const char *path, const char *why)
 		   reason);
 }
 
-int place_superseded(struct buf *out, const char *path, const char *why)
+int replacement_superseded(struct buf *out, const char *path, const char *why)
 {
 	ONE_LINE(reason, why);
 
@@ -163,7 +163,7 @@ int place_superseded(struct buf *out, const char *path, const char *why)
 		   path, reason);
 }
 
-int place_evicted(struct buf *out, const char *what)
+int replacement_evicted(struct buf *out, const char *what)
 {
 	ONE_LINE(words, what);
 
@@ -173,7 +173,7 @@ int place_evicted(struct buf *out, const char *what)
 		   words);
 }
 
-int place_rerun(struct buf *out, const char *command, const char *why)
+int replacement_rerun(struct buf *out, const char *command, const char *why)
 {
 	ONE_LINE(words, command);
 	ONE_LINE(reason, why);
@@ -239,7 +239,7 @@ static int add_some(struct buf *out, const struct refresh *r, struct range all)
 	return rc < 0 ? rc : add_gap(out, at, all.last);
 }
 
-int place_refresh(struct buf *out, const struct refresh *r)
+int replacement_refresh(struct buf *out, const struct refresh *r)
 {
 	struct range all = { r->start ? r->start - 1 : 0,
 			     r->end ? r->end : r->since->before.rows.count };

@@ -44,15 +44,15 @@ int note_run_again(struct buf *out, const char *command, const char *why);
 int note_retrieved(struct buf *out, const char *text, size_t len);
 
 /* -- In place. */
-int place_tombstone(struct buf *out, const char *path, uint32_t start,
-		    uint32_t end, const char *why);
+int replacement_tombstone(struct buf *out, const char *path, uint32_t start,
+			  uint32_t end, const char *why);
 /* The file is gone with all that was read of it. */
-int place_gone(struct buf *out, const char *path, const char *why);
+int replacement_gone(struct buf *out, const char *path, const char *why);
 /* A later result shows the same, as it is now. */
-int place_superseded(struct buf *out, const char *path, const char *why);
+int replacement_superseded(struct buf *out, const char *path, const char *why);
 /* Nothing was wrong with it. */
-int place_evicted(struct buf *out, const char *what);
-int place_rerun(struct buf *out, const char *command, const char *why);
+int replacement_evicted(struct buf *out, const char *what);
+int replacement_rerun(struct buf *out, const char *command, const char *why);
 
 /* Lines from 0, up to but without `last`, of the text as it is now. */
 struct range {
@@ -73,6 +73,6 @@ struct refresh {
 	uint32_t only_count;
 };
 /* -ENOENT: nothing is left of the lines. -ENOMEM. */
-int place_refresh(struct buf *out, const struct refresh *r);
+int replacement_refresh(struct buf *out, const struct refresh *r);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define TEXT_MAX ((size_t)4 << 20) /* of one note, or of one place */
 /* How a place is guessed before its text is made, in tokens. */
-#define STONE_TOKENS 40
+#define TOMBSTONE_TOKENS 40
 /*
  * Requests still to come: nobody knows, so as many as there were since the
  * talk began or was begun anew, thirty at most; and of these only a part is
@@ -48,15 +48,15 @@ static void find_own_edits(struct plan *p)
 	}
 }
 
-static void set_place(struct plan *p, struct held *h, enum placed_how how,
-		      const struct buf *text)
+static void set_replacement(struct plan *p, struct held *h, enum replaced how,
+			    const struct buf *text)
 {
 	free(h->text);
 	h->text = must_memdup(text->data, text->len);
 	h->len = text->len;
-	h->placed = how;
-	h->placed_entry = p->e->n;
-	h->told = TOLD_NOTHING;
+	h->replaced = how;
+	h->replaced_entry = p->e->n;
+	h->notified = NOTIFIED_NOT;
 	h->changed = true;
 	if (h->item < p->from && h->item < p->l.cached)
 		p->from = h->item;
@@ -83,8 +83,8 @@ static void fill_stub(struct plan *p, struct held *stub, struct held *read)
 	struct buf text = BUF(TEXT_MAX);
 
 	if (plan_stub_text(p, read, &text) == 0 &&
-	    tokens_of(text.len) <= 2ull * read->tokens + 200) {
-		set_place(p, stub, PLACED_WHOLE, &text);
+	    cost_tokens(text.len) <= 2ull * read->tokens + 200) {
+		set_replacement(p, stub, REPLACED_WHOLE, &text);
 		stub->file = false;
 		stub->tracked = false;
 	}
@@ -99,7 +99,7 @@ static void fill_new_stubs(struct plan *p)
 		if (stub->kind != RECORD_STUB || stub->text || !stub->fresh)
 			continue;
 		read = stub_target(p, stub);
-		if (read && (read->placed >= PLACED_PART ||
+		if (read && (read->replaced >= REPLACED_PART ||
 			     read->action != ACTION_KEEP))
 			fill_stub(p, stub, read);
 	}
@@ -188,7 +188,7 @@ static void ask_policy(struct plan *p)
 		show_records(p, in, actions);
 		(void)policy_defaults.decide(&all, &out);
 	}
-	if (tokens_of(p->retrieved.len) > all.budget)
+	if (cost_tokens(p->retrieved.len) > all.budget)
 		p->retrieved.len = 0;
 	for (uint32_t i = 0; i < p->r->count; i++) {
 		p->held[i]->action = actions[i];
@@ -211,19 +211,19 @@ static uint64_t newest_text_drift(const struct held *h)
 }
 
 /* Has it gone stale beyond what the model was told? */
-static bool is_untold(const struct plan *p, const struct held *h)
+static bool is_unnotified(const struct plan *p, const struct held *h)
 {
 	if (h->entry <= held_shown(h))
 		return false;
-	switch (h->told) {
-	case TOLD_NOTHING:
-	case TOLD_CHANGES:
+	switch (h->notified) {
+	case NOTIFIED_NOT:
+	case NOTIFIED_CHANGES:
 		return true;
-	case TOLD_LINKS:
-		return newest_text_drift(h) > h->told_entry;
-	case TOLD_OWN:
-		return h->entry > h->told_entry && !plan_own(p, h);
-	case TOLD_AGAIN:
+	case NOTIFIED_LINKS:
+		return newest_text_drift(h) > h->notified_entry;
+	case NOTIFIED_OWN:
+		return h->entry > h->notified_entry && !plan_own(p, h);
+	case NOTIFIED_AGAIN:
 		return false;
 	}
 	return true;
@@ -239,15 +239,15 @@ static bool is_exact(const struct plan *p, struct held *h)
 	return h->exact == EXACT;
 }
 
-static uint64_t guess_placed(const struct plan *p, struct held *h)
+static uint64_t guess_replacement(const struct plan *p, struct held *h)
 {
 	if (h->action != ACTION_REFRESH)
-		return STONE_TOKENS;
+		return TOMBSTONE_TOKENS;
 	if (!h->file && !is_exact(p, h))
-		return STONE_TOKENS;
+		return TOMBSTONE_TOKENS;
 	if (p->c->requests - h->born_request < 8)
 		return h->tokens;
-	return STONE_TOKENS + h->tokens / 5;
+	return TOMBSTONE_TOKENS + h->tokens / 5;
 }
 
 static uint64_t cached_behind(const struct plan *p, uint32_t item)
@@ -257,66 +257,68 @@ static uint64_t cached_behind(const struct plan *p, uint32_t item)
 	if (item >= p->l.cached)
 		return 0;
 	end = p->t->items[p->l.cached - 1].span.end;
-	return tokens_of(end - p->t->items[item].span.start);
+	return cost_tokens(end - p->t->items[item].span.start);
 }
 
-struct choice {
+struct plan_choice {
 	ARRAY(struct stale) stale;
 	ARRAY(struct held *) held; /* of each stale one */
-	ARRAY(struct told) told;
-	ARRAY(enum doing) doing;
+	ARRAY(struct sent_note) notes;
+	ARRAY(enum decision) decisions;
 };
 
-static void choice_release(struct choice *c)
+static void plan_choice_release(struct plan_choice *c)
 {
 	array_release(&c->stale);
 	array_release(&c->held);
-	array_release(&c->told);
-	array_release(&c->doing);
+	array_release(&c->notes);
+	array_release(&c->decisions);
 }
 
-static void list(struct plan *p, struct choice *c, struct held *h,
+static void list(struct plan *p, struct plan_choice *c, struct held *h,
 		 struct stale s)
 {
 	s.item = h->item;
-	s.tokens = h->text ? tokens_of(h->len) : h->tokens;
+	s.tokens = h->text ? cost_tokens(h->len) : h->tokens;
 	s.behind = cached_behind(p, h->item);
 	array_push(&c->stale, s);
 	array_push(&c->held, h); /* NOLINT(bugprone-sizeof-*) */
 }
 
 /* One that is true, and may go where that makes the request shorter. */
-static void list_finished(struct plan *p, struct choice *c, struct held *h)
+static void list_finished(struct plan *p, struct plan_choice *c, struct held *h)
 {
 	if (!h->fresh && !p->r->at[h->record].attached &&
-	    h->placed < PLACED_STONE && h->tokens > STONE_TOKENS)
+	    h->replaced < REPLACED_TOMBSTONE && h->tokens > TOMBSTONE_TOKENS)
 		list(p, c, h,
 		     (struct stale){ .action = ACTION_DROP,
 				     .finished = true,
-				     .waits = true,
-				     .placed = STONE_TOKENS });
+				     .pending = true,
+				     .replaced = TOMBSTONE_TOKENS });
 }
 
-static void list_nominated(struct plan *p, struct choice *c, struct held *h)
+static void list_nominated(struct plan *p, struct plan_choice *c,
+			   struct held *h)
 {
-	struct stale s = { .action = h->action, .untold = is_untold(p, h) };
+	struct stale s = { .action = h->action,
+			   .unnotified = is_unnotified(p, h) };
 
-	if (s.untold && plan_reads_true(p, h)) {
+	if (s.unnotified && plan_reads_true(p, h)) {
 		h->action = ACTION_KEEP;
 		return;
 	}
 	p->counts.stale += h->tokens;
-	s.waits = h->placed == PLACED_NOT || h->placed_entry < h->entry;
+	s.pending = h->replaced == REPLACED_NOT || h->replaced_entry < h->entry;
 	/* Nothing read just now is taken away again; and what the user's text
 	   says, he said. */
 	if ((h->fresh && h->action != ACTION_REFRESH) ||
 	    p->r->at[h->record].attached)
-		s.waits = false;
-	s.placed = guess_placed(p, h);
+		s.pending = false;
+	s.replaced = guess_replacement(p, h);
 	list(p, c, h, s);
 }
 
-static void list_stale(struct plan *p, struct choice *c)
+static void list_stale(struct plan *p, struct plan_choice *c)
 {
 	for (uint32_t i = 0; i < p->r->count; i++) {
 		struct held *h = p->held[i];
@@ -325,27 +327,27 @@ static void list_stale(struct plan *p, struct choice *c)
 			p->counts.held += h->tokens;
 		if (h->evict)
 			list_finished(p, c, h);
-		else if (h->placed == PLACED_STONE)
+		else if (h->replaced == REPLACED_TOMBSTONE)
 			p->counts.stale += h->tokens;
-		else if (h->tracked && h->placed < PLACED_STONE &&
+		else if (h->tracked && h->replaced < REPLACED_TOMBSTONE &&
 			 h->action != ACTION_KEEP)
 			list_nominated(p, c, h);
 	}
 }
 
-/* Where the section that begins with about[first] ends. */
+/* Where the section that begins with mentions[first] ends. */
 static uint32_t section_end(const struct pin *pin, uint32_t first)
 {
 	uint32_t last = first + 1;
 
-	while (last < pin->about.count &&
-	       pin->about.at[last].end == pin->about.at[first].end)
+	while (last < pin->mentions.count &&
+	       pin->mentions.at[last].end == pin->mentions.at[first].end)
 		last++;
 	return last;
 }
 
 /* Its index among the stale ones, which stand in the records' order. */
-static uint32_t stale_index(const struct choice *c, const struct held *h)
+static uint32_t stale_index(const struct plan_choice *c, const struct held *h)
 {
 	uint32_t low = 0, high = c->held.count;
 
@@ -360,10 +362,11 @@ static uint32_t stale_index(const struct choice *c, const struct held *h)
 	return low < c->held.count && c->held.at[low] == h ? low : UINT32_MAX;
 }
 
-/* The first waiting record that about[first, last) speaks of, as an index. */
-static uint32_t first_waiting(const struct plan *p, const struct choice *c,
-			      const struct about *first,
-			      const struct about *last)
+/* The first waiting record that mentions[first, last) speaks of, as an index.
+ */
+static uint32_t first_waiting(const struct plan *p, const struct plan_choice *c,
+			      const struct mention *first,
+			      const struct mention *last)
 {
 	uint32_t least = UINT32_MAX;
 
@@ -371,39 +374,39 @@ static uint32_t first_waiting(const struct plan *p, const struct choice *c,
 		const struct held *h = conversation_find(p->c, first->key);
 		uint32_t i = h ? stale_index(c, h) : UINT32_MAX;
 
-		if (i < least && c->stale.at[i].waits)
+		if (i < least && c->stale.at[i].pending)
 			least = i;
 	}
 	return least;
 }
 
-static void list_told(struct plan *p, struct choice *c)
+static void list_notes(struct plan *p, struct plan_choice *c)
 {
 	struct pin *pin, *next;
 
-	c->told.count = 0;
+	c->notes.count = 0;
 	HASH_ITER (hh, p->c->pins, pin, next) {
 		size_t at = 0;
 
 		if (pin->item == ITEM_NONE)
 			continue;
-		for (uint32_t i = 0; i < pin->about.count;) {
+		for (uint32_t i = 0; i < pin->mentions.count;) {
 			uint32_t last = section_end(pin, i);
-			size_t end = pin->about.at[i].end;
+			size_t end = pin->mentions.at[i].end;
 
-			array_push(
-				&c->told,
-				((struct told){
-					first_waiting(p, c, &pin->about.at[i],
-						      &pin->about.at[last]),
-					tokens_of(end - at) }));
+			array_push(&c->notes,
+				   ((struct sent_note){
+					   first_waiting(
+						   p, c, &pin->mentions.at[i],
+						   &pin->mentions.at[last]),
+					   cost_tokens(end - at) }));
 			at = end;
 			i = last;
 		}
 	}
 }
 
-static void choose(struct plan *p, struct choice *c)
+static void choose(struct plan *p, struct plan_choice *c)
 {
 	uint32_t n = p->c->since_begin;
 	struct situation s = { .mode = p->mode,
@@ -411,40 +414,41 @@ static void choose(struct plan *p, struct choice *c)
 			       .free = p->l.free,
 			       .cached = p->l.cached,
 			       .since_epoch = p->c->since_epoch,
-			       .tokens = tokens_of(p->t->len),
+			       .tokens = cost_tokens(p->t->len),
 			       .price = p->price };
 
 	s.expected = (n > EXPECTED_MOST ? EXPECTED_MOST : n) *
 		     EXPECTED_PERCENT / 100;
-	array_reserve(&c->doing, c->stale.count + 1);
-	p->epoch = decide(&s, c->stale.at, c->stale.count, c->told.at,
-			  c->told.count, c->doing.at);
+	array_reserve(&c->decisions, c->stale.count + 1);
+	p->epoch = decide(&s, c->stale.at, c->stale.count, c->notes.at,
+			  c->notes.count, c->decisions.at);
 }
 
 /* Before an epoch that costs something: what do the places really take? */
-static void measure(struct plan *p, struct choice *c)
+static void measure(struct plan *p, struct plan_choice *c)
 {
 	struct buf text = BUF(TEXT_MAX);
 
 	for (uint32_t i = 0; i < c->stale.count; i++) {
 		struct stale *s = &c->stale.at[i];
 
-		if (!s->waits || c->held.at[i]->action == ACTION_ANNOTATE)
+		if (!s->pending || c->held.at[i]->action == ACTION_ANNOTATE)
 			continue;
-		if (plan_place_text(p, c->held.at[i], &text) == PLACED_NOT)
-			s->waits = false;
+		if (plan_replacement(p, c->held.at[i], &text) == REPLACED_NOT)
+			s->pending = false;
 		else
-			s->placed = tokens_of(text.len);
+			s->replaced = cost_tokens(text.len);
 	}
 	buf_release(&text);
 }
 
-static void count_placed(struct plan *p, const struct held *h, uint64_t before)
+static void count_replaced(struct plan *p, const struct held *h,
+			   uint64_t before)
 {
-	p->counts.placed++;
-	if (h->placed == PLACED_WHOLE || h->placed == PLACED_PART)
+	p->counts.replaced++;
+	if (h->replaced == REPLACED_WHOLE || h->replaced == REPLACED_PART)
 		p->counts.refreshed += before;
-	else if (h->placed == PLACED_EVICTED)
+	else if (h->replaced == REPLACED_EVICTED)
 		p->counts.evicted += before;
 	else if (h->action == ACTION_RERUN)
 		p->counts.rerun += before;
@@ -452,70 +456,73 @@ static void count_placed(struct plan *p, const struct held *h, uint64_t before)
 		p->counts.dropped += before;
 }
 
-static void place_all(struct plan *p, struct choice *c)
+static void replace_all(struct plan *p, struct plan_choice *c)
 {
 	struct buf text = BUF(TEXT_MAX);
 
 	/* From the end: what a later record shows need not be shown twice. */
 	for (uint32_t i = c->stale.count; i-- > 0;) {
 		struct held *h = c->held.at[i];
-		enum placed_how how;
+		enum replaced how;
 
-		if (c->doing.at[i] != DO_PLACE)
+		if (c->decisions.at[i] != DECISION_REPLACE)
 			continue;
-		how = plan_place_text(p, h, &text);
-		if (how == PLACED_NOT || (h->fresh && how != PLACED_WHOLE)) {
-			c->doing.at[i] =
-				c->stale.at[i].untold ? DO_NOTE : DO_NOTHING;
+		how = plan_replacement(p, h, &text);
+		if (how == REPLACED_NOT ||
+		    (h->fresh && how != REPLACED_WHOLE)) {
+			c->decisions.at[i] = c->stale.at[i].unnotified
+						     ? DECISION_NOTE
+						     : DECISION_NONE;
 			continue;
 		}
-		if (how != PLACED_WHOLE)
+		if (how != REPLACED_WHOLE)
 			fill_leaning_stub(p, h);
-		set_place(p, h, how, &text);
-		count_placed(p, h, c->stale.at[i].tokens);
+		set_replacement(p, h, how, &text);
+		count_replaced(p, h, c->stale.at[i].tokens);
 	}
 	buf_release(&text);
 }
 
 /* Does the record's place say more than the note does? */
-static struct held *overtaken(const struct plan *p, const struct about *a,
+static struct held *overtaken(const struct plan *p, const struct mention *a,
 			      bool *ret)
 {
 	struct held *h = conversation_find(p->c, a->key);
 
-	*ret = h && h->item != ITEM_NONE && h->placed != PLACED_NOT &&
-	       h->placed_entry >= a->entry;
+	*ret = h && h->item != ITEM_NONE && h->replaced != REPLACED_NOT &&
+	       h->replaced_entry >= a->entry;
 	return h;
 }
 
 /* Nothing tells of it any more; a note will. */
-static void tell_again(struct choice *c, struct held *h)
+static void notify_again(struct plan_choice *c, struct held *h)
 {
-	h->told = TOLD_NOTHING;
+	h->notified = NOTIFIED_NOT;
 	for (uint32_t i = 0; i < c->stale.count; i++)
-		if (c->held.at[i] == h && c->doing.at[i] == DO_NOTHING)
-			c->doing.at[i] = DO_NOTE;
+		if (c->held.at[i] == h && c->decisions.at[i] == DECISION_NONE)
+			c->decisions.at[i] = DECISION_NOTE;
 }
 
 /*
  * A note on what has been put right since would speak of a text that is not
  * there. It stands behind the record, so its bytes are written anew anyway.
  */
-static void cut_notes(struct plan *p, struct choice *c, struct pin *pin)
+static void cut_notes(struct plan *p, struct plan_choice *c, struct pin *pin)
 {
-	for (uint32_t i = 0; i < pin->about.count;) {
+	for (uint32_t i = 0; i < pin->mentions.count;) {
 		uint32_t last = section_end(pin, i);
 		bool cut = false, over;
 
 		for (uint32_t k = i; k < last; k++) {
-			(void)overtaken(p, &pin->about.at[k], &over);
+			(void)overtaken(p, &pin->mentions.at[k], &over);
 			cut = cut || over;
 		}
 		for (uint32_t k = i; cut && k < last; k++) {
-			struct held *h = overtaken(p, &pin->about.at[k], &over);
+			struct held *h =
+				overtaken(p, &pin->mentions.at[k], &over);
 
 			if (h && !over)
-				tell_again(c, h);
+				notify_again(c, h);
 		}
 		if (cut)
 			pin_cut(pin, i, last);
@@ -524,10 +531,10 @@ static void cut_notes(struct plan *p, struct choice *c, struct pin *pin)
 		if (cut && pin->item < p->from && pin->item < p->l.cached)
 			p->from = pin->item;
 	}
-	pin->gone = !pin->about.count;
+	pin->gone = !pin->mentions.count;
 }
 
-static void remove_notes(struct plan *p, struct choice *c)
+static void remove_notes(struct plan *p, struct plan_choice *c)
 {
 	struct pin *pin, *next;
 
@@ -575,9 +582,9 @@ static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 	if (!p->retrieved.len ||
 	    note_retrieved(text, p->retrieved.data, p->retrieved.len) < 0)
 		return;
-	p->counts.retrieved += tokens_of(p->retrieved.len);
-	pin_speak(pin, &(struct about){ none, TOLD_NOTHING, p->e->n, p->e->n,
-					text->len });
+	p->counts.retrieved += cost_tokens(p->retrieved.len);
+	pin_mention(pin, &(struct mention){ none, NOTIFIED_NOT, p->e->n,
+					    p->e->n, text->len });
 }
 
 static void add_note(struct plan *p, struct held **stale, size_t count)
@@ -591,8 +598,8 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 		(void)buf_add(&text, pin->text, pin->len);
 	plan_note(p, stale, count, pin, &text);
 	add_retrieved(p, pin, &text);
-	p->counts.told += (uint32_t)count;
-	p->counts.notes += tokens_of(text.len - pin->len);
+	p->counts.notified += (uint32_t)count;
+	p->counts.notes += cost_tokens(text.len - pin->len);
 	if (pin->len && pin->item < p->from && pin->item < p->l.cached)
 		p->from = pin->item + 1;
 	free(pin->text);
@@ -603,17 +610,17 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 }
 
 /* It was told of the reader's own edits; more of them say so themselves. */
-static void stay_told(struct plan *p, const struct held *h)
+static void stay_notified(struct plan *p, const struct held *h)
 {
 	struct pin *pin = newest_pin(p);
 
 	if (!pin)
 		return;
-	pin_speak(pin, &(struct about){ h->key, TOLD_OWN, held_shown(h),
-					p->e->n, pin->len });
+	pin_mention(pin, &(struct mention){ h->key, NOTIFIED_OWN, held_shown(h),
+					    p->e->n, pin->len });
 }
 
-static void add_notes(struct plan *p, const struct choice *c)
+static void add_notes(struct plan *p, const struct plan_choice *c)
 {
 	ARRAY(struct held *) stale = { 0 };
 	struct pin *pin, *next;
@@ -621,15 +628,16 @@ static void add_notes(struct plan *p, const struct choice *c)
 	p->c->note_tokens = 0;
 	HASH_ITER (hh, p->c->pins, pin, next)
 		if (pin->item != ITEM_NONE && !pin->gone)
-			p->c->note_tokens += tokens_of(pin->len);
+			p->c->note_tokens += cost_tokens(pin->len);
 	for (uint32_t i = 0; i < c->stale.count; i++) {
 		struct held *h = c->held.at[i];
 
-		if (c->doing.at[i] == DO_NOTE)
+		if (c->decisions.at[i] == DECISION_NOTE)
 			array_push(&stale, h); /* NOLINT(bugprone-sizeof-*) */
-		else if (h->told == TOLD_OWN && h->entry > h->told_entry &&
-			 !c->stale.at[i].untold)
-			stay_told(p, h);
+		else if (h->notified == NOTIFIED_OWN &&
+			 h->entry > h->notified_entry &&
+			 !c->stale.at[i].unnotified)
+			stay_notified(p, h);
 	}
 	add_note(p, stale.at, stale.count);
 	array_release(&stale);
@@ -637,7 +645,7 @@ static void add_notes(struct plan *p, const struct choice *c)
 
 void plan_make(struct plan *p)
 {
-	struct choice c = { 0 };
+	struct plan_choice c = { 0 };
 
 	p->from = ITEM_NONE;
 	find_own_edits(p);
@@ -646,21 +654,21 @@ void plan_make(struct plan *p)
 	if (p->mode != MODE_OFF && !p->notes_only)
 		fill_new_stubs(p);
 	list_stale(p, &c);
-	list_told(p, &c);
+	list_notes(p, &c);
 	choose(p, &c);
 	if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL) {
 		measure(p, &c);
-		list_told(p, &c);
+		list_notes(p, &c);
 		choose(p, &c);
 	}
 	if (p->mode != MODE_OFF) {
-		place_all(p, &c);
+		replace_all(p, &c);
 		remove_notes(p, &c);
 		add_notes(p, &c);
 		if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL)
 			p->c->since_epoch = 0;
 	}
-	choice_release(&c);
+	plan_choice_release(&c);
 }
 
 /* -- What is sent. */

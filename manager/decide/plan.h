@@ -18,7 +18,7 @@ struct plan_counts {
 	uint64_t evicted;		    /* the same, of what was true */
 	uint64_t notes;			    /* tokens of new notes */
 	uint64_t retrieved;		    /* of them, code not asked for */
-	uint32_t told, placed;		    /* records dealt with */
+	uint32_t notified, replaced;	    /* records dealt with */
 };
 
 /* Edits of a file among the results that are new. */
@@ -74,11 +74,10 @@ bool plan_own(const struct plan *p, const struct held *h);
 /* Tokens that notes may still take, `out` counted if given. */
 uint64_t plan_notes_left(const struct plan *p, const struct buf *out);
 /*
- * The text for a record's place, as its action wants it. PLACED_NOT: none can
+ * The text for a record's place, as its action wants it. REPLACED_NOT: none can
  * be made that is true.
  */
-enum placed_how plan_place_text(struct plan *p, struct held *h,
-				struct buf *out);
+enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out);
 /* The note on all of `stale`, for `pin`; each one's `told` is set. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);

@@ -70,11 +70,11 @@ bool plan_superseded(const struct plan *p, const struct held *h)
 
 		/* As it was read, or as it was put there just now. */
 		bool current = o->action == ACTION_KEEP ||
-			       (o->placed == PLACED_WHOLE &&
-				o->placed_entry == p->e->n);
+			       (o->replaced == REPLACED_WHOLE &&
+				o->replaced_entry == p->e->n);
 
 		if ((o->kind == RECORD_READ || o->file) && o->tracked &&
-		    current && o->placed <= PLACED_WHOLE &&
+		    current && o->replaced <= REPLACED_WHOLE &&
 		    covers(&h->referents.at[0], &o->referents.at[0]))
 			return true;
 	}
@@ -164,7 +164,7 @@ bool plan_reads_true(struct plan *p, const struct held *h)
 	bool same;
 
 	/* What was told, or put there, is not what was received. */
-	if (h->placed != PLACED_NOT || h->told != TOLD_NOTHING)
+	if (h->replaced != REPLACED_NOT || h->notified != NOTIFIED_NOT)
 		return false;
 	for (uint32_t i = 0; i < h->drifted.count; i++)
 		if (h->drifted.at[i].set != 'X')
@@ -191,7 +191,7 @@ static int range_order(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-struct ranges {
+struct plan_ranges {
 	struct range *at;
 	uint32_t count, size; /* as an ARRAY has them */
 };
@@ -199,7 +199,7 @@ struct ranges {
 #define BODY_LINES_MAX 400
 
 static void add_body(struct plan *p, const struct held *h, const char *name,
-		     struct ranges *ret)
+		     struct plan_ranges *ret)
 {
 	const struct asks_symbols *s =
 		evidence_symbols(p->e, h->referents.at[0].path);
@@ -216,7 +216,7 @@ static void add_body(struct plan *p, const struct held *h, const char *name,
 
 /* Bodies of what drifted, and the changed lines themselves, in order. */
 static void changed_parts(struct plan *p, const struct held *h,
-			  const struct linediff *d, struct ranges *ret)
+			  const struct linediff *d, struct plan_ranges *ret)
 {
 	uint32_t kept = 0;
 
@@ -251,11 +251,11 @@ static void changed_parts(struct plan *p, const struct held *h,
 }
 
 /* Its lines as they are; only the changed ones if it is old. */
-static enum placed_how refresh_text(struct plan *p, struct held *h,
-				    struct buf *out)
+static enum replaced refresh_text(struct plan *p, struct held *h,
+				  struct buf *out)
 {
-	enum placed_how how = PLACED_WHOLE;
-	struct ranges parts = { 0 };
+	enum replaced how = REPLACED_WHOLE;
+	struct plan_ranges parts = { 0 };
 	struct shape shape;
 	struct linediff d;
 	struct refresh in = { .shape = &shape, .why = cause_of(h) };
@@ -263,7 +263,7 @@ static enum placed_how refresh_text(struct plan *p, struct held *h,
 
 	if (!shape_of(p, h, &shape) ||
 	    !compare(p, &h->referents.at[0], h->birth, &d))
-		return PLACED_NOT;
+		return REPLACED_NOT;
 	in.path = name_of(p, h);
 	in.start = h->referents.at[0].start;
 	in.end = h->referents.at[0].end;
@@ -273,17 +273,18 @@ static enum placed_how refresh_text(struct plan *p, struct held *h,
 		in.only = parts.at;
 		in.only_count = parts.count;
 	}
-	rc = place_refresh(out, &in);
-	if (rc == 0 && in.only && tokens_of(out->len) * 10 > h->tokens * 7ull) {
+	rc = replacement_refresh(out, &in);
+	if (rc == 0 && in.only &&
+	    cost_tokens(out->len) * 10 > h->tokens * 7ull) {
 		in.only = NULL;
 		out->len = 0;
-		rc = place_refresh(out, &in);
+		rc = replacement_refresh(out, &in);
 	} else if (in.only) {
-		how = PLACED_PART;
+		how = REPLACED_PART;
 	}
 	array_release(&parts);
 	linediff_release(&d);
-	return rc < 0 ? PLACED_NOT : how;
+	return rc < 0 ? REPLACED_NOT : how;
 }
 
 /* There is nothing left of what it shows, and no file to read again. */
@@ -298,33 +299,35 @@ static bool is_gone(struct plan *p, const struct held *h)
 	return h->drifted.count > 0;
 }
 
-enum placed_how plan_place_text(struct plan *p, struct held *h, struct buf *out)
+enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out)
 {
 	const struct referent *ref = h->referents.at;
-	enum placed_how how = PLACED_NOT;
+	enum replaced how = REPLACED_NOT;
 	int rc;
 
 	out->len = 0;
 	if (h->evict)
-		return place_evicted(out, name_of(p, h)) < 0 ? PLACED_NOT
-							     : PLACED_EVICTED;
+		return replacement_evicted(out, name_of(p, h)) < 0
+			       ? REPLACED_NOT
+			       : REPLACED_EVICTED;
 	if (h->action == ACTION_RERUN)
-		return place_rerun(out, name_of(p, h), cause_of(h)) < 0
-			       ? PLACED_NOT
-			       : PLACED_STONE;
+		return replacement_rerun(out, name_of(p, h), cause_of(h)) < 0
+			       ? REPLACED_NOT
+			       : REPLACED_TOMBSTONE;
 	if (h->action == ACTION_REFRESH && (h->fresh || !plan_superseded(p, h)))
 		how = refresh_text(p, h, out);
-	if (how != PLACED_NOT)
+	if (how != REPLACED_NOT)
 		return how;
 	out->len = 0;
 	if (is_gone(p, h))
-		rc = place_gone(out, name_of(p, h), cause_of(h));
+		rc = replacement_gone(out, name_of(p, h), cause_of(h));
 	else if (plan_superseded(p, h))
-		rc = place_superseded(out, name_of(p, h), cause_of(h));
+		rc = replacement_superseded(out, name_of(p, h), cause_of(h));
 	else
-		rc = place_tombstone(out, name_of(p, h), ref ? ref->start : 0,
-				     ref ? ref->end : 0, cause_of(h));
-	return rc < 0 ? PLACED_NOT : PLACED_STONE;
+		rc = replacement_tombstone(out, name_of(p, h),
+					   ref ? ref->start : 0,
+					   ref ? ref->end : 0, cause_of(h));
+	return rc < 0 ? REPLACED_NOT : REPLACED_TOMBSTONE;
 }
 
 int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
@@ -343,7 +346,7 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 	in.start = read->referents.at[0].start;
 	in.end = read->referents.at[0].end;
 	in.since = &d;
-	rc = place_refresh(out, &in);
+	rc = replacement_refresh(out, &in);
 	linediff_release(&d);
 	return rc;
 }
@@ -351,21 +354,21 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 /* -- Notes. */
 
 /* `end`: of the section that tells it. */
-static void set_told(struct plan *p, struct held *h, enum told_how how,
-		     struct pin *pin, size_t end)
+static void set_notified(struct plan *p, struct held *h, enum notified how,
+			 struct pin *pin, size_t end)
 {
-	pin_speak(pin,
-		  &(struct about){ h->key, how, held_shown(h), p->e->n, end });
-	h->told = how;
-	h->told_entry = p->e->n;
+	pin_mention(pin, &(struct mention){ h->key, how, held_shown(h), p->e->n,
+					    end });
+	h->notified = how;
+	h->notified_entry = p->e->n;
 	h->changed = true;
 }
 
 uint64_t plan_notes_left(const struct plan *p, const struct buf *out)
 {
-	uint64_t may = tokens_of(p->t->len) / NOTES_SHARE;
+	uint64_t may = cost_tokens(p->t->len) / NOTES_SHARE;
 	uint64_t used = p->c->note_tokens + NOTE_FRAME +
-			(out ? tokens_of(out->len) : 0);
+			(out ? cost_tokens(out->len) : 0);
 
 	if (may < NOTES_LEAST)
 		may = NOTES_LEAST;
@@ -402,7 +405,7 @@ static int add_diff(struct plan *p, struct held **group, size_t count,
 	lines = lines_of(&all, &d);
 	if (linediff_unified(&d, lines.first, lines.last, DIFF_CONTEXT,
 			     &diff) == 0 &&
-	    diff.len && tokens_of(diff.len) <= plan_notes_left(p, out))
+	    diff.len && cost_tokens(diff.len) <= plan_notes_left(p, out))
 		added = note_changes(out, name_of(p, group[0]),
 				     plan_own(p, group[0]) ? "your own edits"
 							   : why_of(group[0]),
@@ -431,28 +434,28 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 {
 	struct held *h = group[0];
 	const char *path = name_of(p, h);
-	enum told_how how = TOLD_AGAIN;
+	enum notified how = NOTIFIED_AGAIN;
 
 	if (is_gone(p, h)) {
 		/* Until it is there again. */
 		(void)note_gone(out, path, why_of(h));
-		how = TOLD_CHANGES;
+		how = NOTIFIED_CHANGES;
 	} else if (!evidence_text(p->e, h->referents.at[0].path, ASKS_NOW)) {
 		(void)note_outdated(out, path, why_of(h));
 	} else if (only_links(h)) {
 		(void)note_elsewhere(out, path, why_of(h));
-		how = TOLD_LINKS;
+		how = NOTIFIED_LINKS;
 	} else if (add_diff(p, group, count, out)) {
-		how = TOLD_CHANGES;
+		how = NOTIFIED_CHANGES;
 	} else if (plan_own(p, h)) {
 		/* It wrote the change itself: a line will do. */
 		(void)note_own_edits(out, path);
-		how = TOLD_OWN;
+		how = NOTIFIED_OWN;
 	} else {
 		(void)note_read_again(out, path, why_of(h));
 	}
 	for (size_t i = 0; i < count; i++)
-		set_told(p, group[i], how, pin, out->len);
+		set_notified(p, group[i], how, pin, out->len);
 }
 
 static bool is_file(const struct held *h)
@@ -472,12 +475,12 @@ void plan_note(struct plan *p, struct held **stale, size_t count,
 			continue;
 		if (h->kind == RECORD_RUN) {
 			(void)note_run_again(out, name_of(p, h), why_of(h));
-			set_told(p, h, TOLD_AGAIN, pin, out->len);
+			set_notified(p, h, NOTIFIED_AGAIN, pin, out->len);
 			continue;
 		}
 		if (!is_file(h)) {
 			(void)note_outdated(out, name_of(p, h), why_of(h));
-			set_told(p, h, TOLD_AGAIN, pin, out->len);
+			set_notified(p, h, NOTIFIED_AGAIN, pin, out->len);
 			continue;
 		}
 		/* All of one file together, moved up behind the first. */

@@ -14,23 +14,23 @@
 #include "graph/base/uthash.h"
 #include "manager/decide/linediff.h"
 
-struct version {
+struct recorded_version {
 	uint64_t n;
 	char *text; /* NULL: not there from here on */
 	size_t len;
 };
 
-struct file {
+struct recorded_file {
 	UT_hash_handle hh;
 	char *path;
-	ARRAY(struct version) versions; /* oldest first */
+	ARRAY(struct recorded_version) versions; /* oldest first */
 };
 
-struct entry_note {
+struct recorded_entry {
 	char *path, *who;
 };
 
-struct reading {
+struct recorded_reading {
 	uint32_t pid;
 	int64_t at_ns;
 	char *path;
@@ -38,9 +38,9 @@ struct reading {
 
 struct recorded {
 	pthread_mutex_t lock; /* of all below */
-	struct file *files;
-	ARRAY(struct entry_note) entries; /* number i + 1 */
-	ARRAY(struct reading) reads;
+	struct recorded_file *files;
+	ARRAY(struct recorded_entry) entries; /* number i + 1 */
+	ARRAY(struct recorded_reading) reads;
 };
 
 struct recorded *recorded_new(void)
@@ -54,7 +54,7 @@ struct recorded *recorded_new(void)
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
 void recorded_free(struct recorded *r)
 {
-	struct file *f, *next;
+	struct recorded_file *f, *next;
 
 	if (!r)
 		return;
@@ -78,9 +78,10 @@ void recorded_free(struct recorded *r)
 	free(r);
 }
 
-static struct file *file_at(struct recorded *r, const char *path, int make)
+static struct recorded_file *file_at(struct recorded *r, const char *path,
+				     int make)
 {
-	struct file *f;
+	struct recorded_file *f;
 
 	HASH_FIND_STR(r->files, path, f);
 	if (f || !make)
@@ -96,7 +97,8 @@ static struct file *file_at(struct recorded *r, const char *path, int make)
 static void add_version(struct recorded *r, const char *path, uint64_t n,
 			const char *text, size_t len)
 {
-	struct version v = { n, text ? must_memdup(text, len) : NULL, len };
+	struct recorded_version v = { n, text ? must_memdup(text, len) : NULL,
+				      len };
 
 	array_push(&file_at(r, path, 1)->versions, v);
 }
@@ -112,7 +114,7 @@ void recorded_base(struct recorded *r, const char *path, const char *text,
 uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 			size_t len, const char *who)
 {
-	struct entry_note e = { must_strdup(path), must_strdup(who) };
+	struct recorded_entry e = { must_strdup(path), must_strdup(who) };
 	uint64_t n;
 
 	(void)pthread_mutex_lock(&r->lock);
@@ -126,7 +128,7 @@ uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path)
 {
-	struct reading one = { pid, at_ns, must_strdup(path) };
+	struct recorded_reading one = { pid, at_ns, must_strdup(path) };
 
 	(void)pthread_mutex_lock(&r->lock);
 	array_push(&r->reads, one);
@@ -134,11 +136,11 @@ void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 }
 
 /* As of entry `n`; NULL: nothing is known, or it was not there. */
-static const struct version *version_at(struct recorded *r, const char *path,
-					uint64_t n)
+static const struct recorded_version *version_at(struct recorded *r,
+						 const char *path, uint64_t n)
 {
-	const struct file *f = path ? file_at(r, path, 0) : NULL;
-	const struct version *found = NULL;
+	const struct recorded_file *f = path ? file_at(r, path, 0) : NULL;
+	const struct recorded_version *found = NULL;
 
 	for (uint32_t i = 0; f && i < f->versions.count; i++)
 		if (f->versions.at[i].n <= n)
@@ -148,7 +150,7 @@ static const struct version *version_at(struct recorded *r, const char *path,
 
 const char *recorded_text(struct recorded *r, const char *path, size_t *ret_len)
 {
-	const struct version *v;
+	const struct recorded_version *v;
 
 	(void)pthread_mutex_lock(&r->lock);
 	v = version_at(r, path, UINT64_MAX);
@@ -159,7 +161,7 @@ const char *recorded_text(struct recorded *r, const char *path, size_t *ret_len)
 
 /* -- Answers, with the lock held. */
 
-static void hash_text(const struct version *v, char *ret, size_t size)
+static void hash_text(const struct recorded_version *v, char *ret, size_t size)
 {
 	(void)snprintf(ret, size, "%016llx",
 		       (unsigned long long)XXH3_64bits(v->text, v->len));
@@ -197,8 +199,8 @@ static int answer_since(struct recorded *r, const cJSON *q, cJSON *a)
 
 static int answer_source(struct recorded *r, const cJSON *q, cJSON *a)
 {
-	const struct version *v = version_at(r, json_string(q, "path"),
-					     json_number(q, "n", UINT64_MAX));
+	const struct recorded_version *v = version_at(
+		r, json_string(q, "path"), json_number(q, "n", UINT64_MAX));
 
 	if (!v)
 		return -ENOENT;
@@ -209,11 +211,11 @@ static int answer_source(struct recorded *r, const cJSON *q, cJSON *a)
 static int answer_versions(struct recorded *r, const cJSON *q, cJSON *a)
 {
 	const char *path = json_string(q, "path");
-	const struct file *f = path ? file_at(r, path, 0) : NULL;
+	const struct recorded_file *f = path ? file_at(r, path, 0) : NULL;
 	cJSON *list = cJSON_AddArrayToObject(a, "versions");
 
 	for (uint32_t i = f ? f->versions.count : 0; i-- > 0;) {
-		const struct version *v = &f->versions.at[i];
+		const struct recorded_version *v = &f->versions.at[i];
 		cJSON *j = cJSON_CreateObject();
 		char hash[32] = "";
 
@@ -229,11 +231,11 @@ static int answer_versions(struct recorded *r, const cJSON *q, cJSON *a)
 static int answer_content(struct recorded *r, const cJSON *q, cJSON *a)
 {
 	const char *wanted = json_string(q, "hash");
-	struct file *f, *next;
+	struct recorded_file *f, *next;
 
 	HASH_ITER (hh, r->files, f, next)
 		for (uint32_t i = 0; wanted && i < f->versions.count; i++) {
-			const struct version *v = &f->versions.at[i];
+			const struct recorded_version *v = &f->versions.at[i];
 			char hash[32] = "";
 
 			if (v->text)
@@ -255,7 +257,7 @@ static int answer_symbols(struct recorded *r, const cJSON *q, cJSON *a)
 	return 0;
 }
 
-static void add_read(cJSON *list, const struct reading *one)
+static void add_read(cJSON *list, const struct recorded_reading *one)
 {
 	cJSON *p, *opened;
 
@@ -281,7 +283,7 @@ static int answer_readset(struct recorded *r, const cJSON *q, cJSON *a)
 	cJSON *list = cJSON_AddArrayToObject(a, "processes");
 
 	for (uint32_t i = 0; i < r->reads.count; i++) {
-		const struct reading *one = &r->reads.at[i];
+		const struct recorded_reading *one = &r->reads.at[i];
 
 		if ((double)one->at_ns >= from && (double)one->at_ns <= to)
 			add_read(list, one);
@@ -302,7 +304,7 @@ static uint64_t newest_after(const struct recorded *r, uint64_t birth,
 static void nominate(struct recorded *r, cJSON *list, const cJSON *record,
 		     const char *action, uint64_t entry)
 {
-	const struct entry_note *e = &r->entries.at[entry - 1];
+	const struct recorded_entry *e = &r->entries.at[entry - 1];
 	cJSON *j = cJSON_CreateObject();
 	char why[512];
 
@@ -350,7 +352,7 @@ static void judge_lines(struct recorded *r, cJSON *list, const cJSON *record)
 	const char *path = json_string(record, "path");
 	uint64_t birth = json_number(record, "birth", 0);
 	uint64_t newest = newest_after(r, birth, path);
-	const struct version *then, *now;
+	const struct recorded_version *then, *now;
 	uint32_t start = (uint32_t)json_number(record, "start", 0);
 	uint32_t end = (uint32_t)json_number(record, "end", 0);
 	struct linediff d;

@@ -26,7 +26,7 @@
 #define PAUSE_NS 5000000000LL
 #define BEGIN_NS 1700000000000000000LL
 
-struct known {
+struct replay_call {
 	UT_hash_handle hh;
 	char *id;
 };
@@ -35,7 +35,7 @@ struct replay {
 	struct recorded *files;
 	struct brain *brain;
 	char *repo;
-	struct known *calls; /* whose effects are on the tape */
+	struct replay_call *calls; /* whose effects are on the tape */
 	int64_t now_ns;
 	ARRAY(uint64_t) heard; /* hashes of sentences of ours */
 	struct buf said;
@@ -67,7 +67,7 @@ int replay_new(const char *repo, enum mode mode, struct replay **ret,
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
 void replay_free(struct replay *r)
 {
-	struct known *k, *next;
+	struct replay_call *k, *next;
 
 	if (!r)
 		return;
@@ -95,7 +95,7 @@ struct brain *replay_brain(struct replay *r)
 /* Is it seen for the first time? */
 static bool is_new(struct replay *r, struct text id)
 {
-	struct known *k;
+	struct replay_call *k;
 
 	HASH_FIND(hh, r->calls, id.at, (unsigned)id.len, k);
 	if (k)
@@ -341,7 +341,7 @@ static int64_t time_of(const cJSON *row)
 	return (int64_t)timegm(&tm) * 1000000000;
 }
 
-struct talk {
+struct replay_talk {
 	struct replay *r;
 	replay_visit *visit;
 	void *ctx;
@@ -351,7 +351,7 @@ struct talk {
 	uint32_t requests;
 };
 
-static int put_request(struct talk *t, int64_t at_ns)
+static int put_request(struct replay_talk *t, int64_t at_ns)
 {
 	/* Its client let the cache keep all of it; where is not written. */
 	static const char head[] = "{\"model\":\"recorded\",\"cache_control\":"
@@ -381,7 +381,7 @@ static int put_request(struct talk *t, int64_t at_ns)
 	return rc;
 }
 
-static int add_element(struct talk *t, const cJSON *element)
+static int add_element(struct replay_talk *t, const cJSON *element)
 {
 	CLEANUP(free_p) char *text = cJSON_PrintUnformatted(element);
 	int rc = 0;
@@ -392,7 +392,7 @@ static int add_element(struct talk *t, const cJSON *element)
 }
 
 /* Claude Code: one row per block; the wire's messages are inside. */
-static int claude_row(struct talk *t, const cJSON *row, const char *type)
+static int claude_row(struct replay_talk *t, const cJSON *row, const char *type)
 {
 	const cJSON *message = cJSON_GetObjectItemCaseSensitive(row, "message");
 	int rc = 0;
@@ -412,7 +412,7 @@ static int claude_row(struct talk *t, const cJSON *row, const char *type)
 }
 
 /* Codex: items as they go over the wire. */
-static int codex_row(struct talk *t, const cJSON *row)
+static int codex_row(struct replay_talk *t, const cJSON *row)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, "payload");
 	const char *type = argument(item, "type", "type");
@@ -434,7 +434,7 @@ static int codex_row(struct talk *t, const cJSON *row)
 }
 
 /* Codex has summed the talk up: it goes on from what is kept of it. */
-static int codex_compacted(struct talk *t, const cJSON *row)
+static int codex_compacted(struct replay_talk *t, const cJSON *row)
 {
 	const cJSON *kept = cJSON_GetObjectItemCaseSensitive(
 		cJSON_GetObjectItemCaseSensitive(row, "payload"),
@@ -448,7 +448,7 @@ static int codex_compacted(struct talk *t, const cJSON *row)
 	return rc;
 }
 
-static int add_row(struct talk *t, const char *line, size_t len)
+static int add_row(struct replay_talk *t, const char *line, size_t len)
 {
 	CLEANUP(json_p) cJSON *row = cJSON_ParseWithLength(line, len);
 	const char *type = argument(row, "type", "type");
@@ -470,7 +470,7 @@ static int add_row(struct talk *t, const char *line, size_t len)
 int replay_transcript(struct replay *r, const char *text, size_t len,
 		      replay_visit *visit, void *ctx)
 {
-	struct talk t = { .r = r, .visit = visit, .ctx = ctx };
+	struct replay_talk t = { .r = r, .visit = visit, .ctx = ctx };
 	const char *end = text + len;
 	int rc = 0;
 

@@ -9,10 +9,10 @@
 
 static const char *const kinds[] = { "read",  "edit", "run",  "search",
 				     "shell", "stub", "other" };
-static const char *const told_words[] = { "", "changes", "links", "own edits",
-					  "again" };
-static const char *const placed_words[] = { "", "whole", "parts", "stub",
-					    "evicted" };
+static const char *const notified_words[] = { "", "changes", "links",
+					      "own edits", "again" };
+static const char *const replaced_words[] = { "", "whole", "parts", "stub",
+					      "evicted" };
 
 static void add(cJSON *j, const char *name, uint64_t n)
 {
@@ -42,8 +42,8 @@ static void add_sums(const struct archive_sums *s, cJSON *answer)
 	add(tokens, "notes", s->notes);
 	add(tokens, "evicted", s->evicted);
 	add(tokens, "retrieved", s->retrieved);
-	add(answer, "told", s->told);
-	add(answer, "placed", s->placed);
+	add(answer, "told", s->notified);
+	add(answer, "placed", s->replaced);
 	add(answer, "epochs", s->epochs);
 	add(answer, "cache_rewrites", s->rewritten);
 	cost = cJSON_AddObjectToObject(answer, "cost");
@@ -84,8 +84,8 @@ static void add_record(cJSON *list, const struct conversation *c,
 		       const struct held *h, bool live)
 {
 	cJSON *j = cJSON_CreateObject();
-	bool stale = h->tracked &&
-		     (h->action != ACTION_KEEP || h->placed == PLACED_STONE);
+	bool stale = h->tracked && (h->action != ACTION_KEEP ||
+				    h->replaced == REPLACED_TOMBSTONE);
 
 	(void)cJSON_AddStringToObject(j, "call", h->key);
 	(void)cJSON_AddStringToObject(j, "kind", kinds[h->kind]);
@@ -103,17 +103,19 @@ static void add_record(cJSON *list, const struct conversation *c,
 	if (live)
 		(void)cJSON_AddBoolToObject(j, "here", h->item != ITEM_NONE);
 	(void)cJSON_AddStringToObject(j, "state",
-				      h->placed == PLACED_EVICTED ? "evicted"
-				      : !h->tracked		  ? "untracked"
-				      : stale			  ? "stale"
-								  : "fresh");
+				      h->replaced == REPLACED_EVICTED
+					      ? "evicted"
+				      : !h->tracked ? "untracked"
+				      : stale	    ? "stale"
+						    : "fresh");
 	if (stale) {
 		(void)cJSON_AddStringToObject(j, "action",
 					      action_names[h->action]);
 		(void)cJSON_AddStringToObject(j, "why", h->why ? h->why : "");
-		(void)cJSON_AddStringToObject(j, "told", told_words[h->told]);
+		(void)cJSON_AddStringToObject(j, "told",
+					      notified_words[h->notified]);
 		(void)cJSON_AddStringToObject(j, "place",
-					      placed_words[h->placed]);
+					      replaced_words[h->replaced]);
 	}
 	(void)cJSON_AddItemToArray(list, j);
 }
@@ -216,12 +218,12 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 		(void)cJSON_AddStringToObject(answer, "policy",
 					      b->policy->name);
 		return archive_counters(
-			b->memory, add_counter,
+			b->archive, add_counter,
 			cJSON_AddObjectToObject(answer, "passed"));
 	}
 	if (strcmp(ask, "CONTEXT") == 0)
-		return answer_context(b, b->memory, question, answer);
-	return report_from(b->memory, ask, question, answer);
+		return answer_context(b, b->archive, question, answer);
+	return report_from(b->archive, ask, question, answer);
 }
 
 /* -- For a person. */

@@ -91,7 +91,7 @@ static char *own(const char *text)
 	return copy;
 }
 
-static void hear(void *ctx, const char *sentence)
+static void keep_sentence(void *ctx, const char *sentence)
 {
 	struct session *s = ctx;
 
@@ -109,7 +109,7 @@ struct session *session_new(enum mode mode, const char *dir, const char *id)
 					     .mode = mode,
 					     .ask = ask,
 					     .ask_ctx = s };
-	s->options.say = hear;
+	s->options.say = keep_sentence;
 	s->options.say_ctx = s;
 	s->authorization = "";
 	s->talk = BUF((size_t)32 << 20);
@@ -205,7 +205,7 @@ void session_file(struct session *s, const char *path, uint32_t lines,
 
 uint32_t session_lines(struct session *s, const char *path)
 {
-	struct lines l;
+	struct linediff_lines l;
 	size_t len;
 	const char *text = recorded_text(s->files, path, &len);
 	uint32_t n;
@@ -233,7 +233,7 @@ static void replace_line(struct session *s, const char *path, uint32_t line,
 			 const char *text, const char *who)
 {
 	struct buf new = BUF((size_t)4 << 20);
-	struct lines l;
+	struct linediff_lines l;
 	size_t len;
 	const char *old = recorded_text(s->files, path, &len);
 
@@ -347,7 +347,7 @@ static void add_result(struct session *s, const char *text, size_t len)
 static void read_text(struct session *s, const char *path, uint32_t offset,
 		      uint32_t limit, struct buf *out)
 {
-	struct lines l;
+	struct linediff_lines l;
 	size_t len;
 	const char *text = recorded_text(s->files, path, &len);
 	char number[16];
@@ -619,7 +619,7 @@ static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 /* Every numbered line shown is the file's line of that number. */
 static bool is_true(struct session *s, struct text shown, const char *path)
 {
-	struct lines a, b;
+	struct linediff_lines a, b;
 	size_t len;
 	const char *text = recorded_text(s->files, path, &len);
 	bool same = text != NULL;
@@ -627,7 +627,7 @@ static bool is_true(struct session *s, struct text shown, const char *path)
 	linediff_lines(&a, shown.at, shown.len);
 	linediff_lines(&b, text, len);
 	for (uint32_t i = 0; same && i < a.rows.count; i++) {
-		const struct line *l = &a.rows.at[i];
+		const struct linediff_line *l = &a.rows.at[i];
 		const char *tab = memchr(l->at, '\t', l->len);
 		unsigned long n = tab ? strtoul(l->at, NULL, 10) : 0;
 		size_t rest = tab ? l->len - (size_t)(tab + 1 - l->at) : 0;

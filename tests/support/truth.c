@@ -342,9 +342,9 @@ static bool diff_is_true(const struct truth_file *f, struct text diff)
 }
 
 /* `place`: behind which call's result the note stands. */
-static const char *hear_section(struct truth *t, const struct truth_record *r,
-				uint32_t request, const char *place,
-				struct text section, struct belief *b)
+static const char *apply_section(struct truth *t, const struct truth_record *r,
+				 uint32_t request, const char *place,
+				 struct text section, struct belief *b)
 {
 	const struct truth_file *f = &t->files[r->file];
 	struct text line = first_line(section);
@@ -376,9 +376,9 @@ static const char *hear_section(struct truth *t, const struct truth_record *r,
 }
 
 /* Notes in an item's text. */
-static const char *hear(struct truth *t, const struct truth_record *r,
-			uint32_t request, const char *place, struct text text,
-			struct belief *b)
+static const char *apply_notes(struct truth *t, const struct truth_record *r,
+			       uint32_t request, const char *place,
+			       struct text text, struct belief *b)
 {
 	size_t at = next_mark(text, 0);
 	const char *wrong = NULL, *heard;
@@ -389,9 +389,9 @@ static const char *hear(struct truth *t, const struct truth_record *r,
 
 		while (section.len && section.at[section.len - 1] == '\n')
 			section.len--;
-		heard = is_note(section)
-				? hear_section(t, r, request, place, section, b)
-				: NULL;
+		heard = is_note(section) ? apply_section(t, r, request, place,
+							 section, b)
+					 : NULL;
 		wrong = wrong ? wrong : heard;
 		at = next;
 	}
@@ -534,7 +534,7 @@ static const char *judge_record(struct truth *t, const struct truth_record *r,
 		if (at->kind == ITEM_RESULT)
 			(void)snprintf(place, sizeof(place), "note at %.*s",
 				       (int)at->id.len, at->id.at);
-		heard = hear(t, r, request, place, text, &b);
+		heard = apply_notes(t, r, request, place, text, &b);
 		wrong = wrong ? wrong : heard;
 	}
 	if (!wrong && !is_believed(t, r, &b))

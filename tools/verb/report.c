@@ -15,15 +15,15 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
-static void memory_p(struct archive **m)
+static void archive_p(struct archive **m)
 {
 	archive_free(*m);
 }
 
-static int from_memory(const struct state *s, const char *ask,
-		       const cJSON *question, cJSON *answer)
+static int from_archive(const struct state *s, const char *ask,
+			const cJSON *question, cJSON *answer)
 {
-	CLEANUP(memory_p) struct archive *m = NULL;
+	CLEANUP(archive_p) struct archive *m = NULL;
 	CLEANUP(free_p) char *why = NULL;
 	int r = archive_open(s->dir, false, &m, &why);
 
@@ -32,7 +32,7 @@ static int from_memory(const struct state *s, const char *ask,
 	if (r < 0)
 		return complain("%s", why ? why : reason(r));
 	r = report_from(m, ask, question, answer);
-	return r < 0 ? complain("the manager's memory cannot be read: %s",
+	return r < 0 ? complain("the archive of the manager cannot be read: %s",
 				reason(r))
 		     : EXIT_SUCCESS;
 }
@@ -52,7 +52,7 @@ static int answer_of(const struct invocation *in, const char *ask,
 	*ret = must(cJSON_CreateObject());
 	if (r != -ECONNREFUSED && r != -ENOENT)
 		return complain("the manager does not answer: %s", reason(r));
-	return from_memory(&s, ask, question, *ret);
+	return from_archive(&s, ask, question, *ret);
 }
 
 static int show(const struct invocation *in, const char *ask,

@@ -166,7 +166,7 @@ static void a_decision_keeps_its_promises(void **state)
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
 		struct stale stale[6];
-		enum doing a[6], b[6];
+		enum decision a[6], b[6];
 		size_t n = dice_below(&d, 7);
 		struct situation s = {
 			.mode = (enum mode)dice_below(&d, MODES),
@@ -184,21 +184,21 @@ static void a_decision_keeps_its_promises(void **state)
 				.item = (uint32_t)(i * 7),
 				.action = (enum action)(
 					1 + dice_below(&d, ACTIONS - 1)),
-				.untold = dice_one_in(&d, 2),
-				.waits = dice_one_in(&d, 2),
+				.unnotified = dice_one_in(&d, 2),
+				.pending = dice_one_in(&d, 2),
 				.tokens = dice_below(&d, 9000),
-				.placed = dice_below(&d, 3000),
+				.replaced = dice_below(&d, 3000),
 				.behind = (6 - i) * 5000,
 			};
 		epoch = decide(&s, stale, n, NULL, 0, a);
 		assert_int_equal(decide(&s, stale, n, NULL, 0, b), epoch);
 		for (size_t i = 0; i < n; i++) {
 			assert_int_equal(a[i], b[i]);
-			if (s.mode != MODE_OFF && stale[i].untold)
-				assert_int_not_equal(a[i], DO_NOTHING);
-			if (a[i] == DO_PLACE)
-				assert_true(stale[i].waits && !s.notes_only);
-			if (s.mode == MODE_PINNED && a[i] == DO_PLACE &&
+			if (s.mode != MODE_OFF && stale[i].unnotified)
+				assert_int_not_equal(a[i], DECISION_NONE);
+			if (a[i] == DECISION_REPLACE)
+				assert_true(stale[i].pending && !s.notes_only);
+			if (s.mode == MODE_PINNED && a[i] == DECISION_REPLACE &&
 			    stale[i].item < s.cached)
 				assert_int_not_equal(epoch, EPOCH_NONE);
 		}
@@ -224,8 +224,8 @@ static void expect_same(const struct linediff *d, uint32_t until, uint32_t *at,
 			uint32_t *after)
 {
 	for (; *at < until; ++*at, ++*after) {
-		const struct line *a = &d->before.rows.at[*at];
-		const struct line *b = &d->after.rows.at[*after];
+		const struct linediff_line *a = &d->before.rows.at[*at];
+		const struct linediff_line *b = &d->after.rows.at[*after];
 
 		assert_int_equal(a->len, b->len);
 		assert_memory_equal(a->at, b->at, a->len);

@@ -13,8 +13,8 @@ static const struct price usual = { "*", 0.1, 1.25, 300, 200000, 1024 };
 static void a_change_pays_when_what_it_saves_exceeds_what_it_costs(void **state)
 {
 	/* n * d > 11.5 * S: 30 * 1000 against 11.5 * 2600 and 2700. */
-	struct change pays = { .behind = 2600, .shrink = 1000 };
-	struct change does_not = { .behind = 2700, .shrink = 1000 };
+	struct cost_change pays = { .behind = 2600, .shrink = 1000 };
+	struct cost_change does_not = { .behind = 2700, .shrink = 1000 };
 
 	(void)state;
 	assert_int_equal(cost_best_cut(&usual, &pays, 1, 30, NULL), 0);
@@ -23,7 +23,7 @@ static void a_change_pays_when_what_it_saves_exceeds_what_it_costs(void **state)
 
 static void changes_behind_the_first_come_for_nothing(void **state)
 {
-	struct change c[] = { { 5000, 0 }, { 2000, 600 }, { 900, 600 } };
+	struct cost_change c[] = { { 5000, 0 }, { 2000, 600 }, { 900, 600 } };
 	double gain;
 
 	(void)state;

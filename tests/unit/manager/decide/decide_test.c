@@ -23,15 +23,15 @@ static struct stale stale_at(uint32_t item, uint64_t behind)
 {
 	return (struct stale){ .item = item,
 			       .action = ACTION_REFRESH,
-			       .untold = true,
-			       .waits = true,
+			       .unnotified = true,
+			       .pending = true,
 			       .tokens = 5000,
-			       .placed = 500,
+			       .replaced = 500,
 			       .behind = behind };
 }
 
 static enum epoch one(const struct situation *s, const struct stale *r,
-		      enum doing *ret)
+		      enum decision *ret)
 {
 	return decide(s, r, 1, NULL, 0, ret);
 }
@@ -40,55 +40,55 @@ static void in_the_cached_part_it_is_told_of_by_a_note(void **state)
 {
 	struct situation s = pinned(20);
 	struct stale r = stale_at(3, 40000);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	assert_int_equal(one(&s, &r, &d), EPOCH_NONE);
-	assert_int_equal(d, DO_NOTE);
-	r.untold = false;
+	assert_int_equal(d, DECISION_NOTE);
+	r.unnotified = false;
 	assert_int_equal(one(&s, &r, &d), EPOCH_NONE);
-	assert_int_equal(d, DO_NOTHING);
+	assert_int_equal(d, DECISION_NONE);
 }
 
 static void what_is_not_cached_is_changed_in_place(void **state)
 {
 	struct situation s = pinned(3);
 	struct stale r = stale_at(3, 0);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	assert_int_equal(one(&s, &r, &d), EPOCH_NONE);
-	assert_int_equal(d, DO_PLACE);
+	assert_int_equal(d, DECISION_REPLACE);
 	s.cached = 0;
 	s.free = EPOCH_COLD;
 	assert_int_equal(one(&s, &r, &d), EPOCH_COLD);
-	assert_int_equal(d, DO_PLACE);
+	assert_int_equal(d, DECISION_REPLACE);
 }
 
 static void an_epoch_comes_when_it_pays_and_not_too_often(void **state)
 {
 	struct situation s = pinned(20);
 	struct stale r = stale_at(15, 8000);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	assert_int_equal(one(&s, &r, &d), EPOCH_PROFIT);
-	assert_int_equal(d, DO_PLACE);
+	assert_int_equal(d, DECISION_REPLACE);
 	s.since_epoch = DECIDE_EPOCH_GAP - 1;
 	assert_int_equal(one(&s, &r, &d), EPOCH_NONE);
-	assert_int_equal(d, DO_NOTE);
+	assert_int_equal(d, DECISION_NOTE);
 }
 
 static void a_context_that_runs_full_is_an_epoch(void **state)
 {
 	struct situation s = pinned(20);
 	struct stale r = stale_at(1, 119000);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	s.tokens = 121000;
 	assert_int_equal(one(&s, &r, &d), EPOCH_FULL);
-	assert_int_equal(d, DO_PLACE);
+	assert_int_equal(d, DECISION_REPLACE);
 }
 
 static void all_that_waits_behind_goes_with_it(void **state)
@@ -96,48 +96,48 @@ static void all_that_waits_behind_goes_with_it(void **state)
 	struct situation s = pinned(20);
 	struct stale r[] = { stale_at(2, 90000), stale_at(14, 9000),
 			     stale_at(16, 3000) };
-	struct told t[] = { { .first = 0, .tokens = 50 },
-			    { .first = 1, .tokens = 50 },
-			    { .first = UINT32_MAX, .tokens = 50 } };
-	enum doing d[3];
+	struct sent_note t[] = { { .first = 0, .tokens = 50 },
+				 { .first = 1, .tokens = 50 },
+				 { .first = UINT32_MAX, .tokens = 50 } };
+	enum decision d[3];
 
 	(void)state;
-	r[2].untold = false;
+	r[2].unnotified = false;
 	assert_int_equal(decide(&s, r, 3, t, 3, d), EPOCH_PROFIT);
-	assert_int_equal(d[0], DO_NOTE);
-	assert_int_equal(d[1], DO_PLACE);
-	assert_int_equal(d[2], DO_PLACE);
+	assert_int_equal(d[0], DECISION_NOTE);
+	assert_int_equal(d[1], DECISION_REPLACE);
+	assert_int_equal(d[2], DECISION_REPLACE);
 }
 
 static void eager_is_in_place_at_once_and_off_does_nothing(void **state)
 {
 	struct situation s = pinned(20);
 	struct stale r = stale_at(2, 90000);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	s.mode = MODE_EAGER;
 	(void)one(&s, &r, &d);
-	assert_int_equal(d, DO_PLACE);
+	assert_int_equal(d, DECISION_REPLACE);
 	s.notes_only = true;
 	(void)one(&s, &r, &d);
-	assert_int_equal(d, DO_NOTE);
+	assert_int_equal(d, DECISION_NOTE);
 	s.mode = MODE_OFF;
 	(void)one(&s, &r, &d);
-	assert_int_equal(d, DO_NOTHING);
+	assert_int_equal(d, DECISION_NONE);
 }
 
 static void a_subscription_gets_notes_alone(void **state)
 {
 	struct situation s = pinned(0);
 	struct stale r = stale_at(2, 0);
-	enum doing d;
+	enum decision d;
 
 	(void)state;
 	s.notes_only = true;
 	s.free = EPOCH_COLD;
 	assert_int_equal(one(&s, &r, &d), EPOCH_NONE);
-	assert_int_equal(d, DO_NOTE);
+	assert_int_equal(d, DECISION_NOTE);
 }
 
 int main(void)
