@@ -71,9 +71,9 @@ static int run_global(const char *word)
 	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
 		(void)puts("statetape " STATETAPE_VERSION);
 	else
-		return complain_usage("there is no option %s before a verb; "
-				      "'statetape help' lists the verbs",
-				      word);
+		return say_usage_error("there is no option %s before a verb; "
+				       "'statetape help' lists the verbs",
+				       word);
 	return EXIT_SUCCESS;
 }
 
@@ -83,8 +83,8 @@ static int run_verb(const struct verb *v, char **argv)
 	struct invocation in;
 
 	if (options_parse(v, argv, &in, &why) < 0)
-		return complain_usage("%s (see 'statetape help %s')", why,
-				      v->name);
+		return say_usage_error("%s (see 'statetape help %s')", why,
+				       v->name);
 	if (in.options[OPTION_HELP].given) {
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
@@ -111,9 +111,9 @@ static int run_words(char **argv)
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
 	}
-	return complain_usage("%s wants a verb of its own first (see "
-			      "'statetape help %s')",
-			      v->name, v->name);
+	return say_usage_error("%s wants a verb of its own first (see "
+			       "'statetape help %s')",
+			       v->name, v->name);
 }
 
 /* A full disk behind stdout is a failure; a reader who left is not news. */
@@ -123,8 +123,8 @@ static int close_stdout(int code)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
 	if (errno && errno != EPIPE)
-		return complain("cannot write to standard output: %s",
-				reason(errno));
+		return say_error("cannot write to standard output: %s",
+				 errno_text(errno));
 	return code ? code : EXIT_FAILURE;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
 
@@ -67,7 +68,10 @@ void config_release(struct config *c)
 	}
 }
 
-/* What the manager can ask: a scheme it knows, a host, and at most a path. */
+/*
+ * An address that the manager can use: a known scheme, a host, an optional
+ * path.
+ */
 static bool is_address(const char *value)
 {
 	size_t scheme = strncasecmp(value, "https://", 8) == 0 ? 8 : 7;
@@ -88,13 +92,14 @@ bool config_allows(enum config_key key, const char *value)
 	return *v != NULL;
 }
 
-/* "pinned, eager, off". (Free it.) */
+/* The allowed values as "pinned, eager, off" (free it). */
 static char *values_text(const char *const *v)
 {
-	char *text = must(strdup(""));
+	char *text = must_have(strdup(""));
 
 	for (; *v; v++) {
-		char *longer = sentence("%s%s%s", text, *text ? ", " : "", *v);
+		char *longer =
+			format_text("%s%s%s", text, *text ? ", " : "", *v);
 
 		free(text);
 		text = longer;
@@ -108,12 +113,14 @@ char *config_complaint(enum config_key key, const char *value)
 	CLEANUP(free_p) char *allowed = NULL;
 
 	if (!row->values)
-		return sentence("'%s' is no address to send requests to: it "
-				"begins with https:// or http://, and has no "
-				"more than a host and a path",
-				value);
+		return format_text(
+			"'%s' is no address to send requests to: it "
+			"begins with https:// or http://, and has no "
+			"more than a host and a path",
+			value);
 	allowed = values_text(row->values);
-	return sentence("'%s' is no %s; allowed: %s", value, row->key, allowed);
+	return format_text("'%s' is no %s; allowed: %s", value, row->key,
+			   allowed);
 }
 
 static int set(struct config *c, enum config_key key, const char *value,
@@ -123,42 +130,42 @@ static int set(struct config *c, enum config_key key, const char *value,
 
 	if (!config_allows(key, value)) {
 		what = config_complaint(key, value);
-		*ret_why = sentence("%s: %s", where, what);
+		*ret_why = format_text("%s: %s", where, what);
 		return -EINVAL;
 	}
 	free(c->values[key]);
-	c->values[key] = must(strdup(value));
+	c->values[key] = must_have(strdup(value));
 	return 0;
 }
 
-/* Reading one file. */
-struct reading {
+/* Parsing one file. */
+struct config_reading {
 	const char *at, *end;
 	unsigned line;
 	const char *name;
 	bool theirs;
-	char table[WORD_MAX]; /* "": none has begun */
-	char in[WORD_MAX];    /* the table of this key, which may say it */
+	char table[WORD_MAX]; /* the present table; "": none yet */
+	char in[WORD_MAX];    /* the table and key that the line sets */
 	char key[WORD_MAX];
 	char value[FILE_MAX];
-	unsigned seen[CONFIGS]; /* the line it was set in; 0: not yet */
+	unsigned seen[CONFIGS]; /* the line that set it; 0: not set yet */
 	char **ret_why;
 };
 
-static int wrong(struct reading *r, const char *what)
+static int wrong(struct config_reading *r, const char *what)
 {
-	*r->ret_why = sentence("%s:%u: %s", r->name, r->line, what);
+	*r->ret_why = format_text("%s:%u: %s", r->name, r->line, what);
 	return -EINVAL;
 }
 
-static void skip_blanks(struct reading *r)
+static void skip_blanks(struct config_reading *r)
 {
 	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
 		r->at++;
 }
 
 /* A bare key: letters, digits, dashes and underscores. */
-static int read_word(struct reading *r, char ret[static WORD_MAX])
+static int read_word(struct config_reading *r, char ret[static WORD_MAX])
 {
 	size_t n = 0;
 
@@ -170,7 +177,7 @@ static int read_word(struct reading *r, char ret[static WORD_MAX])
 	return n ? 0 : wrong(r, "a name of letters and digits is wanted here");
 }
 
-/* What a backslash and `c` stand for in a string; 0: nothing we know. */
+/* The character that a backslash and `c` stand for; 0: not supported. */
 static char unescaped(char c)
 {
 	static const char from[] = "\"\\ntr", to[] = "\"\\\n\t\r";
@@ -181,7 +188,7 @@ static char unescaped(char c)
 	return to[p - from];
 }
 
-static int read_string(struct reading *r)
+static int read_string(struct config_reading *r)
 {
 	char quote = *r->at++;
 	size_t n = 0;
@@ -202,7 +209,7 @@ static int read_string(struct reading *r)
 	return 0;
 }
 
-static int read_value(struct reading *r)
+static int read_value(struct config_reading *r)
 {
 	size_t n = 0;
 
@@ -220,37 +227,40 @@ static int read_value(struct reading *r)
 	return wrong(r, "a value is a text in quotes");
 }
 
-static int no_such_key(struct reading *r)
+static int no_such_key(struct config_reading *r)
 {
 	CLEANUP(free_p) char *what = NULL;
 
 	if (*r->in)
-		what = sentence("there is no key '%s' in [%s]", r->key, r->in);
+		what = format_text("there is no key '%s' in [%s]", r->key,
+				   r->in);
 	else
-		what = sentence("'%s' stands in no table; [run] or [upstream] "
-				"comes before it",
-				r->key);
+		what = format_text(
+			"'%s' stands in no table; [run] or [upstream] "
+			"comes before it",
+			r->key);
 	return wrong(r, what);
 }
 
-/* May it be set, here and now? */
-static int check_key(struct reading *r, int key)
+/* May this key be set in this file, once? */
+static int check_key(struct config_reading *r, int key)
 {
 	CLEANUP(free_p) char *what = NULL;
 
 	if (r->theirs && config_rows[key].users)
-		what = sentence("a repository may not set '%s.%s'; it belongs "
-				"into your own config.toml",
-				r->in, r->key);
+		what = format_text(
+			"a repository may not set '%s.%s'; it belongs "
+			"into your own config.toml",
+			r->in, r->key);
 	else if (r->seen[key])
-		what = sentence("'%s' is set in line %u already", r->key,
-				r->seen[key]);
+		what = format_text("'%s' is set in line %u already", r->key,
+				   r->seen[key]);
 	return what ? wrong(r, what) : 0;
 }
 
-static int store_value(struct reading *r, struct config *c)
+static int store_value(struct config_reading *r, struct config *c)
 {
-	CLEANUP(free_p) char *where = sentence("%s:%u", r->name, r->line);
+	CLEANUP(free_p) char *where = format_text("%s:%u", r->name, r->line);
 	int i = 0, rc;
 
 	while (i < CONFIGS && (strcmp(config_rows[i].table, r->in) != 0 ||
@@ -266,7 +276,7 @@ static int store_value(struct reading *r, struct config *c)
 }
 
 /* A key, or "table.key" where no table has begun. */
-static int read_key(struct reading *r)
+static int read_key(struct config_reading *r)
 {
 	int rc = read_word(r, r->key);
 
@@ -278,7 +288,7 @@ static int read_key(struct reading *r)
 	return read_word(r, r->key);
 }
 
-static int read_pair(struct reading *r, struct config *c)
+static int read_pair(struct config_reading *r, struct config *c)
 {
 	int rc = read_key(r);
 
@@ -301,7 +311,7 @@ static bool is_table(const char *name)
 	return false;
 }
 
-static int read_table(struct reading *r)
+static int read_table(struct config_reading *r)
 {
 	CLEANUP(free_p) char *what = NULL;
 	int rc;
@@ -317,11 +327,11 @@ static int read_table(struct reading *r)
 	r->at++;
 	if (is_table(r->table))
 		return 0;
-	what = sentence("there is no table [%s]", r->table);
+	what = format_text("there is no table [%s]", r->table);
 	return wrong(r, what);
 }
 
-static int read_line(struct reading *r, struct config *c)
+static int read_line(struct config_reading *r, struct config *c)
 {
 	int rc = 0;
 
@@ -347,16 +357,17 @@ static int read_line(struct reading *r, struct config *c)
 int config_read(struct config *c, const char *name, const char *text,
 		size_t len, bool theirs, char **ret_why)
 {
-	CLEANUP(free_p) struct reading *r = must(calloc(1, sizeof(*r)));
+	CLEANUP(free_p)
+	struct config_reading *r = must_have(calloc(1, sizeof(*r)));
 	int rc = 0;
 
-	*r = (struct reading){ .at = text,
-			       .end = text + len,
-			       .name = name,
-			       .theirs = theirs,
-			       .ret_why = ret_why };
+	*r = (struct config_reading){ .at = text,
+				      .end = text + len,
+				      .name = name,
+				      .theirs = theirs,
+				      .ret_why = ret_why };
 	if (len >= FILE_MAX || memchr(text, '\0', len)) {
-		*ret_why = sentence("%s: this is no configuration", name);
+		*ret_why = format_text("%s: this is no configuration", name);
 		return -EINVAL;
 	}
 	while (rc == 0 && r->at < r->end) {
@@ -369,7 +380,7 @@ int config_read(struct config *c, const char *name, const char *text,
 static int load_file(struct config *c, const char *path, bool theirs,
 		     char **ret_why)
 {
-	CLEANUP(free_p) char *text = must(malloc(FILE_MAX));
+	CLEANUP(free_p) char *text = must_have(malloc(FILE_MAX));
 	CLEANUP(close_p)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t len = 0;
@@ -381,8 +392,8 @@ static int load_file(struct config *c, const char *path, bool theirs,
 	       (n = read(fd, text + len, FILE_MAX - len)) > 0)
 		len += (size_t)n;
 	if (fd < 0 || n < 0) {
-		*ret_why =
-			sentence("cannot read '%s': %s", path, reason(errno));
+		*ret_why = format_text("cannot read '%s': %s", path,
+				       errno_text(errno));
 		return -EINVAL;
 	}
 	return config_read(c, path, text, len, theirs, ret_why);
@@ -403,7 +414,7 @@ static int load_environment(struct config *c, char **ret_why)
 	return r;
 }
 
-/* The user's own file. (Free it.) NULL: he has no home. */
+/* The path of the user's own file (free it); NULL: the user has no home. */
 static char *users_file(void)
 {
 	/* NOLINTBEGIN(concurrency-mt-unsafe): one thread. */
@@ -412,16 +423,17 @@ static char *users_file(void)
 	/* NOLINTEND(concurrency-mt-unsafe) */
 
 	if (dir && *dir == '/')
-		return sentence("%s/statetape/config.toml", dir);
+		return format_text("%s/statetape/config.toml", dir);
 	if (home && *home == '/')
-		return sentence("%s/.config/statetape/config.toml", home);
+		return format_text("%s/.config/statetape/config.toml", home);
 	return NULL;
 }
 
 int config_load(struct config *c, const char *repo, char **ret_why)
 {
 	CLEANUP(free_p) char *own = users_file();
-	CLEANUP(free_p) char *theirs = sentence("%s/" CONFIG_REPO_FILE, repo);
+	CLEANUP(free_p)
+	char *theirs = format_text("%s/" CONFIG_REPO_FILE, repo);
 	int r = own ? load_file(c, own, false, ret_why) : 0;
 
 	if (r == 0)

@@ -1,13 +1,13 @@
 /*
- * What a user has settled once for all runs: a file of his own, a file in the
- * repository, the environment, in rising order; flags stand above all.
+ * Defaults for all runs: the user's own file, a file in the repository, the
+ * environment, each overriding the one before; options on the command line
+ * override all.
  *
- * The files are TOML, as much of it as there is a use for: tables, and keys
- * with strings. A key that is not known, or a value that is not allowed, is a
- * mistake with its file and line, never passed over.
+ * The files are a subset of TOML: tables, and keys with strings. An unknown key
+ * or a value that is not allowed is an error that names file and line.
  *
- * A repository is somebody else's word: its file may not say where requests
- * (and the keys in them) are sent.
+ * The repository's file is not trusted: it may not set the address that
+ * requests, and the keys in them, are sent to.
  */
 #ifndef STATETAPE_TOOLS_CLI_CONFIG_H
 #define STATETAPE_TOOLS_CLI_CONFIG_H
@@ -27,35 +27,37 @@ enum config_key {
 	CONFIGS
 };
 
-/* For the manual, and for those who look for a key by name. */
+/* The table of keys, for the manual and for lookups by name. */
 struct config_row {
 	const char *table, *key;
-	const char *variable;	   /* of the environment */
-	const char *const *values; /* NULL-terminated; NULL: an address */
-	bool users;		   /* only the user may set it */
-	const char *text;	   /* what it does, one sentence */
+	const char *variable; /* the environment variable */
+	const char *const
+		*values; /* allowed values, NULL-terminated; NULL: an address */
+	bool users;	 /* only the user's own file may set it */
+	const char *text; /* its description, one sentence */
 };
 extern const struct config_row config_rows[CONFIGS];
-extern const char config_description[]; /* where they are, in paragraphs */
+extern const char
+	config_description[]; /* the files and their order, in paragraphs */
 
 struct config {
-	char *values[CONFIGS]; /* NULL: not settled */
+	char *values[CONFIGS]; /* NULL: not set */
 };
 void config_release(struct config *c);
 
 /*
- * Read a file's text; `name` is for the sentence in *ret_why (free it) when
- * this returns -EINVAL. `theirs`: it is the repository's.
+ * Parse a file's text. On -EINVAL *ret_why is a sentence that begins with
+ * `name` (free it). `theirs`: it is the repository's file.
  */
 int config_read(struct config *c, const char *name, const char *text,
 		size_t len, bool theirs, char **ret_why);
 
-/* Both files and the environment. Files that are not there are no mistake. */
+/* Load both files and the environment. Missing files are no error. */
 int config_load(struct config *c, const char *repo, char **ret_why);
 
-/* Is `value` allowed for it? */
+/* Is `value` allowed for this key? */
 bool config_allows(enum config_key key, const char *value);
-/* If not: what is wrong with it, a sentence. (Free it.) */
+/* A sentence that says why `value` is not allowed (free it). */
 char *config_complaint(enum config_key key, const char *value);
 
 #endif

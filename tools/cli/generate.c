@@ -1,7 +1,7 @@
 /*
- * Completions. Each shell gets a short program of its own, in which the parts
- * that depend on the table are filled in; the shells differ too much in what
- * they can express for one program in three spellings.
+ * Completions. Each shell gets a short script of its own with the parts that
+ * depend on the table filled in. The shells differ too much for one script in
+ * three syntaxes.
  */
 #include "tools/cli/generate.h"
 
@@ -11,7 +11,10 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
-/* `text` inside single quotes of a shell, with `special` backslashed. */
+/*
+ * Print `text` inside single quotes of a shell, with a backslash before each
+ * character in `special`.
+ */
 static void put_quoted(FILE *out, const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -29,7 +32,7 @@ static const char *const complete_names[] = {
 	[COMPLETE_FORMAT] = "format",
 };
 
-/* The parts of `group`, or the verbs that are part of none. */
+/* Print the verbs of `group`, or the top-level verbs. */
 static void put_verb_names(FILE *out, const struct verb *group)
 {
 	FOR_EACH_VERB (v)
@@ -296,7 +299,7 @@ static const char zsh_tail[] = "\t\tesac\n"
 			       "\tcompdef _statetape statetape\n"
 			       "fi\n";
 
-/* What _describe wants to know of the parts of `group`. */
+/* The list that _describe shows for the verbs of `group`. */
 static void zsh_describe(FILE *out, const struct verb *group,
 			 const char *indent)
 {
@@ -387,7 +390,10 @@ static void fish_verb(FILE *out, const struct verb *v)
 	for (const struct verb_option *o = v->options; o->name; o++)
 		fish_option(out, v, o);
 	fish_option(out, v, &verb_help_option);
-	/* fish counts no positions: what the first takes serves for all. */
+	/*
+	 * fish does not count positions: offer the first argument's values for
+	 * all.
+	 */
 	fish_argument(out, v, &v->arguments[0]);
 	if (v->command)
 		(void)fprintf(out,
@@ -458,7 +464,7 @@ int verb_generate(const struct invocation *in)
 			print[i](stdout);
 			return EXIT_SUCCESS;
 		}
-	return complain_usage("generate prints man, man-tape, bash, zsh or "
-			      "fish, not '%s'",
-			      in->arguments[0]);
+	return say_usage_error("generate prints man, man-tape, bash, zsh or "
+			       "fish, not '%s'",
+			       in->arguments[0]);
 }

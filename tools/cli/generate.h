@@ -1,6 +1,6 @@
 /*
  * The man pages and the shells' completions, printed from the tables in the
- * code. The build installs what these print; nobody edits the results.
+ * code. The build installs this output; it is never edited by hand.
  */
 #ifndef STATETAPE_TOOLS_CLI_GENERATE_H
 #define STATETAPE_TOOLS_CLI_GENERATE_H

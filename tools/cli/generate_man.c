@@ -1,6 +1,4 @@
-/*
- * statetape(1) in man(7) macros, which have no date to go stale.
- */
+/* statetape(1) in man(7) macros, without a date that would go stale. */
 #include "tools/cli/generate.h"
 
 #include "tools/cli/config.h"
@@ -103,7 +101,7 @@ static void put_setting(FILE *out, const struct config_row *c)
 		(void)fputs("Not from a repository's file.\n", out);
 }
 
-/* What config.c understands, from its own table. */
+/* The configuration keys, from the table in config.c. */
 static void put_config(FILE *out)
 {
 	(void)fputs(".SH CONFIGURATION\n", out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tape/store/schema.h"
 #include "tape/wire/protocol.h"
@@ -198,7 +199,7 @@ static void put_lines(FILE *out, const char *text)
 	(void)fputs(".PP\n.EX\n", out);
 	for (; (end = strchr(text, '\n')); text = end + 1) {
 		CLEANUP(free_p)
-		char *line = must(strndup(text, (size_t)(end - text)));
+		char *line = must_have(strndup(text, (size_t)(end - text)));
 
 		roff_example(out, line);
 	}
@@ -221,9 +222,9 @@ void generate_man_tape(FILE *out)
 {
 	CLEANUP(free_p)
 	char *limits =
-		sentence("A question may have up to %u bytes, an answer %u; "
-			 "longer ones are refused.",
-			 WIRE_QUESTION_MAX, WIRE_ANSWER_MAX);
+		format_text("A question may have up to %u bytes, an answer %u; "
+			    "longer ones are refused.",
+			    WIRE_QUESTION_MAX, WIRE_ANSWER_MAX);
 
 	(void)fprintf(out,
 		      ".TH STATETAPE\\-TAPE 5 \"\" \"statetape %s\"\n"

@@ -6,11 +6,11 @@
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
 
-#define WIDTH	       79 /* the last column makes some terminals wrap */
+#define WIDTH	       79 /* some terminals wrap at the last column */
 #define OPTION_COLUMN  24
 #define SUMMARY_COLUMN 11
 
-/* The parts of `group`, or the verbs that are part of none. */
+/* Print the verbs of `group`, or the top-level verbs. */
 static void print_verbs(FILE *out, const struct verb *group)
 {
 	FOR_EACH_VERB (v)
@@ -30,7 +30,7 @@ void help_summary(FILE *out)
 		    out);
 }
 
-/* One word of a synopsis; `*at` is the column where it would begin. */
+/* Print one word of a synopsis; `*at` is the column it would begin in. */
 static void print_word(FILE *out, const char *word, size_t indent, size_t *at)
 {
 	size_t len = strlen(word);
@@ -49,16 +49,17 @@ static void print_word(FILE *out, const char *word, size_t indent, size_t *at)
 static char *option_word(const struct verb_option *o)
 {
 	CLEANUP(free_p)
-	char *letter =
-		o->letter ? sentence("-%c|", o->letter) : sentence("%s", "");
+	char *letter = o->letter ? format_text("-%c|", o->letter)
+				 : format_text("%s", "");
 
-	return sentence("[%s--%s%s%s]", letter, o->name, o->value ? " " : "",
-			o->value ? o->value : "");
+	return format_text("[%s--%s%s%s]", letter, o->name, o->value ? " " : "",
+			   o->value ? o->value : "");
 }
 
 static void print_synopsis(FILE *out, const struct verb *v)
 {
-	CLEANUP(free_p) char *start = sentence("Usage: statetape %s", v->name);
+	CLEANUP(free_p)
+	char *start = format_text("Usage: statetape %s", v->name);
 	size_t at = strlen(start), indent = at + 1;
 
 	(void)fputs(start, out);
@@ -71,7 +72,7 @@ static void print_synopsis(FILE *out, const struct verb *v)
 	}
 	for (const struct verb_argument *a = v->arguments; a->name; a++) {
 		CLEANUP(free_p)
-		char *word = sentence(a->optional ? "[%s]" : "%s", a->name);
+		char *word = format_text(a->optional ? "[%s]" : "%s", a->name);
 
 		print_word(out, word, indent, &at);
 	}
@@ -114,7 +115,7 @@ void help_verb(FILE *out, const struct verb *v)
 		(void)fprintf(out, "  %s\n      %s\n", e->command, e->text);
 }
 
-/* The verb these words name; NULL: none. */
+/* The verb that these words name; NULL: none. */
 static const struct verb *find_words(const char *name, const char *part)
 {
 	const struct verb *v = verb_find(name);
@@ -138,14 +139,15 @@ int verb_help(const struct invocation *in)
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
 	}
-	words = part ? sentence("%s %s", name, part) : sentence("%s", name);
+	words = part ? format_text("%s %s", name, part)
+		     : format_text("%s", name);
 	similar = options_similar_verb(words);
 	if (similar)
-		return complain_usage("there is no verb '%s'; did you mean "
-				      "'%s'?",
-				      words, similar);
-	return complain_usage("there is no verb '%s'; 'statetape help%s%s' "
-			      "lists them",
-			      words, part && verb_find(name) ? " " : "",
-			      part && verb_find(name) ? name : "");
+		return say_usage_error("there is no verb '%s'; did you mean "
+				       "'%s'?",
+				       words, similar);
+	return say_usage_error("there is no verb '%s'; 'statetape help%s%s' "
+			       "lists them",
+			       words, part && verb_find(name) ? " " : "",
+			       part && verb_find(name) ? name : "");
 }

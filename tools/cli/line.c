@@ -38,7 +38,7 @@ bool line_passes(const struct journal_line *l, const struct line_filter *f)
 
 	if (e->op == JOURNAL_ACTOR)
 		return false;
-	/* A filter asks about operations; without one all are wanted. */
+	/* Filters select operations; without a filter every line passes. */
 	if (e->op == JOURNAL_SESSION)
 		return !f->glob && !f->by_pid;
 	if (e->op == JOURNAL_GAP)
@@ -51,10 +51,10 @@ bool line_passes(const struct journal_line *l, const struct line_filter *f)
 
 /* For people */
 
-/* How an operation looks; the rest is dim and has one path. */
+/* Colours of operations; all others are dim and have one path. */
 static const struct {
 	enum colour colour;
-	const char *arrow; /* between its two paths */
+	const char *arrow; /* printed between its two paths */
 } looks[JOURNAL_OPS] = {
 	[JOURNAL_WRITE] = { COLOUR_YELLOW, NULL },
 	[JOURNAL_MMAP] = { COLOUR_YELLOW, NULL },
@@ -89,19 +89,22 @@ static void print_author(FILE *out, const struct journal_event *e)
 	const struct journal_author *a = e->author;
 	CLEANUP(free_p) char *name = NULL;
 
-	/* The kernel's own work is laid to whoever opened the file. */
+	/*
+	 * Write-back by the kernel is attributed to the process that opened the
+	 * file.
+	 */
 	if (!a && e->pid == 0)
-		name = sentence("kernel");
+		name = format_text("kernel");
 	else
-		name = sentence("%s[%" PRIu32 "]",
-				a && *a->comm ? a->comm : "?",
-				a ? a->pid : e->pid);
+		name = format_text("%s[%" PRIu32 "]",
+				   a && *a->comm ? a->comm : "?",
+				   a ? a->pid : e->pid);
 	print_padded(out, name, AUTHOR_COLUMN);
 }
 
 static void print_paths(FILE *out, const struct journal_event *e)
 {
-	/* The root itself has no name below it. */
+	/* The root itself has an empty relative path. */
 	(void)print_safe(out, e->path && *e->path ? e->path : ".");
 	if (!e->path2)
 		return;
@@ -117,14 +120,14 @@ static void print_range(FILE *out, const struct journal_event *e)
 		(void)fprintf(out, " %" PRId64 "+%" PRId64, e->off, e->len);
 }
 
-/* How it ended, if not just as it was asked for. */
+/* Print the result, if it is an error or a short write. */
 static void print_result(FILE *out, const struct journal_event *e, bool colours)
 {
 	bool counts = e->op == JOURNAL_WRITE || e->op == JOURNAL_COPY;
 
 	if (e->res < 0)
 		(void)fprintf(out, " %s%s%s", colour_text(colours, COLOUR_RED),
-			      reason((int)e->res),
+			      errno_text((int)e->res),
 			      colour_text(colours, COLOUR_NONE));
 	else if (counts && e->len >= 0 && e->res != e->len)
 		(void)fprintf(out, ", %" PRId64 " done", e->res);

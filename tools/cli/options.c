@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
 
-#define WORD_MAX 32 /* longer words are like none of ours */
+#define WORD_MAX 32 /* longer words are never similar */
 
 static size_t least(size_t a, size_t b)
 {
@@ -15,8 +16,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * How many letters must be put in, left out, changed or swapped with their
- * neighbour to get from `a` to `b`; WORD_MAX when either is too long.
+ * The edit distance from `a` to `b`: insertions, deletions, changes, and swaps
+ * of neighbours. WORD_MAX if either is too long.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -42,13 +43,13 @@ static size_t distance(const char *a, const char *b)
 	return cost[n][m];
 }
 
-/* Keep in *best the candidate most like `word`, if it is like it at all. */
+/* Keep in *best the candidate most similar to `word`, if any is. */
 static void consider(const char *word, const char *candidate, const char **best,
 		     size_t *best_cost)
 {
 	size_t cost = distance(word, candidate);
 
-	/* The beginning of a name is a good guess, and one letter no word. */
+	/* A prefix is a good guess; a single letter is not a word. */
 	if (strlen(word) > 1 && strncmp(word, candidate, strlen(word)) == 0)
 		cost = 1;
 	if (cost > 1 + strlen(word) / 3 || cost >= strlen(word) ||
@@ -60,7 +61,7 @@ static void consider(const char *word, const char *candidate, const char **best,
 
 const char *options_similar_verb(const char *name)
 {
-	/* What other programs call the same thing. */
+	/* Names that other programs use for our verbs. */
 	static const char *const other[][2] = {
 		{ "unmount", "umount" },
 		{ "log", "journal" },
@@ -89,8 +90,8 @@ static const char *similar_option(const struct verb *v, const char *name)
 	return best;
 }
 
-/* A sentence into *ret_why, and the code that goes with it. */
-#define REFUSE(ret_why, ...) (*(ret_why) = sentence(__VA_ARGS__), -EINVAL)
+/* Write a sentence to *ret_why and return -EINVAL. */
+#define REFUSE(ret_why, ...) (*(ret_why) = format_text(__VA_ARGS__), -EINVAL)
 
 static int refuse_option(const struct verb *v, const char *name, char **ret_why)
 {
@@ -148,7 +149,7 @@ int options_size(const char *text, uint64_t *ret)
 	return 0;
 }
 
-/* Put down option `o`, written as `as`, with `text` as its value. */
+/* Store option `o`, which the user wrote as `as`, with the value `text`. */
 static int set_value(const struct verb_option *o, const char *as,
 		     const char *text, struct invocation *in, char **ret_why)
 {
@@ -177,14 +178,14 @@ static int set_value(const struct verb_option *o, const char *as,
 	return 0;
 }
 
-/* `word` is what follows "--"; *argv is the next word. */
+/* Parse the word after "--"; *argv is the next word. */
 static int parse_long(const char *word, char ***argv, struct invocation *in,
 		      char **ret_why)
 {
 	const char *equals = strchr(word, '=');
 	size_t len = equals ? (size_t)(equals - word) : strlen(word);
-	CLEANUP(free_p) char *name = must(strndup(word, len));
-	CLEANUP(free_p) char *as = sentence("--%s", name);
+	CLEANUP(free_p) char *name = must_have(strndup(word, len));
+	CLEANUP(free_p) char *as = format_text("--%s", name);
 	const struct verb_option *o = verb_option_find(in->verb, name);
 	const char *text = equals ? equals + 1 : NULL;
 
@@ -200,7 +201,7 @@ static int parse_long(const char *word, char ***argv, struct invocation *in,
 	return set_value(o, as, text, in, ret_why);
 }
 
-/* `letters` is what follows "-"; the rest of the word may be a value. */
+/* Parse the letters after "-"; the rest of the word may be a value. */
 static int parse_letters(const char *letters, char ***argv,
 			 struct invocation *in, char **ret_why)
 {
@@ -241,7 +242,7 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 	if (!in->verb->arguments[i].name)
 		return REFUSE(ret_why, "'%s' is one argument too many for %s",
 			      word, in->verb->name);
-	/* An empty one is a script's unset variable, never a file's name. */
+	/* An empty argument is a script's unset variable, never a file name. */
 	if (!*word)
 		return REFUSE(ret_why, "%s is empty",
 			      in->verb->arguments[i].name);
@@ -249,7 +250,7 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 	return 0;
 }
 
-/* All that follows `--`. */
+/* Store everything after `--`. */
 static int parse_rest(char **argv, struct invocation *in, char **ret_why)
 {
 	if (in->verb->command && !*argv)

@@ -11,10 +11,13 @@
 
 #include "tools/cli/say.h"
 
-/* NULL: none is wanted. */
+/* The pager's command; NULL: use none. */
 static const char *pager_command(void)
 {
-	/* Nobody here changes the environment while it is read. */
+	/*
+	 * The environment does not change while it is read: there is one
+	 * thread.
+	 */
 	const char *pager = getenv("PAGER"); /* NOLINT(concurrency-*) */
 
 	if (!pager)
@@ -24,7 +27,10 @@ static const char *pager_command(void)
 
 static void pager_run(const char *command, const int pipe_fd[2])
 {
-	/* It ends when it has read all, and not at our reader's Control-C. */
+	/*
+	 * The pager ends when it has read everything, not when Control-C is
+	 * typed.
+	 */
 	if (dup2(pipe_fd[0], STDIN_FILENO) < 0)
 		_exit(EXIT_FAILURE);
 	(void)close(pipe_fd[0]);
@@ -63,7 +69,9 @@ void pager_end(struct pager *p)
 	if (!p->pid)
 		return;
 	(void)fflush(stdout);
-	/* The pager sees the end, and nobody else finds stdout closed. */
+	/*
+	 * Closing stdout ends the pager; /dev/null keeps the descriptor in use.
+	 */
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0) {
 		(void)dup2(null, STDOUT_FILENO);

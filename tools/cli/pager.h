@@ -1,6 +1,6 @@
 /*
- * A pager between us and a terminal: $PAGER, or less if there is one. Where
- * stdout is no terminal there is none, and these do nothing.
+ * A pager between us and a terminal: $PAGER, else less. If stdout is not a
+ * terminal, these functions do nothing.
  */
 #ifndef STATETAPE_TOOLS_CLI_PAGER_H
 #define STATETAPE_TOOLS_CLI_PAGER_H
@@ -10,13 +10,13 @@
 
 struct pager {
 	pid_t pid;     /* 0: none */
-	bool terminal; /* what is printed ends on one */
+	bool terminal; /* stdout is, or was, a terminal */
 	bool colours;
 };
 
-/* From now on stdout is the pager's. */
+/* Redirect stdout to the pager. */
 void pager_begin(struct pager *p);
-/* Wait until the reader has seen enough. */
+/* Wait until the user has closed the pager. */
 void pager_end(struct pager *p);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define OFFER_WAIT_MS 2000
 
-/* What the child found, through a pipe: an answer shorter is no answer. */
+/* The child's result, through a pipe; a short read means that it died. */
 struct finding {
 	int error; /* 0 or a negative errno */
 	struct probe_fuse fuse;
@@ -35,7 +35,7 @@ static void run_child(int to, experiment try, int argument)
 	_exit(0);
 }
 
-/* Run `try` in a child and return what it found. */
+/* Run `try` in a child and return its result. */
 static int in_child(experiment try, int argument, struct finding *ret)
 {
 	CLEANUP(close_p) int from = -1;
@@ -85,7 +85,7 @@ static int write_file(const char *path, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Be root of a user namespace that holds only ourselves. */
+/* Become root of a user namespace with our own ids only. */
 static int map_ids(uid_t uid, gid_t gid)
 {
 	char map[64];
@@ -114,13 +114,13 @@ static int enter_namespaces(bool user_namespace)
 		r = map_ids(uid, gid);
 	if (r < 0)
 		return r;
-	/* Or the mount would appear in the namespace we came from, too. */
+	/* Keep the mount from propagating to the namespace we came from. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
 	return 0;
 }
 
-/* The kernel speaks first: FUSE_INIT, with all it has to offer. */
+/* The kernel sends the first message: FUSE_INIT, with its flags. */
 static int read_offer(int fuse_fd, struct probe_fuse *ret)
 {
 	struct pollfd ready = { .fd = fuse_fd, .events = POLLIN };
@@ -140,7 +140,7 @@ static int read_offer(int fuse_fd, struct probe_fuse *ret)
 	if ((size_t)n < sizeof(request.head) ||
 	    request.head.opcode != FUSE_INIT)
 		return -EBADMSG;
-	/* Older kernels send a shorter offer, without the second flags. */
+	/* Older kernels send a shorter message, without the second flags. */
 	len = (size_t)n - sizeof(request.head);
 	if (len > sizeof(offer))
 		len = sizeof(offer);
@@ -161,7 +161,7 @@ static int mount_and_read(bool user_namespace, struct probe_fuse *ret)
 
 	if (r < 0)
 		return r;
-	/* Opened now: a device opened outside the namespace is refused. */
+	/* Open it now: a descriptor from outside the namespace is refused. */
 	fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		return -errno;

@@ -1,7 +1,7 @@
 /*
- * Asks this machine's kernel what it can do for a file system in user space,
- * by trying it in a child whose namespaces vanish with it. Nothing here is
- * guessed from a version number, and nothing outside the child changes.
+ * Finds out what this kernel can do for a FUSE file system, by trying it in a
+ * child whose namespaces end with it. Nothing is guessed from a version number,
+ * and nothing outside the child changes.
  */
 #ifndef STATETAPE_TOOLS_CLI_PROBE_H
 #define STATETAPE_TOOLS_CLI_PROBE_H
@@ -9,23 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits of the kernel's offer that older <linux/fuse.h> do not name. */
+/* Flags of FUSE_INIT that older <linux/fuse.h> do not define. */
 #define PROBE_FUSE_PASSTHROUGH	 (UINT64_C(1) << 37)
 #define PROBE_FUSE_OVER_IO_URING (UINT64_C(1) << 41)
 
 struct probe_fuse {
-	uint32_t major, minor; /* protocol */
-	uint64_t flags;	       /* what the kernel offers: FUSE_... */
+	uint32_t major, minor; /* protocol version */
+	uint64_t flags;	       /* FUSE_... flags that the kernel offers */
 };
 
 /* Can unshare(2) be called with `flags` (CLONE_NEW...)? 0 or -errno. */
 int probe_unshare(int flags);
 
 /*
- * Mount an empty file system in a mount namespace, and with `user_namespace`
- * also a user namespace, of a child's own, and read the kernel's opening
- * offer. 0 or -errno: -ENOENT no /dev/fuse, -EPERM not allowed, -ENODEV the
- * kernel has no fuse.
+ * Mount an empty file system in a child's own mount namespace (with
+ * `user_namespace` also its own user namespace), and read the kernel's
+ * FUSE_INIT. 0 or -errno: -ENOENT: no /dev/fuse, -EPERM: not permitted,
+ * -ENODEV: the kernel has no FUSE.
  */
 int probe_fuse(bool user_namespace, struct probe_fuse *ret);
 

@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/say.h"
 
-/* The repository that is mounted at `path`. -ENOENT: none is. */
+/* The repository that is mounted at `path`. -ENOENT: none. */
 static int find_mounted(const char *path, struct state *ret)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -25,7 +26,7 @@ static int find_named(const char *argument, struct state *ret)
 	int r = state_init(argument, 0, &s, &why);
 
 	if (r < 0) {
-		(void)complain("%s", why ? why : reason(r));
+		(void)say_error("%s", why ? why : errno_text(r));
 		return r;
 	}
 	if (s.dir_fd < 0 && find_mounted(s.repo, ret) == 0)
@@ -36,8 +37,8 @@ static int find_named(const char *argument, struct state *ret)
 }
 
 /*
- * Has `path` itself been mounted, as a repository or as a mountpoint? State
- * alone does not say so: `graph` keeps its cache there too.
+ * Was `path` itself ever mounted, as a repository or as a mountpoint? A state
+ * directory alone is no proof: `graph` keeps its cache there too.
  */
 static bool was_mounted(const char *path, struct state *ret)
 {
@@ -53,7 +54,7 @@ static bool was_mounted(const char *path, struct state *ret)
 	return true;
 }
 
-/* `path` or the nearest directory above it that has state; cuts `path`. */
+/* `path` or its nearest parent directory with state; shortens `path`. */
 static int find_above(char *path, struct state *ret)
 {
 	while (!was_mounted(*path ? path : "/", ret)) {
@@ -73,16 +74,16 @@ static int find_here(struct state *ret)
 	int r;
 
 	if (!here) {
-		(void)complain("the current directory is gone; name the "
-			       "repository");
+		(void)say_error("the current directory is gone; name the "
+				"repository");
 		return -ENOENT;
 	}
-	path = must(strdup(here));
+	path = must_have(strdup(here));
 	r = find_above(path, ret);
 	if (r < 0)
-		(void)complain("neither '%s' nor a directory above it has "
-			       "been mounted; name the repository",
-			       here);
+		(void)say_error("neither '%s' nor a directory above it has "
+				"been mounted; name the repository",
+				here);
 	return r;
 }
 
@@ -93,8 +94,8 @@ int repo_find(const char *argument, struct state *ret)
 
 char *manager_path(const struct state *s, unsigned n, const char *end)
 {
-	return n ? sentence("%s/manager-%u%s", s->run, n, end)
-		 : sentence("%s/manager%s", s->run, end);
+	return n ? format_text("%s/manager-%u%s", s->run, n, end)
+		 : format_text("%s/manager%s", s->run, end);
 }
 
 int repo_ask(const struct state *s, const char *ask, const cJSON *question,
@@ -110,13 +111,13 @@ int repo_ask(const struct state *s, const char *ask, const cJSON *question,
 		return 0;
 	}
 	if (r == -EREMOTEIO)
-		(void)complain("'%s': %s", s->repo,
-			       why ? why : "the question was refused");
+		(void)say_error("'%s': %s", s->repo,
+				why ? why : "the question was refused");
 	else if (r == -ETIMEDOUT)
-		(void)complain("the mount of '%s' does not answer", s->repo);
+		(void)say_error("the mount of '%s' does not answer", s->repo);
 	else if (r != -ECONNREFUSED)
-		(void)complain("the mount of '%s' cannot be asked: %s", s->repo,
-			       reason(r));
+		(void)say_error("the mount of '%s' cannot be asked: %s",
+				s->repo, errno_text(r));
 	cJSON_Delete(answer);
 	return r;
 }

@@ -3,7 +3,9 @@
 #include <ctype.h>
 #include <string.h>
 
-/* One character. A dash that begins a word belongs to an option: a minus. */
+/*
+ * One character. A dash that begins a word belongs to an option: print a minus.
+ */
 static void put_char(FILE *out, char before, char c)
 {
 	switch (c) {
@@ -21,7 +23,7 @@ static void put_char(FILE *out, char before, char c)
 	}
 }
 
-/* At the beginning of a line a dot or a quote would be a macro. */
+/* At the beginning of a line a dot or a quote would begin a macro. */
 void roff_line(FILE *out, const char *text, const char *end)
 {
 	char before = ' ';

@@ -1,16 +1,14 @@
-/*
- * Plain text as roff wants it: what it would take for its own is escaped.
- */
+/* Plain text as roff input, with roff's special characters escaped. */
 #ifndef STATETAPE_TOOLS_CLI_ROFF_H
 #define STATETAPE_TOOLS_CLI_ROFF_H
 
 #include <stdio.h>
 
-/* Text in one line, and `end` after it. */
+/* Text on one line, followed by `end`. */
 void roff_line(FILE *out, const char *text, const char *end);
-/* What is to be copied: as typed, with the quotes a shell wants. */
+/* An example, verbatim, with the quotes a shell needs. */
 void roff_example(FILE *out, const char *text);
-/* Paragraphs; what stands between is the macro of the place. */
+/* Paragraphs separated by `macro`. */
 void roff_text(FILE *out, const char *text, const char *between);
 
 #endif

@@ -11,28 +11,23 @@
 #include "graph/base/escape.h"
 #include "tools/cli/verbs.h"
 
-void *must(void *p)
-{
-	return must_have(p);
-}
-
-__attribute__((format(printf, 1, 0))) static char *vsentence(const char *format,
-							     va_list args)
+__attribute__((format(printf, 1, 0))) static char *
+vformat_text(const char *format, va_list args)
 {
 	char *text = NULL;
 
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
-	return must(text);
+	return must_have(text);
 }
 
-char *sentence(const char *format, ...)
+char *format_text(const char *format, ...)
 {
 	va_list args;
 	char *text;
 
 	va_start(args, format);
-	text = vsentence(format, args);
+	text = vformat_text(format, args);
 	va_end(args);
 	return text;
 }
@@ -40,20 +35,23 @@ char *sentence(const char *format, ...)
 __attribute__((format(printf, 1, 0))) static void vcomplain(const char *format,
 							    va_list args)
 {
-	CLEANUP(free_p) char *text = vsentence(format, args);
+	CLEANUP(free_p) char *text = vformat_text(format, args);
 	size_t len = strlen(text);
 
-	/* Sentences of the libraries end with one, a shell's messages not. */
+	/*
+	 * Sentences from the libraries end with a full stop, our messages do
+	 * not.
+	 */
 	if (len && text[len - 1] == '.')
 		text[len - 1] = '\0';
-	/* What stdout already holds came first, also in a log of both. */
+	/* Flush stdout first, so that a log of both has them in order. */
 	(void)fflush(stdout);
 	(void)fputs("statetape: ", stderr);
 	(void)print_safe(stderr, text);
 	(void)fputc('\n', stderr);
 }
 
-int complain(const char *format, ...)
+int say_error(const char *format, ...)
 {
 	va_list args;
 
@@ -63,7 +61,7 @@ int complain(const char *format, ...)
 	return EXIT_FAILURE;
 }
 
-int complain_usage(const char *format, ...)
+int say_usage_error(const char *format, ...)
 {
 	va_list args;
 
@@ -73,7 +71,7 @@ int complain_usage(const char *format, ...)
 	return EXIT_USAGE;
 }
 
-const char *reason(int error)
+const char *errno_text(int error)
 {
 	const char *text = strerrordesc_np(error < 0 ? -error : error);
 
@@ -82,7 +80,7 @@ const char *reason(int error)
 
 char *count_text(uint64_t n, const char *one, const char *many)
 {
-	return sentence("%ju %s", (uintmax_t)n, n == 1 ? one : many);
+	return format_text("%ju %s", (uintmax_t)n, n == 1 ? one : many);
 }
 
 char *size_text(uint64_t bytes)
@@ -92,15 +90,18 @@ char *size_text(uint64_t bytes)
 	size_t i = 0;
 
 	if (bytes < 1024)
-		return sentence("%ju B", (uintmax_t)bytes);
+		return format_text("%ju B", (uintmax_t)bytes);
 	for (; n >= 1023.95 && i < sizeof(units) / sizeof(units[0]) - 1; i++)
 		n /= 1024;
-	return sentence("%.1f %s", n, units[i]);
+	return format_text("%.1f %s", n, units[i]);
 }
 
 bool colour_wanted(FILE *out)
 {
-	/* Nobody here changes the environment while it is read. */
+	/*
+	 * The environment does not change while it is read: there is one
+	 * thread.
+	 */
 	const char *no = getenv("NO_COLOR"); /* NOLINT(concurrency-*) */
 	const char *term = getenv("TERM");   /* NOLINT(concurrency-*) */
 
@@ -121,7 +122,7 @@ const char *colour_text(bool wanted, enum colour c)
 	return wanted ? sequence[c] : "";
 }
 
-/* How many bytes the character that begins with `c` has; 0: none does. */
+/* The length of a UTF-8 character that begins with `c`; 0: invalid. */
 static size_t utf8_expected(unsigned char c)
 {
 	static const unsigned char begin[] = { 0x00, 0x80, 0xc0,
@@ -134,7 +135,7 @@ static size_t utf8_expected(unsigned char c)
 	return len[i];
 }
 
-/* The length of the UTF-8 character at `s`, and its code; 0: there is none. */
+/* The length of the UTF-8 character at `s`, and its code; 0: invalid. */
 static size_t utf8_length(const unsigned char *s, uint32_t *ret_code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -142,12 +143,12 @@ static size_t utf8_length(const unsigned char *s, uint32_t *ret_code)
 	uint32_t code = len == 1 ? *s : *s & (0x7fu >> len);
 
 	for (size_t i = 1; i < len; i++) {
-		/* A NUL fails here too, so we never look beyond the end. */
+		/* A NUL fails here too, so we never read past the end. */
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	/* Longer than needed, beyond the last, or half a UTF-16 pair. */
+	/* Overlong, beyond U+10FFFF, or a surrogate. */
 	if (code < least[len] || code > 0x10ffff || code >> 11 == 0x1b)
 		return 0;
 	*ret_code = code;
@@ -155,8 +156,8 @@ static size_t utf8_length(const unsigned char *s, uint32_t *ret_code)
 }
 
 /*
- * Besides C0 and DEL, C1 (which some terminals obey) and the marks that turn
- * the direction of the text around them.
+ * Besides C0 and DEL: C1, which some terminals obey, and bidirectional
+ * controls.
  */
 static bool is_control(uint32_t code)
 {
@@ -223,7 +224,7 @@ void print_json_string(FILE *out, const char *text)
 	if (!is_utf8(text)) {
 		size_t size = ESCAPE_SIZE(strlen(text)) + 4;
 
-		escaped = must(malloc(size));
+		escaped = must_have(malloc(size));
 		(void)escape_text(text, escaped, size);
 		text = escaped;
 	}

@@ -1,10 +1,10 @@
 /*
- * How statetape speaks to a person: one sentence on stderr when something
- * went wrong, colours only where a terminal shows them, and never a control
- * byte that came out of a file name or a command line.
+ * Output for people: one sentence on stderr when something failed, colours only
+ * on a terminal that shows them, and never a control byte from a file name or a
+ * command line.
  *
- * Memory that runs out ends the process with a sentence: a command line has
- * nothing better to do, and what it was asked for can be asked for again.
+ * Out of memory ends the process with a message: a command can simply be run
+ * again.
  */
 #ifndef STATETAPE_TOOLS_CLI_SAY_H
 #define STATETAPE_TOOLS_CLI_SAY_H
@@ -14,23 +14,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* "statetape: " and a sentence on stderr. Returns EXIT_FAILURE. */
-int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for a misused command line. Returns EXIT_USAGE. */
-int complain_usage(const char *format, ...)
+/* Print "statetape: " and a sentence on stderr. Returns EXIT_FAILURE. */
+int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a wrong command line. Returns EXIT_USAGE. */
+int say_usage_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* A formatted text (free it), never NULL. */
-char *sentence(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* `p`, which is not NULL; or the process ends. */
-void *must(void *p);
+/* printf() into a new string (free it), never NULL. */
+char *format_text(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
 
-/* The words for an errno, negative or not. */
-const char *reason(int error);
+/* strerror() for an errno, negative or not. */
+const char *errno_text(int error);
 
-/* "1 line", "2 lines": the number and what it counts. (Free it.) */
+/* "1 line", "2 lines": a number and its noun (free it). */
 char *count_text(uint64_t n, const char *one, const char *many);
-/* "512 B", "1.5 GiB". (Free it.) */
+/* "512 B", "1.5 GiB" (free it). */
 char *size_text(uint64_t bytes);
 
 enum colour {
@@ -45,30 +44,30 @@ enum colour {
 
 /* Does `out` show colours: a terminal, not "dumb", NO_COLOR not set? */
 bool colour_wanted(FILE *out);
-/* The sequence that switches to `c` (COLOUR_NONE: back); "" if not wanted. */
+/* The escape sequence for `c` (COLOUR_NONE: reset); "" without colours. */
 const char *colour_text(bool wanted, enum colour c);
 
 /*
- * Print `text` with control bytes and bytes that are no UTF-8 as \xHH: what a
- * terminal would obey must not come from a file name. Returns the columns
- * used, counting each character as one.
+ * Print `text` with control bytes and invalid UTF-8 as \xHH, so that a file
+ * name cannot control the terminal. Returns the columns used, one per
+ * character.
  */
 size_t print_safe(FILE *out, const char *text);
-/* Is `text` UTF-8 throughout? */
+/* Is `text` valid UTF-8? */
 bool is_utf8(const char *text);
 /*
- * Print `text` as a JSON string, quotes and all. JSON has no bytes: text that
- * is not UTF-8 is printed in the journal's escaped form (escape_text()).
+ * Print `text` as a JSON string with its quotes. Text that is not UTF-8 is
+ * printed in the journal's escaped form (escape_text()).
  */
 void print_json_string(FILE *out, const char *text);
 
-/* print_safe(), then spaces up to `width` columns. */
+/* print_safe(), padded with spaces to `width` columns. */
 void print_padded(FILE *out, const char *text, size_t width);
 
 /*
- * Print `text`, whose paragraphs are separated by an empty line, broken at
- * spaces into lines of at most `width` columns. The first line goes on from
- * column `at`; all others begin after `indent` spaces.
+ * Print `text`, whose paragraphs are separated by empty lines, wrapped at
+ * spaces to at most `width` columns. The first line continues at column `at`;
+ * all others are indented by `indent` spaces.
  */
 void print_wrapped(FILE *out, const char *text, size_t at, size_t indent,
 		   size_t width);

@@ -1,6 +1,6 @@
 /*
- * The terminal, lent to a program that may leave it in any state: one that is
- * killed leaves it without echo, or to a process group that is gone.
+ * The terminal's state, saved while another program uses it: a program that is
+ * killed leaves it without echo, or to a process group that no longer exists.
  */
 #ifndef STATETAPE_TOOLS_CLI_TERMINAL_H
 #define STATETAPE_TOOLS_CLI_TERMINAL_H
@@ -9,15 +9,15 @@
 #include <termios.h>
 
 struct terminal {
-	bool ours; /* there is one, and we were in its foreground */
+	bool ours; /* there is a terminal, and we were in its foreground */
 	struct termios modes;
 };
 
-/* Remember it as it is. */
+/* Save the present state. */
 void terminal_keep(struct terminal *t);
 /*
- * Take it back into the foreground; `modes` too: as they were. SIGTTOU must be
- * blocked.
+ * Return to the foreground; with `modes`, restore the saved modes too. SIGTTOU
+ * must be blocked.
  */
 void terminal_take_back(const struct terminal *t, bool modes);
 

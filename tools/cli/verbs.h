@@ -1,8 +1,8 @@
 /*
  * The one table of verbs, options and arguments. The parser (options.h), the
- * help texts, the man page and the three shells' completions are all printed
- * from it, so they cannot disagree. It is data alone: main.c says which
- * function runs which verb, and this part can be tested without any of them.
+ * help texts, the man page and the shells' completions all use it, so they
+ * cannot disagree. It is data alone: main.c maps verbs to functions, so this
+ * part can be tested without them.
  */
 #ifndef STATETAPE_TOOLS_CLI_VERBS_H
 #define STATETAPE_TOOLS_CLI_VERBS_H
@@ -51,7 +51,7 @@ enum verb_id {
 	VERBS, /* how many there are */
 };
 
-/* One id per meaning, not per spelling: `--keep` of two verbs is two ids. */
+/* One id per meaning, not per spelling: `--keep` of two verbs has two ids. */
 enum option_id {
 	OPTION_HELP, /* every verb has it */
 	OPTION_AFTER,
@@ -113,7 +113,7 @@ enum option_kind {
 	OPTION_SIZE,   /* bytes: a number from 1, or one with K, M, G or T */
 };
 
-/* What a shell offers in an argument's place. */
+/* What a shell completes an argument with. */
 enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_DIRECTORY,
@@ -146,8 +146,8 @@ struct verb_example {
 
 /*
  * Options, examples and arguments end with an element whose name is NULL. A
- * verb may be a group ("graph"), which does nothing itself; its parts are
- * verbs of two words ("graph symbols").
+ * verb may be a group ("graph"), which does nothing itself; its parts are verbs
+ * of two words ("graph symbols").
  */
 struct verb {
 	enum verb_id id;
@@ -159,7 +159,7 @@ struct verb {
 	const struct verb_example *examples; /* NULL: none */
 	bool command; /* `-- COMMAND [ARG...]` may follow */
 	bool hidden;  /* not in the summary and the completions */
-	bool group;   /* its next word says what is to be done */
+	bool group;   /* a group: the next word is the verb */
 };
 
 extern const struct verb *const verbs[VERBS]; /* by id */
@@ -170,10 +170,10 @@ extern const struct verb *const verbs[VERBS]; /* by id */
 	     v##_at_ < verbs + VERBS && ((v) = *v##_at_, true); v##_at_++)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* The option every verb understands besides its own. */
+/* The option that every verb has besides its own. */
 extern const struct verb_option verb_help_option;
 
-/* Names with a meaning, for the man page: environment, files, exit codes. */
+/* Lists of the man page: environment, files, exit codes. */
 struct verb_note {
 	const char *name; /* NULL ends a list */
 	const char *text;
@@ -183,7 +183,7 @@ extern const struct verb_note verb_environment[];
 extern const struct verb_note verb_files[];
 extern const struct verb_note verb_exits[];
 
-/* What `generate` can print. */
+/* The output formats of `generate`. */
 enum format {
 	FORMAT_MAN,
 	FORMAT_MAN_TAPE,
@@ -195,27 +195,27 @@ enum format {
 
 extern const char *const verb_formats[FORMATS];
 
-/* What the whole program is, in one line and in paragraphs. */
+/* The program's summary and description. */
 extern const char verb_program_summary[];
 extern const char verb_program_description[];
 
-/* NULL when there is no verb of that name, which may be two words. */
+/* NULL: no verb of that name, which may be two words. */
 const struct verb *verb_find(const char *name);
-/* NULL when `group` has no part of that name. */
+/* NULL: `group` has no verb of that name. */
 const struct verb *verb_find_part(const struct verb *group, const char *name);
-/* Is it nothing without the COMMAND behind --? */
+/* Does the verb require a COMMAND after `--`? */
 bool verb_needs_command(const struct verb *v);
-/* Is `v` a part of `group`; of none, if that is NULL? */
+/* Does `v` belong to `group`? NULL: is it a top-level verb? */
 bool verb_is_part(const struct verb *v, const struct verb *group);
 /* The last word of its name. */
 const char *verb_word(const struct verb *v);
-/* NULL when the verb has no such option; `--help` counts as one. */
+/* NULL: the verb has no such option; `--help` counts as one. */
 const struct verb_option *verb_option_find(const struct verb *v,
 					   const char *name);
 const struct verb_option *verb_option_find_letter(const struct verb *v,
 						  char letter);
 
-/* A command line, understood. Strings are argv's. */
+/* A parsed command line. Strings are argv's. */
 struct option_value {
 	bool given;
 	const char *text; /* NULL for a flag */
@@ -229,7 +229,7 @@ struct invocation {
 	char **command; /* after `--`, NULL-terminated; NULL: none */
 };
 
-/* Each returns the process's exit code, having said on stderr why if not 0. */
+/* Each returns the process's exit code, and prints why if it is not 0. */
 int verb_mount(const struct invocation *in);
 int verb_umount(const struct invocation *in);
 int verb_status(const struct invocation *in);
@@ -270,7 +270,10 @@ enum {
 	EXIT_USAGE = 2, /* beside EXIT_SUCCESS and EXIT_FAILURE */
 };
 
-/* Tells the manager of a run where its agent is: it has left that place. */
+/*
+ * Environment variable: the agent's working directory, which the manager no
+ * longer shares.
+ */
 #define MANAGER_CWD "STATETAPE_CWD"
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "tools/cli/verbs_i.h"
 
-/* What all verbs that build a graph from files have. */
+/* Options of all verbs that build a graph from files. */
 #define GRAPH_OPTIONS                                                       \
 	{ .id = OPTION_NO_CACHE,                                            \
 	  .name = "no-cache",                                               \

@@ -1,6 +1,4 @@
-/*
- * What the files with the rows of the table share; nobody else includes this.
- */
+/* Shared by the files with the table's rows; no other file includes this. */
 #ifndef STATETAPE_TOOLS_CLI_VERBS_I_H
 #define STATETAPE_TOOLS_CLI_VERBS_I_H
 
@@ -26,10 +24,10 @@
 	"Without REPO, the nearest directory from the current one upwards " \
 	"that has been mounted before."
 
-/* Of a verb without any of its own. */
+/* For a verb without options of its own. */
 extern const struct verb_option no_options[1];
 
-/* A row per verb, in the file of its theme. */
+/* One row per verb, defined in the file of its theme. */
 extern const struct verb row_mount;
 extern const struct verb row_umount;
 extern const struct verb row_status;

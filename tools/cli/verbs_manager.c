@@ -1,4 +1,4 @@
-/* The rows of the verbs that stand between an agent and its model. */
+/* Rows of the table: the manager between an agent and its model. */
 #include "tools/cli/verbs_i.h"
 
 static const struct verb_option manager_options[] = {

@@ -1,6 +1,4 @@
-/*
- * Rows of the table: the mount, its journal, and what concerns the program.
- */
+/* Rows of the table: the mount, its journal, and the program itself. */
 #include "tools/cli/verbs_i.h"
 
 static const struct verb_option mount_options[] = {

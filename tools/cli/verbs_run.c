@@ -1,6 +1,4 @@
-/*
- * Rows of the table: an agent with everything around it.
- */
+/* Rows of the table: running an agent. */
 #include "tools/cli/verbs_i.h"
 
 static const struct verb_option run_options[] = {

@@ -1,6 +1,4 @@
-/*
- * The table's row of the tape itself.
- */
+/* Row of the table: the tape process. */
 #include "tools/cli/verbs_i.h"
 
 static const struct verb_option tape_options[] = {

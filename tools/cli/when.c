@@ -10,7 +10,7 @@
 
 #include "graph/base/clock.h"
 
-/* Seconds in a unit, with or without an s; 0: it is none. */
+/* The unit's length in seconds, singular or plural; 0: no unit. */
 static int64_t unit_of(const char *word)
 {
 	static const struct {
@@ -54,7 +54,7 @@ static int parse_ago(const char *text, int64_t now_ns, int64_t *ret)
 	return 0;
 }
 
-/* The day's first moment, so many days back. */
+/* Midnight, so many days ago. */
 static int64_t midnight(int64_t now_ns, int days)
 {
 	time_t now = (time_t)(now_ns / NS_PER_S);
@@ -82,14 +82,14 @@ static int parse_iso(const char *text, int64_t *ret)
 			at = strptime(time, "%H:%M", &t);
 		}
 	}
-	/* Parts of a second are passed over. */
+	/* Fractions of a second are ignored. */
 	if (at && *at == '.')
 		at += 1 + strspn(at + 1, "0123456789");
 	if (!at || (*at && strcmp(at, "Z") != 0))
 		return -EINVAL;
 	want = t;
 	s = *at ? timegm(&t) : mktime(&t);
-	/* The 31st of a short month would quietly be another day. */
+	/* mktime() would turn the 31st of a short month into another day. */
 	if (s < 0 || t.tm_mday != want.tm_mday || t.tm_mon != want.tm_mon)
 		return -EINVAL;
 	*ret = (int64_t)s * NS_PER_S;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
 
@@ -65,7 +66,7 @@ static cJSON *opencode_settings(void)
 	if (cJSON_IsObject(root))
 		return root;
 	cJSON_Delete(root);
-	return must(cJSON_CreateObject());
+	return must_have(cJSON_CreateObject());
 }
 
 /* The options of one provider, created if missing. */
@@ -87,17 +88,17 @@ static char *find_opencode(enum agent_api api)
 	cJSON *root = opencode_settings();
 	const char *url = cJSON_GetStringValue(
 		cJSON_GetObjectItem(opencode_options(root, api), "baseURL"));
-	char *copy = url && *url ? must(strdup(url)) : NULL;
+	char *copy = url && *url ? must_have(strdup(url)) : NULL;
 
 	cJSON_Delete(root);
 	url = setting(api == AGENT_OPENAI ? "OPENAI_BASE_URL"
 					  : "ANTHROPIC_BASE_URL");
-	return copy || !url ? copy : must(strdup(url));
+	return copy || !url ? copy : must_have(strdup(url));
 }
 
 static void point_opencode(unsigned port)
 {
-	CLEANUP(free_p) char *url = sentence(V1, port);
+	CLEANUP(free_p) char *url = format_text(V1, port);
 	CLEANUP(free_p) char *text = NULL;
 	cJSON *root = opencode_settings();
 
@@ -107,7 +108,7 @@ static void point_opencode(unsigned port)
 		cJSON_DeleteItemFromObject(at, "baseURL");
 		(void)cJSON_AddStringToObject(at, "baseURL", url);
 	}
-	text = must(cJSON_PrintUnformatted(root));
+	text = must_have(cJSON_PrintUnformatted(root));
 	cJSON_Delete(root);
 	set(OPENCODE, text);
 }
@@ -130,7 +131,7 @@ static char *find_copilot(enum agent_api api)
 {
 	const char *url = setting(COPILOT);
 
-	return url && copilot_speaks(api) ? must(strdup(url)) : NULL;
+	return url && copilot_speaks(api) ? must_have(strdup(url)) : NULL;
 }
 
 static bool copilot_can_be_pointed(void)
@@ -141,8 +142,8 @@ static bool copilot_can_be_pointed(void)
 
 static void point_copilot(unsigned port)
 {
-	CLEANUP(free_p) char *plain = sentence(PLAIN, port);
-	CLEANUP(free_p) char *v1 = sentence(V1, port);
+	CLEANUP(free_p) char *plain = format_text(PLAIN, port);
+	CLEANUP(free_p) char *v1 = format_text(V1, port);
 
 	if (!copilot_can_be_pointed())
 		return;
@@ -156,7 +157,7 @@ static char *note_copilot(void)
 {
 	if (copilot_can_be_pointed())
 		return NULL;
-	return sentence(
+	return format_text(
 		"copilot asks a service of GitHub's own, which we do "
 		"not stand in front of; its requests are seen if " COPILOT
 		" names a provider of type openai or "
@@ -165,8 +166,8 @@ static char *note_copilot(void)
 
 static char *note_gemini(void)
 {
-	return sentence("gemini speaks a protocol of its own, which is not "
-			"followed: its requests stay as they are");
+	return format_text("gemini speaks a protocol of its own, which is not "
+			   "followed: its requests stay as they are");
 }
 
 /* All agents. */
@@ -234,8 +235,8 @@ static char *filled(const char *form, unsigned port)
 	const char *at = strstr(form, "%u");
 
 	if (!at)
-		return must(strdup(form));
-	return sentence("%.*s%u%s", (int)(at - form), form, port, at + 2);
+		return must_have(strdup(form));
+	return format_text("%.*s%u%s", (int)(at - form), form, port, at + 2);
 }
 
 char *agent_upstream(const char *program, enum agent_api api)
@@ -251,11 +252,11 @@ char *agent_upstream(const char *program, enum agent_api api)
 		const char *name = c->variables[i].name;
 
 		if (name && c->variables[i].api == api && setting(name))
-			found = must(strdup(setting(name)));
+			found = must_have(strdup(setting(name)));
 	}
 	if (found)
 		return found;
-	return must(strdup(c->usual ? c->usual : everybodys[api]));
+	return must_have(strdup(c->usual ? c->usual : everybodys[api]));
 }
 
 char *agent_note(const char *program)
@@ -265,22 +266,23 @@ char *agent_note(const char *program)
 	if (c->note)
 		return c->note();
 	if (c->settings)
-		return sentence("%s reads where its model is from %s: name "
-				"http://127.0.0.1:N there, and run it with "
-				"--port N, or its requests are not seen",
-				c->program, c->settings);
+		return format_text("%s reads where its model is from %s: name "
+				   "http://127.0.0.1:N there, and run it with "
+				   "--port N, or its requests are not seen",
+				   c->program, c->settings);
 	if (c->program)
 		return NULL;
-	return sentence("'%s' is not an agent we know; it is pointed at the "
-			"manager by ANTHROPIC_BASE_URL and OPENAI_BASE_URL",
-			program);
+	return format_text("'%s' is not an agent we know; it is pointed at the "
+			   "manager by ANTHROPIC_BASE_URL and OPENAI_BASE_URL",
+			   program);
 }
 
 /* Set `name` to `old` plus our address. */
 static void except_us(const char *name, const char *old)
 {
 	CLEANUP(free_p)
-	char *new = sentence("%s%s127.0.0.1", old ? old : "", old ? "," : "");
+	char *new =
+		format_text("%s%s127.0.0.1", old ? old : "", old ? "," : "");
 
 	if (!old || strcmp(old, "*") != 0)
 		set(name, new);
@@ -295,7 +297,7 @@ static void avoid_proxies(void)
 	static const char *const proxies[] = { "http_proxy", "HTTP_PROXY",
 					       "all_proxy", "ALL_PROXY" };
 	const char *small = setting("no_proxy"), *big = setting("NO_PROXY");
-	CLEANUP(free_p) char *kept = small ? must(strdup(small)) : NULL;
+	CLEANUP(free_p) char *kept = small ? must_have(strdup(small)) : NULL;
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
@@ -323,7 +325,7 @@ char **agent_prepare(char **command, unsigned port)
 		c->point(port);
 	while (command[n])
 		n++;
-	argv = must(calloc(n + 3, sizeof(*argv)));
+	argv = must_have(calloc(n + 3, sizeof(*argv)));
 	argv[to++] = command[0];
 	for (size_t i = 0; i < 2 && c->words[i]; i++)
 		argv[to++] = filled(c->words[i], port);

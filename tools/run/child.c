@@ -29,9 +29,10 @@ char *child_end_text(int status)
 	const char *name;
 
 	if (!WIFSIGNALED(status))
-		return sentence("ended with code %d", WEXITSTATUS(status));
+		return format_text("ended with code %d", WEXITSTATUS(status));
 	name = sigabbrev_np(WTERMSIG(status));
-	return sentence("was killed by SIG%s", name ? name : "RTMIN or above");
+	return format_text("was killed by SIG%s",
+			   name ? name : "RTMIN or above");
 }
 
 static _Noreturn void become(const struct child *c, pid_t parent)
@@ -107,11 +108,12 @@ bool child_ended(struct child *c, pid_t pid, int status, char **ret_text)
 	set_due(c);
 	if (c->deaths == 1)
 		*ret_text =
-			sentence("%s %s and is started again", c->name, how);
+			format_text("%s %s and is started again", c->name, how);
 	else if ((c->deaths & (c->deaths - 1)) == 0)
-		*ret_text = sentence("%s %s, its end number %u, and is started "
-				     "again",
-				     c->name, how, c->deaths);
+		*ret_text =
+			format_text("%s %s, its end number %u, and is started "
+				    "again",
+				    c->name, how, c->deaths);
 	else
 		*ret_text = NULL;
 	return true;

@@ -96,11 +96,11 @@ static void show_report(struct run *r)
 	(void)cJSON_AddNumberToObject(question, "since_ns", r->began);
 	if (!socket ||
 	    wire_ask(socket, "REPORT", question, SYNC_MS, &answer) < 0)
-		(void)complain("no report: the manager does not answer");
+		(void)say_error("no report: the manager does not answer");
 	else if (json_number(answer, "requests", 0) > 0)
 		report_print(stderr, answer);
 	else
-		(void)complain("no request has come through the manager");
+		(void)say_error("no request has come through the manager");
 	cJSON_Delete(question);
 	cJSON_Delete(answer);
 }
@@ -110,6 +110,6 @@ void run_show_end(struct run *r)
 {
 	r->quiet = false;
 	for (size_t i = 0; i < r->notes_count; i++)
-		(void)complain("%s", r->notes[i]);
+		(void)say_error("%s", r->notes[i]);
 	show_report(r);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "tools/cli/repo.h"
@@ -84,7 +85,7 @@ static char *take_line(struct session *s)
 	if (!end)
 		return NULL;
 	n = (size_t)(end - s->line);
-	text = must(strndup(s->line, n));
+	text = must_have(strndup(s->line, n));
 	s->len -= n + 1;
 	memmove(s->line, end + 1, s->len);
 	return text;
@@ -165,8 +166,8 @@ struct birth {
 static _Noreturn void become_session(const struct state *s,
 				     const struct birth *b)
 {
-	CLEANUP(free_p) char *run = sentence("--run-fd=%d", b->run);
-	CLEANUP(free_p) char *life = sentence("--lock-fd=%d", b->life);
+	CLEANUP(free_p) char *run = format_text("--run-fd=%d", b->run);
+	CLEANUP(free_p) char *life = format_text("--lock-fd=%d", b->life);
 	sigset_t none;
 
 	(void)setsid();
@@ -187,7 +188,7 @@ static _Noreturn void become_session(const struct state *s,
 
 static int open_lock(const struct state *s, const char *name)
 {
-	CLEANUP(free_p) char *path = sentence("%s/%s", s->run, name);
+	CLEANUP(free_p) char *path = format_text("%s/%s", s->run, name);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	return fd < 0 ? -errno : fd;
@@ -277,7 +278,7 @@ static const char *why_not(int r)
 {
 	if (r == -ECONNRESET || r == -EAGAIN)
 		return "its process ended";
-	return r == -EBUSY ? "an earlier one does not end" : reason(r);
+	return r == -EBUSY ? "an earlier one does not end" : errno_text(r);
 }
 
 int session_join(const struct state *s, enum session_mount mount,
@@ -302,8 +303,8 @@ int session_join(const struct state *s, enum session_mount mount,
 		state_copy_log(log, from, stderr);
 	if (r == 0)
 		return 0;
-	(void)complain("the session of '%s' could not be started: %s", s->repo,
-		       why_not(r));
+	(void)say_error("the session of '%s' could not be started: %s", s->repo,
+			why_not(r));
 	return r;
 }
 
@@ -356,9 +357,9 @@ static void check_unmounted(const struct session *s, const struct state *state)
 
 	if (s->mount == SESSION_VISIBLE && s->guard &&
 	    mount_find(NULL, state->id, &e) == 0)
-		(void)complain("'%s' is still mounted: '%s/" SESSION_LOG
-			       "' says why",
-			       e.mountpoint, state->dir);
+		(void)say_error("'%s' is still mounted: '%s/" SESSION_LOG
+				"' says why",
+				e.mountpoint, state->dir);
 }
 
 void session_leave(struct session *s, const struct state *state)
@@ -452,8 +453,8 @@ static bool same_namespace(int fd, const char *ours)
 
 static int enter_one(pid_t pid, const char *kind, int flag)
 {
-	CLEANUP(free_p) char *theirs = sentence("/proc/%d/ns/%s", pid, kind);
-	CLEANUP(free_p) char *ours = sentence("/proc/self/ns/%s", kind);
+	CLEANUP(free_p) char *theirs = format_text("/proc/%d/ns/%s", pid, kind);
+	CLEANUP(free_p) char *ours = format_text("/proc/self/ns/%s", kind);
 	CLEANUP(close_p) int fd = open(theirs, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -469,7 +470,7 @@ static int enter_one(pid_t pid, const char *kind, int flag)
  */
 static int enter_mounts(pid_t pid)
 {
-	CLEANUP(free_p) char *theirs = sentence("/proc/%d/root", pid);
+	CLEANUP(free_p) char *theirs = format_text("/proc/%d/root", pid);
 	CLEANUP(close_p)
 	int root = open(theirs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
@@ -502,8 +503,8 @@ static char *note_in(struct session *s, const char *line)
 {
 	cJSON *said = cJSON_Parse(line);
 	const cJSON *text = cJSON_GetObjectItem(said, "note");
-	char *note =
-		cJSON_IsString(text) ? must(strdup(text->valuestring)) : NULL;
+	char *note = cJSON_IsString(text) ? must_have(strdup(text->valuestring))
+					  : NULL;
 
 	if (cJSON_IsTrue(cJSON_GetObjectItem(said, "told")))
 		s->asked = false;

@@ -38,6 +38,7 @@
 #include "fs/author/actor.h"
 #include "fs/mount/mount.h"
 #include "fs/mount/site.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
@@ -95,7 +96,7 @@ static void note(struct run *r, char *text)
 	CLEANUP(free_p) char *owned = text;
 
 	if (!r->quiet)
-		(void)complain("%s", text);
+		(void)say_error("%s", text);
 	else if (r->notes_count < NOTES_MAX)
 		r->notes[r->notes_count++] = TAKE(owned);
 }
@@ -103,10 +104,10 @@ static void note(struct run *r, char *text)
 /* The nearest parent directory with a .git, else the current one (free it). */
 static char *find_repo(const char *cwd)
 {
-	char *dir = must(strdup(cwd));
+	char *dir = must_have(strdup(cwd));
 
 	for (;;) {
-		CLEANUP(free_p) char *git = sentence("%s/.git", dir);
+		CLEANUP(free_p) char *git = format_text("%s/.git", dir);
 		char *slash = strrchr(dir, '/');
 
 		if (access(git, F_OK) == 0)
@@ -116,7 +117,7 @@ static char *find_repo(const char *cwd)
 		*slash = '\0';
 	}
 	free(dir);
-	return must(strdup(cwd));
+	return must_have(strdup(cwd));
 }
 
 static int settle_repo(struct run *r, const char *given)
@@ -128,19 +129,20 @@ static int settle_repo(struct run *r, const char *given)
 	int rc;
 
 	if (stat(repo, &st) < 0)
-		return complain("cannot run in '%s': %s", repo, reason(errno));
+		return say_error("cannot run in '%s': %s", repo,
+				 errno_text(errno));
 	if (!S_ISDIR(st.st_mode))
-		return complain("cannot run in '%s': it is not a directory",
-				repo);
+		return say_error("cannot run in '%s': it is not a directory",
+				 repo);
 	if (!site_has_files(repo))
-		return complain("cannot run in '%s': there are no files there",
-				repo);
+		return say_error("cannot run in '%s': there are no files there",
+				 repo);
 	rc = state_init(repo, 1, &r->state, &why);
 	if (rc < 0)
-		return complain("%s", why ? why : reason(rc));
+		return say_error("%s", why ? why : errno_text(rc));
 	if (!site_inside(r->cwd, r->state.repo)) {
 		free(r->cwd);
-		r->cwd = must(strdup(r->state.repo));
+		r->cwd = must_have(strdup(r->state.repo));
 	}
 	return 0;
 }
@@ -158,7 +160,7 @@ static int settle_config(struct run *r, const struct invocation *in)
 	CLEANUP(free_p) char *why = NULL;
 
 	if (config_load(&r->config, r->state.repo, &why) < 0)
-		return complain("%s", why);
+		return say_error("%s", why);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		const struct option_value *o = &in->options[flags[i].option];
 		char **value = &r->config.values[flags[i].key];
@@ -167,11 +169,11 @@ static int settle_config(struct run *r, const struct invocation *in)
 			continue;
 		if (!config_allows(flags[i].key, o->text)) {
 			why = config_complaint(flags[i].key, o->text);
-			return complain_usage(
+			return say_usage_error(
 				"--%s: %s", config_rows[flags[i].key].key, why);
 		}
 		free(*value);
-		*value = must(strdup(o->text));
+		*value = must_have(strdup(o->text));
 	}
 	return 0;
 }
@@ -196,7 +198,7 @@ static int settle_upstreams(struct run *r, const char *program)
 		if (config_allows(keys[api], *said))
 			continue;
 		why = config_complaint(keys[api], *said);
-		return complain("where '%s' asks its model: %s", program, why);
+		return say_error("where '%s' asks its model: %s", program, why);
 	}
 	return 0;
 }
@@ -255,15 +257,15 @@ static int enter(struct run *r, bool needed)
 	int rc = session_enter(&r->session);
 
 	if (rc < 0) {
-		(void)complain("the mount of '%s' cannot be entered: %s",
-			       r->state.repo, reason(rc));
+		(void)say_error("the mount of '%s' cannot be entered: %s",
+				r->state.repo, errno_text(rc));
 		if (needed || do_without_mount(r) != 0)
 			return FAILED;
 	}
 	rc = go_back(r);
 	if (rc < 0)
-		return complain("cannot go back to '%s': %s", r->cwd,
-				reason(rc));
+		return say_error("cannot go back to '%s': %s", r->cwd,
+				 errno_text(rc));
 	return 0;
 }
 
@@ -276,9 +278,9 @@ static int join(struct run *r, const struct invocation *in)
 		return FAILED;
 	rc = enter(r, wanted == SESSION_PRIVATE);
 	if (rc == 0 && r->session.mount == SESSION_NONE)
-		note(r, sentence("'%s' is not mounted: changes are noticed "
-				 "after the fact, and not who makes them",
-				 r->state.repo));
+		note(r, format_text("'%s' is not mounted: changes are noticed "
+				    "after the fact, and not who makes them",
+				    r->state.repo));
 	return rc;
 }
 
@@ -300,8 +302,8 @@ static int open_port(struct run *r)
 	    bind(r->listen_fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
 	    listen(r->listen_fd, BACKLOG) < 0 ||
 	    getsockname(r->listen_fd, (struct sockaddr *)&a, &len) < 0)
-		return complain("cannot listen on 127.0.0.1:%u: %s", r->port,
-				reason(errno));
+		return say_error("cannot listen on 127.0.0.1:%u: %s", r->port,
+				 errno_text(errno));
 	r->port = ntohs(a.sin_port);
 	return 0;
 }
@@ -312,8 +314,8 @@ static int open_log(struct run *r)
 	int rc = state_open_log(&r->state, LOG, &r->log_fd, &end);
 
 	if (rc < 0)
-		return complain("cannot write '%s/" LOG "': %s", r->state.dir,
-				reason(rc));
+		return say_error("cannot write '%s/" LOG "': %s", r->state.dir,
+				 errno_text(rc));
 	return 0;
 }
 
@@ -329,20 +331,21 @@ static char **manager_words(const struct run *r, bool forward)
 		{ CONFIG_OPENAI, "--openai-upstream" },
 		{ CONFIG_CHATGPT, "--chatgpt-upstream" },
 	};
-	char **argv = must(calloc(16, sizeof(*argv)));
+	char **argv = must_have(calloc(16, sizeof(*argv)));
 	size_t n = 0;
 
-	argv[n++] = must(strdup("statetape"));
-	argv[n++] = must(strdup("manager"));
-	argv[n++] = sentence("--listen-fd=%d", r->listen_fd);
+	argv[n++] = must_have(strdup("statetape"));
+	argv[n++] = must_have(strdup("manager"));
+	argv[n++] = format_text("--listen-fd=%d", r->listen_fd);
 	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
 		if (r->config.values[passed[i].key])
-			argv[n++] = sentence("%s=%s", passed[i].flag,
-					     r->config.values[passed[i].key]);
+			argv[n++] =
+				format_text("%s=%s", passed[i].flag,
+					    r->config.values[passed[i].key]);
 	if (forward)
-		argv[n++] = must(strdup("--forward"));
-	argv[n++] = must(strdup("--"));
-	argv[n++] = must(strdup(r->state.repo));
+		argv[n++] = must_have(strdup("--forward"));
+	argv[n++] = must_have(strdup("--"));
+	argv[n++] = must_have(strdup(r->state.repo));
 	return argv;
 }
 
@@ -371,7 +374,8 @@ static void on_manager_end(struct run *r, char *text)
 	free_words(r->manager_argv);
 	r->manager_argv = manager_words(r, true);
 	r->manager.argv = r->manager_argv;
-	note(r, sentence("the manager does not stay up: from now on requests "
+	note(r,
+	     format_text("the manager does not stay up: from now on requests "
 			 "are passed on as they are ('%s/" LOG "' says why)",
 			 r->state.dir));
 }
@@ -396,7 +400,8 @@ static int take_signals(struct run *r)
 	(void)signal(SIGCHLD, SIG_DFL);
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd < 0)
-		return complain("cannot receive signals: %s", reason(errno));
+		return say_error("cannot receive signals: %s",
+				 errno_text(errno));
 	return 0;
 }
 
@@ -475,14 +480,15 @@ static void on_session(struct run *r)
 	 */
 	session_bury(&r->session, &r->state);
 	if (session_join(&r->state, SESSION_NONE, &r->session) == 0)
-		note(r, sentence("the session of '%s' was killed and is "
+		note(r,
+		     format_text("the session of '%s' was killed and is "
 				 "replaced: changes are still noticed, but not "
 				 "who makes them",
 				 r->state.repo));
 	else
-		note(r, sentence("the session of '%s' has ended: what is "
-				 "written from now on is not observed",
-				 r->state.repo));
+		note(r, format_text("the session of '%s' has ended: what is "
+				    "written from now on is not observed",
+				    r->state.repo));
 }
 
 /* One iteration of the loop, at most `ms` long (-1: no limit). */
@@ -554,7 +560,8 @@ static void wait_ready(struct run *r)
 	if (shown)
 		(void)fputs("\r\033[K", stderr);
 	if (!ready && !r->ended_by)
-		note(r, sentence("the tape of '%s' is not ready yet; the agent "
+		note(r,
+		     format_text("the tape of '%s' is not ready yet; the agent "
 				 "is started all the same",
 				 r->state.repo));
 }
@@ -573,7 +580,7 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 	(void)pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 	(void)execvp(argv[0], argv);
 	error = errno;
-	(void)complain("cannot run '%s': %s", argv[0], reason(error));
+	(void)say_error("cannot run '%s': %s", argv[0], errno_text(error));
 	_exit(error == ENOENT ? 127 : 126);
 }
 
@@ -592,7 +599,8 @@ static void start_agent(struct run *r, char **command)
 	if (r->agent < 0) {
 		r->agent = 0;
 		r->code = FAILED;
-		(void)complain("cannot start a process: %s", reason(errno));
+		(void)say_error("cannot start a process: %s",
+				errno_text(errno));
 		return;
 	}
 	hold_stop_signals();
@@ -657,15 +665,15 @@ int verb_run(const struct invocation *in)
 	int code;
 
 	if (!in->command || !in->command[0])
-		return complain_usage("an agent's command must follow --, as "
-				      "in 'statetape run -- claude'");
+		return say_usage_error("an agent's command must follow --, as "
+				       "in 'statetape run -- claude'");
 	if (in->options[OPTION_PORT].number > PORT_MAX)
-		return complain_usage("a port is at most %d", PORT_MAX);
+		return say_usage_error("a port is at most %d", PORT_MAX);
 	(void)prctl(PR_SET_NAME, ACTOR_ROOT_NAME);
 	r.cwd = getcwd(NULL, 0);
 	if (!r.cwd) {
-		(void)complain("the current directory is not known: %s",
-			       reason(errno));
+		(void)say_error("the current directory is not known: %s",
+				errno_text(errno));
 		return FAILED;
 	}
 	code = run_in(&r, in);

@@ -19,6 +19,7 @@
 
 #include "fs/mount/guard.h"
 #include "fs/mount/mount.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/probe.h"
@@ -54,7 +55,7 @@ struct serving {
 static void tell(int fd, cJSON *what)
 {
 	CLEANUP(free_p) char *text = cJSON_PrintUnformatted(what);
-	CLEANUP(free_p) char *line = sentence("%s\n", text ? text : "{}");
+	CLEANUP(free_p) char *line = format_text("%s\n", text ? text : "{}");
 
 	/* A run that does not read misses the message; the log has it. */
 	(void)!send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -65,7 +66,7 @@ static void note(struct serving *s, char *text)
 {
 	cJSON *said = cJSON_CreateObject();
 
-	(void)complain("%s", text);
+	(void)say_error("%s", text);
 	(void)cJSON_AddStringToObject(said, "note", text);
 	for (size_t i = 0; i < s->runs_count; i++)
 		tell(s->runs[i], said);
@@ -138,7 +139,7 @@ static void start_tape(struct serving *s)
 {
 	s->lent = tape_answers(s);
 	if (!s->lent && child_start(&s->tape) < 0)
-		note(s, sentence("the tape could not be started"));
+		note(s, format_text("the tape could not be started"));
 }
 
 static void reap(struct serving *s)
@@ -180,7 +181,7 @@ static void go_without_journal(struct serving *s)
 	child_stop(&s->tape);
 	s->tape.argv = s->without;
 	if (child_start(&s->tape) < 0)
-		note(s, sentence("the tape could not be started"));
+		note(s, format_text("the tape could not be started"));
 }
 
 static void on_mount_change(struct serving *s)
@@ -190,9 +191,9 @@ static void on_mount_change(struct serving *s)
 	if (!s->mounted || mount_find(NULL, s->state.id, &e) == 0)
 		return;
 	s->mounted = false;
-	note(s, sentence("'%s' is not mounted any more: changes are still "
-			 "noticed, but not who makes them",
-			 s->state.repo));
+	note(s, format_text("'%s' is not mounted any more: changes are still "
+			    "noticed, but not who makes them",
+			    s->state.repo));
 	go_without_journal(s);
 }
 
@@ -351,13 +352,13 @@ static int begin(struct serving *s, int run_fd)
 	int r = state_init(s->repo, 1, &s->state, &why);
 
 	if (r < 0)
-		return complain("%s", why ? why : reason(r));
+		return say_error("%s", why ? why : errno_text(r));
 	r = take_signals(s);
 	if (r == 0)
 		r = take_place(s);
 	if (r < 0)
-		return complain("the session of '%s' has no place: %s", s->repo,
-				reason(r));
+		return say_error("the session of '%s' has no place: %s",
+				 s->repo, errno_text(r));
 	if (s->mounted)
 		s->mounts_fd =
 			open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
@@ -371,8 +372,8 @@ static int serve(const struct invocation *in, enum session_mount mount,
 {
 	char name[] = "statetape", verb[] = "tape", none[] = "--no-mount";
 	int lent = guarded ? lent_root() : -1;
-	CLEANUP(free_p) char *path = must(strdup(in->arguments[0]));
-	CLEANUP(free_p) char *root = sentence("--root-fd=%d", lent);
+	CLEANUP(free_p) char *path = must_have(strdup(in->arguments[0]));
+	CLEANUP(free_p) char *root = format_text("--root-fd=%d", lent);
 	char *argv[] = { name, verb, path, lent >= 0 ? root : NULL, NULL };
 	char *without[] = { name, verb, none, path, argv[3], NULL };
 	CLEANUP(leave_place)
@@ -405,12 +406,14 @@ static int guarded(const struct invocation *in, enum session_mount mount)
 {
 	char self[] = "/proc/self/exe", verb[] = "session";
 	char inside[] = "--inside", how[] = "--mount", end[] = "--";
-	CLEANUP(free_p) char *name = must(strdup(session_mount_names[mount]));
-	CLEANUP(free_p) char *path = must(strdup(in->arguments[0]));
 	CLEANUP(free_p)
-	char *run = sentence("--run-fd=%s", in->options[OPTION_RUN_FD].text);
+	char *name = must_have(strdup(session_mount_names[mount]));
+	CLEANUP(free_p) char *path = must_have(strdup(in->arguments[0]));
 	CLEANUP(free_p)
-	char *lock = sentence("--lock-fd=%s", in->options[OPTION_LOCK_FD].text);
+	char *run = format_text("--run-fd=%s", in->options[OPTION_RUN_FD].text);
+	CLEANUP(free_p)
+	char *lock =
+		format_text("--lock-fd=%s", in->options[OPTION_LOCK_FD].text);
 	char *argv[] = { self, verb, inside, run,  lock,
 			 how,  name, end,    path, NULL };
 	const struct guard_options options = {
@@ -490,8 +493,8 @@ int verb_session(const struct invocation *in)
 
 	if (mount == SESSION_MOUNTS || !in->options[OPTION_RUN_FD].given ||
 	    !in->options[OPTION_LOCK_FD].given)
-		return complain_usage("a session is started by 'statetape "
-				      "run'");
+		return say_usage_error("a session is started by 'statetape "
+				       "run'");
 	if (in->options[OPTION_INSIDE].given)
 		return serve(in, mount, true);
 	return choose(in, mount);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tools/cli/pager.h"
@@ -64,8 +65,8 @@ static void print_symbol(const cJSON *s, size_t width, bool colours)
 	(void)putchar('\n');
 }
 
-static int ask_about(struct tape *t, const char *member, const char *what,
-		     cJSON **ret, char **why)
+static int ask_about(struct tape_reader *t, const char *member,
+		     const char *what, cJSON **ret, char **why)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 
@@ -103,7 +104,7 @@ static void guess_from(struct guess *g, const cJSON *symbols)
 }
 
 /* The one symbol on the tape whose name ends so; NULL: none, or several. */
-static char *guess(struct tape *t, const char *tail)
+static char *guess(struct tape_reader *t, const char *tail)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -118,11 +119,11 @@ static char *guess(struct tape *t, const char *tail)
 		guess_from(&g, json_member(e, "X"));
 		guess_from(&g, json_member(e, "new"));
 	}
-	return g.found && !g.several ? must(strdup(g.found)) : NULL;
+	return g.found && !g.several ? must_have(strdup(g.found)) : NULL;
 }
 
 /* A file, or a symbol, or the end of a symbol's name. */
-static int find(struct tape *t, const char *what, cJSON **ret)
+static int find(struct tape_reader *t, const char *what, cJSON **ret)
 {
 	CLEANUP(free_p) char *path = tape_path(t, what);
 	CLEANUP(free_p) char *name = NULL;
@@ -134,7 +135,7 @@ static int find(struct tape *t, const char *what, cJSON **ret)
 	/* What looks like a path is meant as one. */
 	if (strchr(what, '/')) {
 		(void)ask_about(t, "path", path, ret, &why);
-		(void)complain("%s", why ? why : reason(r));
+		(void)say_error("%s", why ? why : errno_text(r));
 		return r;
 	}
 	r = ask_about(t, "symbol", what, ret, &why);
@@ -143,15 +144,15 @@ static int find(struct tape *t, const char *what, cJSON **ret)
 	if (name)
 		r = ask_about(t, "symbol", name, ret, NULL);
 	if (r < 0)
-		(void)complain("there is neither a file nor, on the tape, one "
-			       "symbol called '%s'",
-			       what);
+		(void)say_error("there is neither a file nor, on the tape, one "
+				"symbol called '%s'",
+				what);
 	return r;
 }
 
 int verb_blame(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(json_p) cJSON *answer = NULL;
 	const cJSON *symbols, *s;
 	struct pager pager;
@@ -162,7 +163,7 @@ int verb_blame(const struct invocation *in)
 	symbols = json_member(answer, "symbols");
 	if (in->options[OPTION_JSON].given) {
 		cJSON_ArrayForEach (s, symbols) {
-			char *line = must(cJSON_PrintUnformatted(s));
+			char *line = must_have(cJSON_PrintUnformatted(s));
 
 			(void)puts(line);
 			free(line);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tools/cli/say.h"
@@ -33,14 +34,14 @@ static bool split(const char *verb, const char *argument, uint64_t *ret_n,
 		*ret_path = end + 1;
 		return true;
 	}
-	(void)complain_usage("%s wants N:PATH, an entry's number and a path "
-			     "from the repository's root, not '%s'",
-			     verb, argument);
+	(void)say_usage_error("%s wants N:PATH, an entry's number and a path "
+			      "from the repository's root, not '%s'",
+			      verb, argument);
 	return false;
 }
 
 /* The file as of entry `n` (free it); NULL: it has been said why not. */
-static char *fetch(struct tape *t, uint64_t n, const char *path,
+static char *fetch(struct tape_reader *t, uint64_t n, const char *path,
 		   size_t *ret_len)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
@@ -54,13 +55,13 @@ static char *fetch(struct tape *t, uint64_t n, const char *path,
 		return NULL;
 	text = tape_text(answer, ret_len);
 	if (!text)
-		(void)complain("the tape's answer makes no sense");
+		(void)say_error("the tape's answer makes no sense");
 	return text;
 }
 
 int verb_cat(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(free_p) char *text = NULL;
 	const char *path;
 	size_t len = 0;
@@ -80,7 +81,7 @@ int verb_cat(const struct invocation *in)
 /* -- Restoring. */
 
 /* Where the repository is mounted (free it); NULL: it is not. */
-static char *mountpoint(const struct tape *t)
+static char *mountpoint(const struct tape_reader *t)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
 	const char *at;
@@ -89,11 +90,11 @@ static char *mountpoint(const struct tape *t)
 		return NULL;
 	at = json_unescaped(
 		cJSON_GetObjectItemCaseSensitive(answer, "mountpoint"));
-	return at ? must(strdup(at)) : NULL;
+	return at ? must_have(strdup(at)) : NULL;
 }
 
 /* A private mount is seen by those alone whom it was made for. */
-static bool is_seen_here(const struct tape *t, const char *top)
+static bool is_seen_here(const struct tape_reader *t, const char *top)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
 
@@ -101,11 +102,11 @@ static bool is_seen_here(const struct tape *t, const char *top)
 }
 
 /* Would the tape see who restores? Said, if not. */
-static bool is_seen(const struct tape *t, const char *top)
+static bool is_seen(const struct tape_reader *t, const char *top)
 {
 	if (top && is_seen_here(t, top))
 		return true;
-	(void)complain(
+	(void)say_error(
 		top ? "'%s' is mounted for other processes alone, so the "
 		      "tape would not see who restored it; --force "
 		      "writes it all the same"
@@ -125,7 +126,7 @@ static int open_parent(const char *top, const char *path, const char **ret_name)
 
 	while (fd >= 0) {
 		size_t len = strcspn(path, "/");
-		CLEANUP(free_p) char *part = must(strndup(path, len));
+		CLEANUP(free_p) char *part = must_have(strndup(path, len));
 		int next;
 
 		if (!path[len])
@@ -165,7 +166,7 @@ static int write_all(int fd, const char *text, size_t len)
 static int save(int dir, const char *name, const char *text, size_t len)
 {
 	CLEANUP(free_p)
-	char *temp = sentence(".%.200s.statetape-%ld", name, (long)getpid());
+	char *temp = format_text(".%.200s.statetape-%ld", name, (long)getpid());
 	struct stat st;
 	bool is = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	CLEANUP(close_p) int fd = -1;
@@ -200,7 +201,7 @@ static bool is_so(int dir, const char *name, const char *text, size_t len)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    (size_t)st.st_size != len)
 		return false;
-	is = must(malloc(len + 1));
+	is = must_have(malloc(len + 1));
 	return read(fd, is, len) == (ssize_t)len && memcmp(is, text, len) == 0;
 }
 
@@ -217,9 +218,10 @@ static int restore(const char *top, const char *path, const char *text,
 						: save(dir, name, text, len);
 	}
 	if (r == -EEXIST)
-		return complain("'%s' is there and is no regular file", path);
+		return say_error("'%s' is there and is no regular file", path);
 	if (r < 0)
-		return complain("'%s' cannot be written: %s", path, reason(r));
+		return say_error("'%s' cannot be written: %s", path,
+				 errno_text(r));
 	if (r == 1)
 		(void)printf("%s holds that already\n", path);
 	return EXIT_SUCCESS;
@@ -227,7 +229,7 @@ static int restore(const char *top, const char *path, const char *text,
 
 int verb_restore(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(free_p) char *text = NULL;
 	CLEANUP(free_p) char *top = NULL;
 	const char *path;

@@ -56,21 +56,21 @@ static void add_count(char **text, size_t n, const char *one, const char *many)
 
 	if (!n)
 		return;
-	longer = sentence("%s%s%zu %s", *text, **text ? ", " : "", n,
-			  n == 1 ? one : many);
+	longer = format_text("%s%s%zu %s", *text, **text ? ", " : "", n,
+			     n == 1 ? one : many);
 	free(*text);
 	*text = longer;
 }
 
 static void warn_not_kept(const char *why)
 {
-	(void)complain("warning: nothing is kept for the next time: %s", why);
+	(void)say_error("warning: nothing is kept for the next time: %s", why);
 }
 
 /* One sentence for all that was not as one might think. */
 static void warn(const char *repo, const struct build_report *n)
 {
-	CLEANUP(free_p) char *text = sentence("%s", "");
+	CLEANUP(free_p) char *text = format_text("%s", "");
 
 	add_count(&text, n->unreadable, "file could not be read",
 		  "files could not be read");
@@ -81,13 +81,13 @@ static void warn(const char *repo, const struct build_report *n)
 	add_count(&text, n->vast, "file was too much for the parser",
 		  "files were too much for the parser");
 	if (!n->files)
-		(void)complain("'%s' holds no Python%s%s", repo,
-			       *text ? ": " : "", text);
+		(void)say_error("'%s' holds no Python%s%s", repo,
+				*text ? ": " : "", text);
 	else if (*text)
-		(void)complain("warning: in '%s' %s", repo, text);
+		(void)say_error("warning: in '%s' %s", repo, text);
 	/* Busy: another process is writing the same. */
 	if (n->cache_error && n->cache_error != -EBUSY)
-		warn_not_kept(reason(n->cache_error));
+		warn_not_kept(errno_text(n->cache_error));
 }
 
 /* Where the cache of `repo` is; -1: it has to do without. */
@@ -102,7 +102,7 @@ static int find_cache(const struct invocation *in, const char *repo,
 	r = state_init(repo, 1, s, &why);
 	if (r == 0)
 		return s->dir_fd;
-	warn_not_kept(why ? why : reason(r));
+	warn_not_kept(why ? why : errno_text(r));
 	return -1;
 }
 
@@ -116,11 +116,12 @@ int code_open_dir(const char *path, int *ret_fd)
 		return 0;
 	}
 	if (error == ENOTDIR)
-		(void)complain("'%s' is not a directory", path);
+		(void)say_error("'%s' is not a directory", path);
 	else if (error == ENOENT)
-		(void)complain("'%s' cannot be found", path);
+		(void)say_error("'%s' cannot be found", path);
 	else
-		(void)complain("'%s' cannot be read: %s", path, reason(error));
+		(void)say_error("'%s' cannot be read: %s", path,
+				errno_text(error));
 	return -error;
 }
 
@@ -140,17 +141,17 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 	/* A limit on the size of files is no more than a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	c->cpu_seconds = ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
-	c->graph = must(graph_new());
+	c->graph = must_have(graph_new());
 	r = build_all(&b, c->graph, &c->report);
 	clear_bar(&bar);
 	c->seconds = ns_seconds(clock_mono_ns()) - bar.began;
 	c->cpu_seconds =
 		ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) - c->cpu_seconds;
 	if (r == -E2BIG)
-		(void)complain("'%s' has more than %u files of Python", repo,
-			       TREE_FILES_MAX);
+		(void)say_error("'%s' has more than %u files of Python", repo,
+				TREE_FILES_MAX);
 	else if (r < 0)
-		(void)complain("'%s' cannot be read: %s", repo, reason(r));
+		(void)say_error("'%s' cannot be read: %s", repo, errno_text(r));
 	else
 		warn(repo, &c->report);
 	return r;
@@ -215,10 +216,11 @@ unsigned code_edge_kinds(const char *names)
 			memcmp(edge_names[i], names, len) != 0))
 			i++;
 		if (i == EDGE_KINDS) {
-			(void)complain_usage("'%.*s' is no kind of edge; there "
-					     "are call, inherits, overrides, "
-					     "reads, imports",
-					     (int)len, names);
+			(void)say_usage_error(
+				"'%.*s' is no kind of edge; there "
+				"are call, inherits, overrides, "
+				"reads, imports",
+				(int)len, names);
 			return 0;
 		}
 		kinds |= 1U << i;
@@ -250,7 +252,7 @@ static void list_candidates(const struct graph *g, const struct code_list *l,
 {
 	size_t listed = 0;
 
-	(void)complain("'%s' is the end of several names:", name);
+	(void)say_error("'%s' is the end of several names:", name);
 	for (size_t i = 0; i < l->count; i++) {
 		const char *full = code_name(g, l->symbols[i]);
 
@@ -284,7 +286,7 @@ symbol_t code_find(const struct graph *g, const char *name)
 	if (matches == 1)
 		return found;
 	if (matches == 0)
-		(void)complain("there is no symbol '%s'", name);
+		(void)say_error("there is no symbol '%s'", name);
 	else
 		list_candidates(g, &l, name);
 	return SYMBOL_NONE;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/intern.h"
@@ -22,14 +23,14 @@
 #define PAGE 500
 
 /* A file that was touched; hashes are "" where there was none. */
-struct touched {
+struct diff_touched {
 	char *path;
 	char *before, *after;
 	bool told; /* as a half of a renaming, or as the same */
 };
 
 struct touched_list {
-	ARRAY(struct touched) files; /* in the order of `paths` */
+	ARRAY(struct diff_touched) files; /* in the order of `paths` */
 	struct intern *paths;
 };
 
@@ -49,15 +50,15 @@ static void touch(struct touched_list *l, const char *path, const char *before,
 {
 	/* No path is empty: the number 0 is nobody's. */
 	uint32_t n = intern_add(l->paths, path, strlen(path)) - 1;
-	struct touched new = { .path = NULL };
+	struct diff_touched new = { .path = NULL };
 
 	if (n >= l->files.count) {
-		new.path = must(strdup(path));
-		new.before = must(strdup(before));
+		new.path = must_have(strdup(path));
+		new.before = must_have(strdup(before));
 		array_push(&l->files, new);
 	}
 	free(l->files.at[n].after);
-	l->files.at[n].after = must(strdup(after));
+	l->files.at[n].after = must_have(strdup(after));
 }
 
 static const char *text(const cJSON *j, const char *name)
@@ -80,7 +81,7 @@ static void touch_entry(struct touched_list *l, const cJSON *e,
 }
 
 /* Numbers beyond the newest are no entries. */
-static int check_newest(struct tape *t, uint64_t n)
+static int check_newest(struct tape_reader *t, uint64_t n)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -94,8 +95,8 @@ static int check_newest(struct tape *t, uint64_t n)
 }
 
 /* Of the entries after `from`, up to `to`. */
-static int collect(struct tape *t, uint64_t from, uint64_t to, const char *glob,
-		   struct touched_list *l)
+static int collect(struct tape_reader *t, uint64_t from, uint64_t to,
+		   const char *glob, struct touched_list *l)
 {
 	while (from < to) {
 		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
@@ -121,12 +122,13 @@ static int collect(struct tape *t, uint64_t from, uint64_t to, const char *glob,
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct touched *)a)->path,
-		      ((const struct touched *)b)->path);
+	return strcmp(((const struct diff_touched *)a)->path,
+		      ((const struct diff_touched *)b)->path);
 }
 
-static struct unified_side side(struct tape *t, const struct touched *f,
-				const char *hash, char **keep)
+static struct unified_side side(struct tape_reader *t,
+				const struct diff_touched *f, const char *hash,
+				char **keep)
 {
 	struct unified_side s = { .text = "" };
 
@@ -138,7 +140,7 @@ static struct unified_side side(struct tape *t, const struct touched *f,
 	return s;
 }
 
-static void print_file(struct tape *t, const struct touched *f,
+static void print_file(struct tape_reader *t, const struct diff_touched *f,
 		       struct unified_style style)
 {
 	CLEANUP(free_p) char *keep_before = NULL;
@@ -154,7 +156,8 @@ static void print_file(struct tape *t, const struct touched *f,
 	(void)puts(": differs, and what it held is not kept");
 }
 
-static void print_renamed(const struct touched *from, const struct touched *to)
+static void print_renamed(const struct diff_touched *from,
+			  const struct diff_touched *to)
 {
 	(void)fputs("diff --git a/", stdout);
 	(void)print_safe(stdout, from->path);
@@ -169,8 +172,8 @@ static void print_renamed(const struct touched *from, const struct touched *to)
 
 static int by_content(const void *a, const void *b)
 {
-	const struct touched *x = *(struct touched *const *)a;
-	const struct touched *y = *(struct touched *const *)b;
+	const struct diff_touched *x = *(struct diff_touched *const *)a;
+	const struct diff_touched *y = *(struct diff_touched *const *)b;
 	int order = strcmp(x->after, y->after);
 
 	return order ? order : strcmp(x->path, y->path);
@@ -178,16 +181,17 @@ static int by_content(const void *a, const void *b)
 
 /* Files that came, by their contents. */
 struct newcomers {
-	ARRAY(void *) files; /* struct touched */
+	ARRAY(void *) files; /* struct diff_touched */
 };
 
-static struct touched *find_content(const struct newcomers *c, const char *hash)
+static struct diff_touched *find_content(const struct newcomers *c,
+					 const char *hash)
 {
 	uint32_t low = 0, high = c->files.count;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		const struct touched *f = c->files.at[mid];
+		const struct diff_touched *f = c->files.at[mid];
 
 		if (strcmp(f->after, hash) < 0)
 			low = mid + 1;
@@ -195,7 +199,7 @@ static struct touched *find_content(const struct newcomers *c, const char *hash)
 			high = mid;
 	}
 	for (; low < c->files.count; low++) {
-		struct touched *f = c->files.at[low];
+		struct diff_touched *f = c->files.at[low];
 
 		if (strcmp(f->after, hash) != 0)
 			break;
@@ -217,7 +221,7 @@ static void print_renames(struct touched_list *l)
 		qsort(came.files.at, came.files.count, sizeof(*came.files.at),
 		      by_content);
 	for (uint32_t k = 0; k < l->files.count; k++) {
-		struct touched *f = &l->files.at[k], *to;
+		struct diff_touched *f = &l->files.at[k], *to;
 
 		if (*f->after || !*f->before)
 			continue;
@@ -230,14 +234,14 @@ static void print_renames(struct touched_list *l)
 	array_release(&came.files);
 }
 
-static void print_all(struct tape *t, struct touched_list *l, bool back,
+static void print_all(struct tape_reader *t, struct touched_list *l, bool back,
 		      struct unified_style style)
 {
 	if (l->files.count)
 		qsort(l->files.at, l->files.count, sizeof(*l->files.at),
 		      by_path);
 	for (uint32_t k = 0; k < l->files.count; k++) {
-		struct touched *f = &l->files.at[k];
+		struct diff_touched *f = &l->files.at[k];
 		char *swap = f->before;
 
 		f->told = strcmp(f->before, f->after) == 0;
@@ -267,7 +271,7 @@ static bool number_of(const char *text_of, uint64_t *ret)
 
 int verb_diff(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(list_release) struct touched_list l = { .files = { 0 } };
 	CLEANUP(free_p) char *path = NULL;
 	struct pager pager;
@@ -276,7 +280,7 @@ int verb_diff(const struct invocation *in)
 
 	if (!number_of(in->arguments[0], &from) ||
 	    !number_of(in->arguments[1], &to))
-		return complain_usage(
+		return say_usage_error(
 			"diff wants the numbers of two entries; "
 			"0 is before the first, 'now' the newest");
 	if (tape_open(in->options[OPTION_REPO].text, false, &t) < 0)

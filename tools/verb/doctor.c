@@ -25,6 +25,7 @@
 
 #include "fs/mount/mount.h"
 #include "fs/node/below.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/probe.h"
 #include "tools/cli/repo.h"
@@ -54,14 +55,14 @@ enum verdict {
 	MISSING,  /* does not work until fixed */
 };
 
-struct check {
+struct doctor_check {
 	const char *name;
 	enum verdict verdict;
 	char *text;
 };
 
 struct report {
-	struct check checks[CHECKS_MAX];
+	struct doctor_check checks[CHECKS_MAX];
 	size_t n;
 };
 
@@ -82,7 +83,7 @@ __attribute__((format(printf, 4, 5))) static void note(struct report *r,
 						       enum verdict verdict,
 						       const char *format, ...)
 {
-	struct check *c = &r->checks[r->n];
+	struct doctor_check *c = &r->checks[r->n];
 	va_list args;
 
 	if (r->n == CHECKS_MAX)
@@ -91,7 +92,7 @@ __attribute__((format(printf, 4, 5))) static void note(struct report *r,
 	if (vasprintf(&c->text, format, args) < 0)
 		c->text = NULL;
 	va_end(args);
-	must(c->text);
+	must_have(c->text);
 	c->name = name;
 	c->verdict = verdict;
 	r->n++;
@@ -113,12 +114,12 @@ static char *find_program(const char *name)
 {
 	const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe) */
 	CLEANUP(free_p)
-	char *list =
-		sentence("%s:/usr/bin:/bin:/usr/local/bin", path ? path : "");
+	char *list = format_text("%s:/usr/bin:/bin:/usr/local/bin",
+				 path ? path : "");
 	char *rest = list, *dir;
 
 	while ((dir = strsep(&rest, ":"))) {
-		char *file = sentence("%s/%s", dir, name);
+		char *file = format_text("%s/%s", dir, name);
 
 		if (*dir && access(file, X_OK) == 0)
 			return file;
@@ -180,7 +181,7 @@ static void check_device(struct report *r, const struct machine *m)
 		note(r, "/dev/fuse", MISSING,
 		     "cannot be opened (%s); 'chmod 666 /dev/fuse' is safe, "
 		     "and a container needs '--device /dev/fuse'",
-		     reason(m->device));
+		     errno_text(m->device));
 }
 
 static void check_mounting(struct report *r, const struct machine *m)
@@ -195,7 +196,7 @@ static void check_mounting(struct report *r, const struct machine *m)
 		note(r, "mounting", DEGRADED,
 		     "only with 'mount --private', in a user namespace (%s "
 		     "otherwise); %s",
-		     reason(m->direct),
+		     errno_text(m->direct),
 		     m->root ? "a container needs the SYS_ADMIN capability for "
 			       "more"
 			     : "install the package fuse3 for more");
@@ -203,10 +204,10 @@ static void check_mounting(struct report *r, const struct machine *m)
 		note(r, "mounting", MISSING,
 		     "is refused (%s); a container needs "
 		     "'--cap-add SYS_ADMIN --device /dev/fuse'",
-		     reason(m->direct));
+		     errno_text(m->direct));
 	else
 		note(r, "mounting", MISSING,
-		     "is refused (%s); see 'fusermount3'", reason(m->user));
+		     "is refused (%s); see 'fusermount3'", errno_text(m->user));
 }
 
 /* What 'statetape run' will do, which wants less than 'mount'. */
@@ -372,7 +373,7 @@ static void check_namespaces(struct report *r, const struct machine *m)
 		note(r, "user namespaces", OK, "can be made");
 	else
 		note(r, "user namespaces", m->root ? OK : DEGRADED,
-		     "cannot be made (%s)%s", reason(user),
+		     "cannot be made (%s)%s", errno_text(user),
 		     m->root ? "; root does without"
 			     : ": no 'mount --private'; see the sysctls "
 			       "user.max_user_namespaces and "
@@ -383,7 +384,7 @@ static void check_namespaces(struct report *r, const struct machine *m)
 		note(r, "mount namespaces", DEGRADED,
 		     "cannot be made (%s): no 'mount --private'; a container "
 		     "needs '--cap-add SYS_ADMIN'",
-		     reason(mounts));
+		     errno_text(mounts));
 }
 
 /* The number in the file `path`, 0 if there is none. */
@@ -445,7 +446,7 @@ static void check_libraries(struct report *r)
 /* `path`, or the nearest directory above it that is there. (Free it.) */
 static char *nearest(const char *path)
 {
-	char *at = must(strdup(path));
+	char *at = must_have(strdup(path));
 	char *slash;
 
 	while (access(at, F_OK) < 0 && (slash = strrchr(at, '/')) &&
@@ -464,7 +465,7 @@ static void check_state(struct report *r, const struct state *s)
 	if (access(there, W_OK | X_OK) < 0 || statvfs(there, &fs) < 0) {
 		note(r, "state directory", MISSING,
 		     "'%s' cannot be written (%s); set XDG_STATE_HOME", there,
-		     reason(errno));
+		     errno_text(errno));
 		return;
 	}
 	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
@@ -485,7 +486,7 @@ static void check_runtime(struct report *r, const struct state *s)
 	if (access(there, W_OK | X_OK) < 0)
 		note(r, "runtime directory", MISSING,
 		     "'%s' cannot be written (%s); set XDG_RUNTIME_DIR", there,
-		     reason(errno));
+		     errno_text(errno));
 	else
 		note(r, "runtime directory", OK, "'%s'", there);
 }
@@ -500,7 +501,7 @@ static void check_directories(struct report *r, const char *repo)
 
 	if (error < 0) {
 		note(r, "state directory", MISSING, "%s",
-		     why ? why : reason(error));
+		     why ? why : errno_text(error));
 		return;
 	}
 	check_state(r, &s);
@@ -522,17 +523,18 @@ static void check_repository(struct report *r, const char *repo)
 	struct stat st;
 
 	if (stat(repo, &st) < 0)
-		note(r, "repository", MISSING, "'%s': %s", repo, reason(errno));
+		note(r, "repository", MISSING, "'%s': %s", repo,
+		     errno_text(errno));
 	else if (!S_ISDIR(st.st_mode))
 		note(r, "repository", MISSING, "'%s' is not a directory", repo);
 	else if (access(repo, R_OK | X_OK) < 0)
 		note(r, "repository", MISSING, "'%s' cannot be read (%s)", repo,
-		     reason(errno));
+		     errno_text(errno));
 	else if (access(repo, W_OK) < 0)
 		note(r, "repository", DEGRADED,
 		     "'%s' cannot be written (%s): there will be little to "
 		     "capture",
-		     repo, reason(errno));
+		     repo, errno_text(errno));
 	else if (is_remote(repo))
 		note(r, "repository", DEGRADED,
 		     "'%s' is on a network file system: changes made on other "
@@ -567,7 +569,7 @@ static void print_text(const struct report *r)
 	bool wanted = colour_wanted(stdout);
 
 	for (size_t i = 0; i < r->n; i++) {
-		const struct check *c = &r->checks[i];
+		const struct doctor_check *c = &r->checks[i];
 
 		(void)printf("%s%-*s%s%-*s",
 			     colour_text(wanted, colours[c->verdict]),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tools/cli/say.h"
@@ -47,9 +48,9 @@ static char *process_text(const cJSON *p, size_t max)
 	if (!*command)
 		command = text(p, "comm");
 	len = cut_at(command, max);
-	return sentence("%.*s%s [%" PRIu64 "]", (int)len,
-			*command ? command : "?", command[len] ? "..." : "",
-			json_number(p, "pid", 0));
+	return format_text("%.*s%s [%" PRIu64 "]", (int)len,
+			   *command ? command : "?", command[len] ? "..." : "",
+			   json_number(p, "pid", 0));
 }
 
 char *entry_author(const cJSON *author, size_t max)
@@ -59,10 +60,10 @@ char *entry_author(const cJSON *author, size_t max)
 	if (json_member(author, "pid"))
 		return process_text(author, max);
 	if (strcmp(origin, "outside") == 0)
-		return sentence("somebody outside the mount");
+		return format_text("somebody outside the mount");
 	if (strcmp(origin, "recovered") == 0)
-		return sentence("somebody while nobody watched");
-	return sentence("unknown");
+		return format_text("somebody while nobody watched");
+	return format_text("unknown");
 }
 
 static void print_ancestors(FILE *out, const cJSON *author, bool full)
@@ -74,8 +75,8 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 		CLEANUP(free_p)
 		char *whole = process_text(p, full ? 4096 : COMMAND_LINE);
 		CLEANUP(free_p)
-		char *brief = sentence("%s [%" PRIu64 "]", text(p, "comm"),
-				       json_number(p, "pid", 0));
+		char *brief = format_text("%s [%" PRIu64 "]", text(p, "comm"),
+					  json_number(p, "pid", 0));
 
 		if (!full && count++ == ANCESTORS_SHORT) {
 			(void)fputs(" < ...", out);
@@ -236,7 +237,7 @@ static void print_details(FILE *out, const cJSON *e)
 /* -- How. */
 
 /* One side of an entry; false: its content is not kept. */
-static bool side_of(struct tape *t, const char *name, const char *hash,
+static bool side_of(struct tape_reader *t, const char *name, const char *hash,
 		    char **keep, struct unified_side *ret)
 {
 	*ret = (struct unified_side){ .text = "" };
@@ -249,7 +250,7 @@ static bool side_of(struct tape *t, const char *name, const char *hash,
 }
 
 static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
-			struct tape *t)
+			struct tape_reader *t)
 {
 	CLEANUP(free_p) char *keep_before = NULL;
 	CLEANUP(free_p) char *keep_after = NULL;
@@ -272,7 +273,7 @@ static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
 }
 
 void entry_print(FILE *out, const cJSON *e, struct entry_style style,
-		 struct tape *t)
+		 struct tape_reader *t)
 {
 	const cJSON *author = json_member(e, "author");
 	CLEANUP(free_p)
@@ -350,14 +351,14 @@ static void print_names(FILE *out, const cJSON *list)
 {
 	char *all = NULL;
 	size_t size;
-	FILE *cell = must(open_memstream(&all, &size));
+	FILE *cell = must_have(open_memstream(&all, &size));
 	const cJSON *item;
 
 	cJSON_ArrayForEach (item, list)
 		(void)fprintf(cell, "%s%s", item == list->child ? "" : " ",
 			      name_of(item));
 	(void)fclose(cell);
-	print_cell(out, must(all));
+	print_cell(out, must_have(all));
 	free(all);
 }
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct tape;
+struct tape_reader;
 
 struct entry_style {
 	bool terminal;
@@ -20,7 +20,7 @@ struct entry_style {
 
 /* Several lines. `t` is asked for contents, with `patch`. */
 void entry_print(FILE *out, const cJSON *e, struct entry_style style,
-		 struct tape *t);
+		 struct tape_reader *t);
 /* One line. */
 void entry_print_line(FILE *out, const cJSON *e, bool colours);
 /* One row of a table; the first is its head. */

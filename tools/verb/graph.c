@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/build/tree.h"
 #include "tools/cli/say.h"
@@ -139,7 +140,7 @@ static int split_place(const char *text, char **ret_file, uint32_t *ret_line)
 	line = strtoul(colon + 1, &end, 10);
 	if (errno || *end || line > UINT32_MAX)
 		return -EINVAL;
-	*ret_file = must(strndup(text, (size_t)(colon - text)));
+	*ret_file = must_have(strndup(text, (size_t)(colon - text)));
 	*ret_line = (uint32_t)line;
 	return 0;
 }
@@ -154,10 +155,10 @@ static char *path_from_here(const char *file, const char *repo)
 	if (!real || !root)
 		return NULL;
 	if (len == 1) /* the root of all */
-		return must(strdup(real + 1));
+		return must_have(strdup(real + 1));
 	if (strncmp(real, root, len) != 0 || real[len] != '/')
 		return NULL;
-	return must(strdup(real + len + 1));
+	return must_have(strdup(real + len + 1));
 }
 
 /* The path of a file as the graph knows it. */
@@ -169,7 +170,7 @@ static char *path_in_repo(const char *file, const char *repo)
 		return path;
 	while (strncmp(file, "./", 2) == 0)
 		file += 2;
-	return must(strdup(file));
+	return must_have(strdup(file));
 }
 
 static int print_at(const struct invocation *in, const struct code *c,
@@ -179,12 +180,12 @@ static int print_at(const struct invocation *in, const struct code *c,
 	struct symbol s;
 
 	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
-		return complain("'%s' is no file of the graph", path);
+		return say_error("'%s' is no file of the graph", path);
 	/* Behind the end only the module is found, which is all there is. */
 	if (s.kind == SYMBOL_MODULE && strcmp(s.file, path) == 0 &&
 	    line > s.end_line)
-		return complain("'%s' has %u line%s", path, s.end_line,
-				s.end_line == 1 ? "" : "s");
+		return say_error("'%s' has %u line%s", path, s.end_line,
+				 s.end_line == 1 ? "" : "s");
 	if (!in->options[OPTION_JSON].given) {
 		print_symbol(&s, strlen(s.name), colour_wanted(stdout));
 		return EXIT_SUCCESS;
@@ -204,9 +205,9 @@ int verb_graph_at(const struct invocation *in)
 	uint32_t line = 0;
 
 	if (split_place(in->arguments[0], &file, &line) < 0)
-		return complain_usage("'%s' is not FILE:LINE, with lines "
-				      "counted from 1",
-				      in->arguments[0]);
+		return say_usage_error("'%s' is not FILE:LINE, with lines "
+				       "counted from 1",
+				       in->arguments[0]);
 	if (code_open(in, repo, &c) < 0)
 		return EXIT_FAILURE;
 	path = path_in_repo(file, repo);

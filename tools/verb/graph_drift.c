@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/build/tree.h"
@@ -17,13 +18,13 @@
 #include "tools/verb/code.h"
 
 /* A graph, and what it takes to bring it up to date. */
-struct drift {
+struct drift_run {
 	struct code code;
 	struct facts_reader *reader;
 	struct buf text;
 };
 
-static void drift_release(struct drift *d)
+static void drift_release(struct drift_run *d)
 {
 	code_release(&d->code);
 	facts_reader_free(d->reader);
@@ -36,14 +37,14 @@ static void drift_release(struct drift *d)
 	}
 
 static int drift_open(const struct invocation *in, const char *repo,
-		      struct drift *d)
+		      struct drift_run *d)
 {
-	d->reader = must(facts_reader_new());
+	d->reader = must_have(facts_reader_new());
 	return code_open(in, repo, &d->code);
 }
 
 /* What all changes since the last time did. */
-static int settle(struct drift *d, struct diff *ret)
+static int settle(struct drift_run *d, struct diff *ret)
 {
 	struct graph_delta delta = { 0 };
 	int r = graph_settle(d->code.graph, &delta);
@@ -56,8 +57,9 @@ static int settle(struct drift *d, struct diff *ret)
 /* diff */
 
 /* Do both trees have the same bytes there? */
-static bool is_same(struct drift *d, int after_fd, const struct tree_file *a,
-		    const struct tree_file *b, struct buf *other)
+static bool is_same(struct drift_run *d, int after_fd,
+		    const struct tree_file *a, const struct tree_file *b,
+		    struct buf *other)
 {
 	return a->stamp.size == b->stamp.size &&
 	       tree_read(d->code.root_fd, a->path, &d->text, NULL) == 0 &&
@@ -82,7 +84,8 @@ static int compare_next(const struct pairing *p)
 	return strcmp(p->before->files[p->i].path, p->after->files[p->k].path);
 }
 
-static int refresh_differences(struct drift *d, int after_fd, struct pairing p)
+static int refresh_differences(struct drift_run *d, int after_fd,
+			       struct pairing p)
 {
 	CLEANUP(buf_release) struct buf other = TREE_TEXT;
 	int r = 0;
@@ -102,7 +105,7 @@ static int refresh_differences(struct drift *d, int after_fd, struct pairing p)
 	return r;
 }
 
-static int make_after(struct drift *d, int after_fd)
+static int make_after(struct drift_run *d, int after_fd)
 {
 	CLEANUP(tree_release) struct tree before = { 0 };
 	CLEANUP(tree_release) struct tree after = { 0 };
@@ -148,7 +151,7 @@ static void print_diff(const struct graph *g, const struct diff *d)
 
 int verb_graph_diff(const struct invocation *in)
 {
-	CLEANUP(drift_release) struct drift d = DRIFT_EMPTY;
+	CLEANUP(drift_release) struct drift_run d = DRIFT_EMPTY;
 	CLEANUP(diff_release) struct diff diff = { 0 };
 	CLEANUP(close_p) int after_fd = -1;
 	int r;
@@ -160,8 +163,8 @@ int verb_graph_diff(const struct invocation *in)
 	if (r == 0)
 		r = settle(&d, &diff);
 	if (r < 0)
-		return complain("'%s' cannot be compared: %s", in->arguments[1],
-				reason(r));
+		return say_error("'%s' cannot be compared: %s",
+				 in->arguments[1], errno_text(r));
 	if (!in->options[OPTION_JSON].given) {
 		print_diff(d.code.graph, &diff);
 		return EXIT_SUCCESS;
@@ -179,8 +182,8 @@ int verb_graph_diff(const struct invocation *in)
 static void answer_error(const char *what, const char *about)
 {
 	CLEANUP(free_p)
-	char *text = sentence("%.*s%s: %s", ABOUT_MAX, about,
-			      strlen(about) > ABOUT_MAX ? "..." : "", what);
+	char *text = format_text("%.*s%s: %s", ABOUT_MAX, about,
+				 strlen(about) > ABOUT_MAX ? "..." : "", what);
 
 	(void)putchar('{');
 	code_json_text(stdout, "error", text);
@@ -214,7 +217,7 @@ static bool is_all(const char *path)
 /* Is every path one that can be looked for? If not, that is answered. */
 static bool are_paths(const char *line)
 {
-	CLEANUP(free_p) char *copy = must(strdup(line));
+	CLEANUP(free_p) char *copy = must_have(strdup(line));
 	char *rest = copy, *path;
 
 	while ((path = next_path(&rest)))
@@ -226,7 +229,7 @@ static bool are_paths(const char *line)
 	return true;
 }
 
-static int refresh(struct drift *d, char *line)
+static int refresh(struct drift_run *d, char *line)
 {
 	char *path;
 	int r = 0;
@@ -237,7 +240,7 @@ static int refresh(struct drift *d, char *line)
 	return r;
 }
 
-static void answer_paths(struct drift *d, char *line)
+static void answer_paths(struct drift_run *d, char *line)
 {
 	CLEANUP(diff_release) struct diff diff = { 0 };
 	uint64_t began = (uint64_t)clock_mono_ns() / 1000, us;
@@ -250,7 +253,7 @@ static void answer_paths(struct drift *d, char *line)
 		r = settle(d, &diff);
 	us = (uint64_t)clock_mono_ns() / 1000 - began;
 	if (r < 0) {
-		answer_error(reason(r), "the graph");
+		answer_error(errno_text(r), "the graph");
 		return;
 	}
 	(void)putchar('{');
@@ -260,7 +263,7 @@ static void answer_paths(struct drift *d, char *line)
 	(void)puts("}");
 }
 
-static void answer(struct drift *d, char *line)
+static void answer(struct drift_run *d, char *line)
 {
 	if (*line != '!') {
 		answer_paths(d, line);
@@ -277,7 +280,7 @@ static void answer(struct drift *d, char *line)
 
 int verb_graph_follow(const struct invocation *in)
 {
-	CLEANUP(drift_release) struct drift d = DRIFT_EMPTY;
+	CLEANUP(drift_release) struct drift_run d = DRIFT_EMPTY;
 	CLEANUP(free_p) char *line = NULL;
 	size_t size = 0;
 	ssize_t len;

@@ -307,9 +307,9 @@ static int show(const struct invocation *in, const struct near *n)
 	else
 		print_tree(n);
 	if (n->walk.cut)
-		(void)complain("warning: there is more; these are the first "
-			       "%d",
-			       PLACES_MAX);
+		(void)say_error("warning: there is more; these are the first "
+				"%d",
+				PLACES_MAX);
 	return EXIT_SUCCESS;
 }
 
@@ -323,10 +323,10 @@ static int run(const struct invocation *in, unsigned steps, uint32_t depth)
 	int code;
 
 	if (in->options[OPTION_DOT].given && in->options[OPTION_JSON].given)
-		return complain_usage("--dot and --json are two answers; ask "
-				      "for one");
+		return say_usage_error("--dot and --json are two answers; ask "
+				       "for one");
 	if (given->number > DEPTH_MAX)
-		return complain_usage("--depth wants at most %d", DEPTH_MAX);
+		return say_usage_error("--depth wants at most %d", DEPTH_MAX);
 	if (given->given)
 		depth = (uint32_t)given->number;
 	if (code_open(in, in->arguments[1], &c) < 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tape/journal/journal.h"
 #include "tape/wire/bell.h"
@@ -24,7 +25,7 @@
 #define LINES_MAX     1000000
 
 /* How lines are shown, and how far we are. */
-struct view {
+struct journal_view {
 	struct line_filter filter;
 	bool json;
 	bool colours;
@@ -43,7 +44,7 @@ static void ear_p(struct bell_ear **e)
 	bell_ear_free(*e);
 }
 
-static void show_day(struct view *v, const struct journal_line *l)
+static void show_day(struct journal_view *v, const struct journal_line *l)
 {
 	char text[32] = "";
 	int day = line_day(l, text, sizeof(text));
@@ -55,7 +56,7 @@ static void show_day(struct view *v, const struct journal_line *l)
 		     text, colour_text(v->colours, COLOUR_NONE));
 }
 
-static void show(struct view *v, const struct journal_line *l)
+static void show(struct journal_view *v, const struct journal_line *l)
 {
 	if (v->json) {
 		line_print_json(stdout, l);
@@ -65,7 +66,7 @@ static void show(struct view *v, const struct journal_line *l)
 	line_print(stdout, l, v->colours);
 }
 
-static void show_gone(struct view *v, uint64_t first, uint64_t last)
+static void show_gone(struct journal_view *v, uint64_t first, uint64_t last)
 {
 	v->gone = last;
 	if (v->json)
@@ -75,14 +76,15 @@ static void show_gone(struct view *v, uint64_t first, uint64_t last)
 }
 
 /* The reader missed those numbers before it came to the line about them. */
-static bool is_known_gap(const struct view *v, const struct journal_event *e)
+static bool is_known_gap(const struct journal_view *v,
+			 const struct journal_event *e)
 {
 	return e->op == JOURNAL_GAP &&
 	       (uint64_t)(e->off + e->len - 1) <= v->gone;
 }
 
 /* Show all that is there now. 0, or the reader's error. */
-static int show_all(struct view *v, struct journal_reader *reader)
+static int show_all(struct journal_view *v, struct journal_reader *reader)
 {
 	struct journal_line l = { 0 };
 	int r;
@@ -112,11 +114,11 @@ struct ring {
  * Where to begin so that the last `count` lines that pass are shown: found by
  * reading once without printing, for only the numbers need be remembered.
  */
-static int find_last(const struct state *s, const struct view *v,
+static int find_last(const struct state *s, const struct journal_view *v,
 		     uint64_t count, uint64_t *since)
 {
 	CLEANUP(reader_p) struct journal_reader *reader = NULL;
-	CLEANUP(free_p) uint64_t *numbers = must(calloc(count + 1, 8));
+	CLEANUP(free_p) uint64_t *numbers = must_have(calloc(count + 1, 8));
 	struct ring ring = { .numbers = numbers, .count = count };
 	struct journal_line l = { 0 };
 	uint64_t seen = *since;
@@ -189,7 +191,7 @@ static bool is_unread(void)
 }
 
 /* A journal that is not there yet may come; -ENOENT is then no error. */
-static int open_when_there(struct state *s, const struct view *v,
+static int open_when_there(struct state *s, const struct journal_view *v,
 			   struct journal_reader **ret)
 {
 	struct state again = REPO_STATE_EMPTY;
@@ -203,7 +205,7 @@ static int open_when_there(struct state *s, const struct view *v,
 	return journal_reader_open(s->dir_fd, STATE_JOURNAL, v->seen, ret);
 }
 
-static int follow(struct state *s, struct view *v)
+static int follow(struct state *s, struct journal_view *v)
 {
 	CLEANUP(reader_p) struct journal_reader *reader = NULL;
 	CLEANUP(ear_p) struct bell_ear *ear = NULL;
@@ -226,7 +228,7 @@ static int follow(struct state *s, struct view *v)
 	}
 }
 
-static int show_once(const struct state *s, struct view *v)
+static int show_once(const struct state *s, struct journal_view *v)
 {
 	CLEANUP(reader_p) struct journal_reader *reader = NULL;
 	int r = journal_reader_open(s->dir_fd, STATE_JOURNAL, v->seen, &reader);
@@ -234,7 +236,8 @@ static int show_once(const struct state *s, struct view *v)
 	return r < 0 ? r : show_all(v, reader);
 }
 
-static int run(const struct invocation *in, struct state *s, struct view *v)
+static int run(const struct invocation *in, struct state *s,
+	       struct journal_view *v)
 {
 	const struct option_value *lines = &in->options[OPTION_LINES];
 	bool follows = in->options[OPTION_FOLLOW].given;
@@ -252,7 +255,7 @@ static int run(const struct invocation *in, struct state *s, struct view *v)
 int verb_journal(const struct invocation *in)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
-	struct view v = {
+	struct journal_view v = {
 		.filter = {
 			.glob = in->options[OPTION_PATH].text,
 			.by_pid = in->options[OPTION_PID].given,
@@ -266,17 +269,17 @@ int verb_journal(const struct invocation *in)
 	int r;
 
 	if (in->options[OPTION_LINES].number > LINES_MAX)
-		return complain_usage("-n wants at most %d", LINES_MAX);
+		return say_usage_error("-n wants at most %d", LINES_MAX);
 	if (in->options[OPTION_PID].number > INT32_MAX)
-		return complain_usage("--pid wants a process number");
+		return say_usage_error("--pid wants a process number");
 	if (repo_find(in->arguments[0], &s) < 0)
 		return EXIT_FAILURE;
 	r = run(in, &s, &v);
 	if (r == -ENOENT)
-		return complain("'%s' has no journal: it has not been mounted",
-				s.repo);
+		return say_error("'%s' has no journal: it has not been mounted",
+				 s.repo);
 	if (r < 0 && r != -EPIPE)
-		return complain("the journal of '%s' cannot be read: %s",
-				s.repo, reason(r));
+		return say_error("the journal of '%s' cannot be read: %s",
+				 s.repo, errno_text(r));
 	return EXIT_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
@@ -33,10 +34,11 @@ static bool put_time(cJSON *q, const char *name, const char *option,
 	if (!o->given)
 		return true;
 	if (when_parse(o->text, clock_wall_ns(), &ns) < 0) {
-		(void)complain_usage("%s wants a date such as 2026-01-31, "
-				     "\"2026-01-31 18:30\" or \"2 hours ago\", "
-				     "not '%s'",
-				     option, o->text);
+		(void)say_usage_error(
+			"%s wants a date such as 2026-01-31, "
+			"\"2026-01-31 18:30\" or \"2 hours ago\", "
+			"not '%s'",
+			option, o->text);
 		return false;
 	}
 	json_put_number(q, name, ns > 0 ? (uint64_t)ns : 1);
@@ -63,13 +65,13 @@ static cJSON *log_question(const struct invocation *in)
 
 static void print_json(const cJSON *e)
 {
-	CLEANUP(free_p) char *line = must(cJSON_PrintUnformatted(e));
+	CLEANUP(free_p) char *line = must_have(cJSON_PrintUnformatted(e));
 
 	(void)puts(line);
 }
 
 /* One page of the log. The number to go on before, 0: that was all. */
-static uint64_t print_page(struct tape *t, const cJSON *answer,
+static uint64_t print_page(struct tape_reader *t, const cJSON *answer,
 			   const struct entry_style *style, bool json)
 {
 	const cJSON *e;
@@ -87,7 +89,7 @@ static uint64_t print_page(struct tape *t, const cJSON *answer,
 	return cJSON_IsTrue(json_member(answer, "more")) ? last : 0;
 }
 
-static int print_log(struct tape *t, cJSON *q, uint64_t count,
+static int print_log(struct tape_reader *t, cJSON *q, uint64_t count,
 		     const struct entry_style *style, bool json)
 {
 	uint64_t before = 0;
@@ -113,7 +115,7 @@ static int print_log(struct tape *t, cJSON *q, uint64_t count,
 
 int verb_log(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(json_p) cJSON *q = NULL;
 	const struct option_value *count = &in->options[OPTION_COUNT];
 	bool json = in->options[OPTION_JSON].given;
@@ -122,7 +124,7 @@ int verb_log(const struct invocation *in)
 	int r;
 
 	if (in->options[OPTION_PID].number > INT32_MAX)
-		return complain_usage("--pid wants a process number");
+		return say_usage_error("--pid wants a process number");
 	q = log_question(in);
 	if (!q)
 		return EXIT_USAGE;
@@ -150,7 +152,7 @@ static bool entry_number(const char *text, uint64_t *ret)
 
 int verb_show(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
 	bool json = in->options[OPTION_JSON].given;
@@ -158,9 +160,9 @@ int verb_show(const struct invocation *in)
 	uint64_t n;
 
 	if (!entry_number(in->arguments[0], &n))
-		return complain_usage("show wants the number of an entry, not "
-				      "'%s'",
-				      in->arguments[0]);
+		return say_usage_error("show wants the number of an entry, not "
+				       "'%s'",
+				       in->arguments[0]);
 	json_put_number(q, "n", n);
 	if (tape_open(in->arguments[1], json, &t) < 0 ||
 	    tape_ask(&t, "SHOW", q, &answer) < 0)
@@ -182,7 +184,7 @@ int verb_show(const struct invocation *in)
 
 /* -- Export. */
 
-static int export_all(struct tape *t, bool csv)
+static int export_all(struct tape_reader *t, bool csv)
 {
 	uint64_t n = 0;
 	bool more = true;
@@ -214,15 +216,15 @@ static int export_all(struct tape *t, bool csv)
 
 int verb_export(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	const char *format = in->options[OPTION_FORMAT].given
 				     ? in->options[OPTION_FORMAT].text
 				     : "jsonl";
 	bool csv = strcmp(format, "csv") == 0;
 
 	if (!csv && strcmp(format, "jsonl") != 0)
-		return complain_usage("--format wants jsonl or csv, not '%s'",
-				      format);
+		return say_usage_error("--format wants jsonl or csv, not '%s'",
+				       format);
 	if (tape_open(in->arguments[0], true, &t) < 0 ||
 	    export_all(&t, csv) < 0)
 		return EXIT_FAILURE;

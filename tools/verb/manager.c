@@ -91,7 +91,8 @@ static int find_mode(const char *name, enum mode *ret)
 			*ret = (enum mode)i;
 			return EXIT_SUCCESS;
 		}
-	return complain_usage("--mode is pinned, eager or off, not '%s'", name);
+	return say_usage_error("--mode is pinned, eager or off, not '%s'",
+			       name);
 }
 
 /* State that did not exist yet is made: decisions are kept there. */
@@ -105,14 +106,14 @@ static int find_state(const char *argument, struct state *ret)
 		return r;
 	r = state_init(found.repo, 1, ret, &why);
 	if (r < 0)
-		(void)complain("%s", why ? why : reason(r));
+		(void)say_error("%s", why ? why : errno_text(r));
 	return r;
 }
 
 static void say(void *arg, const char *text)
 {
 	(void)arg;
-	(void)complain("%s", text);
+	(void)say_error("%s", text);
 }
 
 static bool is_same(const char *one, const char *other)
@@ -139,11 +140,12 @@ static char *other_path(const struct state *s, const char *cwd)
 		inside = strlen(cwd + len);
 		if (pwd_len > inside &&
 		    strcmp(pwd + pwd_len - inside, cwd + len) == 0)
-			return sentence("%.*s", (int)(pwd_len - inside), pwd);
+			return format_text("%.*s", (int)(pwd_len - inside),
+					   pwd);
 	}
 	if (mount_find(NULL, s->id, &e) == 0 && e.mountpoint &&
 	    strcmp(e.mountpoint, s->repo) != 0)
-		return sentence("%s", e.mountpoint);
+		return format_text("%s", e.mountpoint);
 	return NULL;
 }
 
@@ -172,10 +174,10 @@ static int open_brain(const struct invocation *in, struct service *s)
 	if (code != EXIT_SUCCESS)
 		return code;
 	if (!o.policy)
-		return complain("there is no policy '%s'", policy);
+		return say_error("there is no policy '%s'", policy);
 	r = brain_new(&o, &s->brain, &why);
 	if (r < 0)
-		return complain("%s", why ? why : reason(r));
+		return say_error("%s", why ? why : errno_text(r));
 	return EXIT_SUCCESS;
 }
 
@@ -193,8 +195,8 @@ static int open_socket(struct service *s)
 			s->slot++;
 	}
 	if (r < 0)
-		return complain("the manager of '%s' cannot be made known: %s",
-				s->state.repo, reason(r));
+		return say_error("the manager of '%s' cannot be made known: %s",
+				 s->state.repo, errno_text(r));
 	return EXIT_SUCCESS;
 }
 
@@ -212,19 +214,19 @@ static int open_edge(const struct invocation *in, struct service *s)
 	find_bases(in, &c);
 	r = proxy_open(&c, &s->proxy);
 	if (r == -EINVAL)
-		return complain("an address of an API begins with http:// or "
-				"https:// and a host, and has no query");
+		return say_error("an address of an API begins with http:// or "
+				 "https:// and a host, and has no query");
 	if (r == -ELOOP)
-		return complain("the address of an API is the manager's own; "
-				"requests would go round for ever");
+		return say_error("the address of an API is the manager's own; "
+				 "requests would go round for ever");
 	if (r == -ENOTSOCK || r == -EBADF)
-		return complain("descriptor %d is no socket that listens on "
-				"127.0.0.1",
-				c.listen_fd);
+		return say_error("descriptor %d is no socket that listens on "
+				 "127.0.0.1",
+				 c.listen_fd);
 	if (r < 0)
-		return complain("port %u of 127.0.0.1 cannot be listened on: "
-				"%s",
-				c.port, reason(r));
+		return say_error("port %u of 127.0.0.1 cannot be listened on: "
+				 "%s",
+				 c.port, errno_text(r));
 	return open_socket(s);
 }
 
@@ -236,16 +238,16 @@ static int write_where(const struct service *s)
 	CLEANUP(free_p)
 	char *fresh = manager_path(&s->state, s->slot, ".json.new");
 	CLEANUP(free_p)
-	char *text = sentence("{\"port\":%u,\"pid\":%d}\n",
-			      proxy_port(s->proxy), getpid());
+	char *text = format_text("{\"port\":%u,\"pid\":%d}\n",
+				 proxy_port(s->proxy), getpid());
 	CLEANUP(close_p)
 	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	ssize_t len = (ssize_t)strlen(text);
 
 	if (fd < 0 || write(fd, text, (size_t)len) != len ||
 	    rename(fresh, path) < 0)
-		return complain("'%s' cannot be written: %s", path,
-				reason(errno));
+		return say_error("'%s' cannot be written: %s", path,
+				 errno_text(errno));
 	return EXIT_SUCCESS;
 }
 
@@ -287,7 +289,7 @@ int verb_manager(const struct invocation *in)
 	int code;
 
 	if (in->options[OPTION_PORT].number > PORT_MAX)
-		return complain_usage("there is no port above %d", PORT_MAX);
+		return say_usage_error("there is no port above %d", PORT_MAX);
 	prepare_process();
 	if (find_state(in->arguments[0], &s.state) < 0)
 		return EXIT_FAILURE;

@@ -23,6 +23,6 @@ int verb_mount(const struct invocation *in)
 	};
 
 	if (in->command && !in->command[0])
-		return complain_usage("a command must follow --");
+		return say_usage_error("a command must follow --");
 	return guard_mount(&options);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tools/cli/repo.h"
@@ -67,12 +68,13 @@ static void print_answer(const cJSON *answer)
 
 static int ask(const struct invocation *in, const struct state *s, cJSON **ret)
 {
-	CLEANUP(json_p) cJSON *question = must(cJSON_CreateObject());
+	CLEANUP(json_p) cJSON *question = must_have(cJSON_CreateObject());
 	const struct option_value *pid = &in->options[OPTION_PID];
 
-	must(cJSON_AddNumberToObject(question, "pid", (double)pid->number));
-	must(cJSON_AddBoolToObject(question, "tree",
-				   in->options[OPTION_TREE].given));
+	must_have(
+		cJSON_AddNumberToObject(question, "pid", (double)pid->number));
+	must_have(cJSON_AddBoolToObject(question, "tree",
+					in->options[OPTION_TREE].given));
 	return repo_ask(s, "READS", question, ret);
 }
 
@@ -84,22 +86,22 @@ int verb_reads(const struct invocation *in)
 	int r;
 
 	if (pid->given && (pid->number == 0 || pid->number > INT32_MAX))
-		return complain_usage("--pid wants a process number");
+		return say_usage_error("--pid wants a process number");
 	if (in->options[OPTION_TREE].given && !pid->given)
-		return complain_usage("--tree wants --pid N: whose "
-				      "descendants?");
+		return say_usage_error("--tree wants --pid N: whose "
+				       "descendants?");
 	if (repo_find(in->arguments[0], &s) < 0)
 		return EXIT_FAILURE;
 	r = ask(in, &s, &answer);
 	if (r == -ECONNREFUSED)
-		return complain("'%s' is not mounted; what was read is "
-				"remembered only while it is",
-				s.repo);
+		return say_error("'%s' is not mounted; what was read is "
+				 "remembered only while it is",
+				 s.repo);
 	if (r < 0)
 		return EXIT_FAILURE;
 	if (in->options[OPTION_JSON].given) {
 		CLEANUP(free_p)
-		char *text = must(cJSON_PrintUnformatted(answer));
+		char *text = must_have(cJSON_PrintUnformatted(answer));
 
 		(void)puts(text);
 	} else {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
@@ -121,13 +122,13 @@ static int replay_any(struct replay *r, const char *path, struct printing *p)
 
 static int print_report(struct replay *r, bool json)
 {
-	CLEANUP(json_p) cJSON *answer = must(cJSON_CreateObject());
+	CLEANUP(json_p) cJSON *answer = must_have(cJSON_CreateObject());
 
 	if (report_answer(replay_brain(r), "REPORT", NULL, answer) < 0)
-		return complain("there is no report");
+		return say_error("there is no report");
 	if (json) {
 		CLEANUP(free_p)
-		char *text = must(cJSON_PrintUnformatted(answer));
+		char *text = must_have(cJSON_PrintUnformatted(answer));
 
 		(void)puts(text);
 	} else {
@@ -150,21 +151,21 @@ int verb_replay(const struct invocation *in)
 	       strcmp(mode->text, mode_names[i]) != 0)
 		i++;
 	if (i == MODES)
-		return complain_usage("--mode is pinned, eager or off");
+		return say_usage_error("--mode is pinned, eager or off");
 	if (mode->given)
 		how = (enum mode)i;
 	if (!repo->given || repo->text[0] != '/')
-		return complain_usage("--repo wants the repository's absolute "
-				      "path, as the session names it");
+		return say_usage_error("--repo wants the repository's absolute "
+				       "path, as the session names it");
 	rc = replay_new(repo->text, how, &r, &why);
 	if (rc < 0)
-		return complain("%s", why ? why : reason(rc));
+		return say_error("%s", why ? why : errno_text(rc));
 	rc = replay_any(r, in->arguments[0], &p);
 	if (rc == -EBADMSG)
-		return complain("'%s' is no session of a kind known here",
-				in->arguments[0]);
+		return say_error("'%s' is no session of a kind known here",
+				 in->arguments[0]);
 	if (rc < 0)
-		return complain("'%s' cannot be replayed: %s", in->arguments[0],
-				reason(rc));
+		return say_error("'%s' cannot be replayed: %s",
+				 in->arguments[0], errno_text(rc));
 	return print_report(r, p.json);
 }

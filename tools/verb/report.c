@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "manager/decide/archive.h"
@@ -28,12 +29,13 @@ static int from_archive(const struct state *s, const char *ask,
 	int r = archive_open(s->dir, false, &m, &why);
 
 	if (r == -ENOENT)
-		return complain("no manager of '%s' has run yet", s->repo);
+		return say_error("no manager of '%s' has run yet", s->repo);
 	if (r < 0)
-		return complain("%s", why ? why : reason(r));
+		return say_error("%s", why ? why : errno_text(r));
 	r = report_from(m, ask, question, answer);
-	return r < 0 ? complain("the archive of the manager cannot be read: %s",
-				reason(r))
+	return r < 0 ? say_error(
+			       "the archive of the manager cannot be read: %s",
+			       errno_text(r))
 		     : EXIT_SUCCESS;
 }
 
@@ -49,9 +51,10 @@ static int answer_of(const struct invocation *in, const char *ask,
 	if (r == 0)
 		return EXIT_SUCCESS;
 	cJSON_Delete(*ret);
-	*ret = must(cJSON_CreateObject());
+	*ret = must_have(cJSON_CreateObject());
 	if (r != -ECONNREFUSED && r != -ENOENT)
-		return complain("the manager does not answer: %s", reason(r));
+		return say_error("the manager does not answer: %s",
+				 errno_text(r));
 	return from_archive(&s, ask, question, *ret);
 }
 
@@ -65,7 +68,7 @@ static int show(const struct invocation *in, const char *ask,
 		return code;
 	if (in->options[OPTION_JSON].given) {
 		CLEANUP(free_p)
-		char *text = must(cJSON_PrintUnformatted(answer));
+		char *text = must_have(cJSON_PrintUnformatted(answer));
 
 		(void)puts(text);
 	} else {
@@ -81,11 +84,11 @@ int verb_report(const struct invocation *in)
 
 int verb_context(const struct invocation *in)
 {
-	CLEANUP(json_p) cJSON *question = must(cJSON_CreateObject());
+	CLEANUP(json_p) cJSON *question = must_have(cJSON_CreateObject());
 	const struct option_value *which = &in->options[OPTION_CONVERSATION];
 
 	if (which->given)
-		must(cJSON_AddStringToObject(question, "conversation",
-					     which->text));
+		must_have(cJSON_AddStringToObject(question, "conversation",
+						  which->text));
 	return show(in, "CONTEXT", question, report_print_context);
 }

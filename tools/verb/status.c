@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/wire/wire.h"
@@ -55,7 +56,7 @@ static char *read_end(const struct state *s)
 		return NULL;
 	end[n] = '\0';
 	end[strcspn(end, "\n")] = '\0';
-	return must(strdup(end));
+	return must_have(strdup(end));
 }
 
 /* That one of the others does not run is nothing to speak of. */
@@ -77,7 +78,7 @@ static void ask_managers(struct standing *s)
 		cJSON *answer = ask_other(path);
 
 		if (answer && !s->managers)
-			s->managers = must(cJSON_CreateArray());
+			s->managers = must_have(cJSON_CreateArray());
 		if (answer)
 			(void)cJSON_AddItemToArray(s->managers, answer);
 	}
@@ -392,16 +393,18 @@ static void print_standing_json(const struct standing *s)
 {
 	CLEANUP(free_p)
 	char *managers =
-		s->managers ? must(cJSON_PrintUnformatted(s->managers)) : NULL;
+		s->managers ? must_have(cJSON_PrintUnformatted(s->managers))
+			    : NULL;
 	CLEANUP(free_p)
-	char *tape = s->tape ? must(cJSON_PrintUnformatted(s->tape)) : NULL;
+	char *tape =
+		s->tape ? must_have(cJSON_PrintUnformatted(s->tape)) : NULL;
 	char *whole;
 
 	if (s->answer && managers)
 		(void)cJSON_AddRawToObject(s->answer, "managers", managers);
 	if (s->answer && tape)
 		(void)cJSON_AddRawToObject(s->answer, "tape", tape);
-	whole = s->answer ? must(cJSON_PrintUnformatted(s->answer)) : NULL;
+	whole = s->answer ? must_have(cJSON_PrintUnformatted(s->answer)) : NULL;
 	if (whole) {
 		(void)puts(whole);
 		cJSON_free(whole);
@@ -466,8 +469,8 @@ static int show_all(bool json)
 	int r = state_list(&ids, &n);
 
 	if (r < 0)
-		return complain("the state directory cannot be read: %s",
-				reason(r));
+		return say_error("the state directory cannot be read: %s",
+				 errno_text(r));
 	for (size_t i = 0; i < n; i++)
 		if (show_if_worth(ids[i], json, &shown) != EXIT_SUCCESS)
 			code = EXIT_FAILURE;

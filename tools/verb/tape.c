@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/base64.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
@@ -21,23 +22,23 @@ int tape_store(const struct state *s, struct store **ret)
 {
 	CLEANUP(free_p) char *why = NULL;
 	CLEANUP(free_p)
-	char *path = sentence("%s/%s", s->dir ? s->dir : "", STORE_NAME);
+	char *path = format_text("%s/%s", s->dir ? s->dir : "", STORE_NAME);
 	int r = -ENOENT;
 
 	if (s->dir_fd >= 0)
 		r = store_open(path, STORE_READ, ret, &why);
 	if (r == -ENOENT)
-		(void)complain("'%s' has no tape yet: 'statetape tape' keeps "
-			       "one while it runs",
-			       s->repo);
+		(void)say_error("'%s' has no tape yet: 'statetape tape' keeps "
+				"one while it runs",
+				s->repo);
 	else if (r < 0)
-		(void)complain("the tape of '%s' cannot be read: %s", s->repo,
-			       why ? why : reason(r));
+		(void)say_error("the tape of '%s' cannot be read: %s", s->repo,
+				why ? why : errno_text(r));
 	return r;
 }
 
 /* The answers in this very process. */
-static int open_store(struct tape *t)
+static int open_store(struct tape_reader *t)
 {
 	struct answers_config c;
 	int r = tape_store(&t->state, &t->store);
@@ -50,9 +51,9 @@ static int open_store(struct tape *t)
 	return 0;
 }
 
-int tape_open(const char *argument, bool raw, struct tape *ret)
+int tape_open(const char *argument, bool raw, struct tape_reader *ret)
 {
-	struct tape t = TAPE_NONE;
+	struct tape_reader t = TAPE_NONE;
 	struct client_head head;
 	int r = repo_find(argument, &t.state);
 
@@ -69,9 +70,10 @@ int tape_open(const char *argument, bool raw, struct tape *ret)
 		t.client = NULL;
 		r = open_store(&t);
 	} else if (r < 0) {
-		(void)complain(
-			"the tape of '%s' does not answer: %s", t.state.repo,
-			r == -EREMOTEIO ? client_error(t.client) : reason(r));
+		(void)say_error("the tape of '%s' does not answer: %s",
+				t.state.repo,
+				r == -EREMOTEIO ? client_error(t.client)
+						: errno_text(r));
 	}
 	if (r < 0)
 		tape_release(&t);
@@ -80,18 +82,18 @@ int tape_open(const char *argument, bool raw, struct tape *ret)
 	return r;
 }
 
-void tape_release(struct tape *t)
+void tape_release(struct tape_reader *t)
 {
 	answers_free(t->answers);
 	store_free(t->store);
 	client_free(t->client);
 	close_p(&t->root_fd);
 	state_release(&t->state);
-	*t = (struct tape)TAPE_NONE;
+	*t = (struct tape_reader)TAPE_NONE;
 }
 
-static int ask_here(struct tape *t, const char *ask, const cJSON *question,
-		    cJSON **ret, char **why)
+static int ask_here(struct tape_reader *t, const char *ask,
+		    const cJSON *question, cJSON **ret, char **why)
 {
 	CLEANUP(json_p) cJSON *none = json_object(NULL, NULL);
 	cJSON *answer = json_object(NULL, NULL), *again;
@@ -102,7 +104,7 @@ static int ask_here(struct tape *t, const char *ask, const cJSON *question,
 	if (r < 0) {
 		const char *said = json_string(answer, "error");
 
-		*why = sentence("%s", said ? said : reason(r));
+		*why = format_text("%s", said ? said : errno_text(r));
 		cJSON_Delete(answer);
 		return r;
 	}
@@ -111,15 +113,15 @@ static int ask_here(struct tape *t, const char *ask, const cJSON *question,
 		return 0;
 	}
 	/* Numbers that were written as digits are numbers again. */
-	text = must(cJSON_PrintUnformatted(answer));
-	again = must(cJSON_Parse(text));
+	text = must_have(cJSON_PrintUnformatted(answer));
+	again = must_have(cJSON_Parse(text));
 	free(text);
 	cJSON_Delete(answer);
 	*ret = again;
 	return 0;
 }
 
-int tape_try(struct tape *t, const char *ask, const cJSON *question,
+int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret, char **why)
 {
 	CLEANUP(free_p) char *said = NULL;
@@ -128,9 +130,9 @@ int tape_try(struct tape *t, const char *ask, const cJSON *question,
 	if (t->client) {
 		r = client_ask(t->client, ask, question, ret);
 		if (r < 0)
-			said = sentence("%s", r == -EREMOTEIO
-						      ? client_error(t->client)
-						      : reason(r));
+			said = format_text(
+				"%s", r == -EREMOTEIO ? client_error(t->client)
+						      : errno_text(r));
 	} else {
 		r = ask_here(t, ask, question, ret, &said);
 	}
@@ -139,14 +141,14 @@ int tape_try(struct tape *t, const char *ask, const cJSON *question,
 	return r;
 }
 
-int tape_ask(struct tape *t, const char *ask, const cJSON *question,
+int tape_ask(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret)
 {
 	CLEANUP(free_p) char *why = NULL;
 	int r = tape_try(t, ask, question, ret, &why);
 
 	if (r < 0)
-		(void)complain("%s", why);
+		(void)say_error("%s", why);
 	return r;
 }
 
@@ -158,14 +160,14 @@ char *tape_text(const cJSON *answer, size_t *ret_len)
 
 	if (text) {
 		*ret_len = strlen(text);
-		return must(strdup(text));
+		return must_have(strdup(text));
 	}
 	if (!coded || base64_decode(coded, &bytes, ret_len) < 0)
 		return NULL;
 	return bytes;
 }
 
-char *tape_content(struct tape *t, const char *hash, size_t *ret_len)
+char *tape_content(struct tape_reader *t, const char *hash, size_t *ret_len)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -176,7 +178,7 @@ char *tape_content(struct tape *t, const char *hash, size_t *ret_len)
 	return tape_text(answer, ret_len);
 }
 
-char *tape_path(const struct tape *t, const char *path)
+char *tape_path(const struct tape_reader *t, const char *path)
 {
 	CLEANUP(free_p) char *whole = NULL;
 	const char *repo = t->state.repo;
@@ -184,8 +186,8 @@ char *tape_path(const struct tape *t, const char *path)
 
 	if (path_canonical(path, true, &whole) == 0 &&
 	    path_lies_in(whole, repo) && strlen(whole) > len)
-		return must(strdup(whole + len + 1));
+		return must_have(strdup(whole + len + 1));
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
-	return must(strdup(path));
+	return must_have(strdup(path));
 }

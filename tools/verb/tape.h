@@ -15,7 +15,7 @@ struct answers;
 struct client;
 struct store;
 
-struct tape {
+struct tape_reader {
 	struct state state;
 	struct client *client; /* NULL: not running */
 	struct store *store;   /* and then this */
@@ -37,14 +37,14 @@ struct tape {
  * in any case, and their times (at_ns) keep every digit, which a double would
  * not.
  */
-int tape_open(const char *argument, bool raw, struct tape *ret);
-void tape_release(struct tape *t);
+int tape_open(const char *argument, bool raw, struct tape_reader *ret);
+void tape_release(struct tape_reader *t);
 
 /* On failure, having complained, a negative errno. *ret: cJSON_Delete it. */
-int tape_ask(struct tape *t, const char *ask, const cJSON *question,
+int tape_ask(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret);
 /* The same, without a word; `why` (if given) is the sentence (free it). */
-int tape_try(struct tape *t, const char *ask, const cJSON *question,
+int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret, char **why);
 
 /*
@@ -54,7 +54,7 @@ int tape_try(struct tape *t, const char *ask, const cJSON *question,
 int tape_store(const struct state *s, struct store **ret);
 
 /* A content by its hash (free it); NULL: it is not kept. */
-char *tape_content(struct tape *t, const char *hash, size_t *ret_len);
+char *tape_content(struct tape_reader *t, const char *hash, size_t *ret_len);
 /* "text" or "base64" of an answer (free it); NULL: neither. */
 char *tape_text(const cJSON *answer, size_t *ret_len);
 
@@ -62,6 +62,6 @@ char *tape_text(const cJSON *answer, size_t *ret_len);
  * What a person calls a file: as seen from the current directory if that is
  * in the repository, else from its root. Relative to the root (free it).
  */
-char *tape_path(const struct tape *t, const char *path);
+char *tape_path(const struct tape_reader *t, const char *path);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/daemon.h"
@@ -79,7 +80,7 @@ static int make_state(struct state *s)
 	int r = state_init(s->repo, 1, &made, &why);
 
 	if (r < 0) {
-		(void)complain("%s", why ? why : reason(r));
+		(void)say_error("%s", why ? why : errno_text(r));
 		return r;
 	}
 	found = *s;
@@ -100,7 +101,7 @@ static int parse_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes)
 		size = NULL;
 	}
 	if (slash) {
-		days = must(strndup(text, (size_t)(slash - text)));
+		days = must_have(strndup(text, (size_t)(slash - text)));
 		if (strspn(days, "0123456789") != strlen(days) ||
 		    options_size(days, ret_days) < 0)
 			return -EINVAL;
@@ -118,9 +119,9 @@ static int find_keep(const struct invocation *in, struct tape_config *c)
 		return 0;
 	if (parse_keep(text, &c->keep_days, &c->keep_bytes) == 0)
 		return 0;
-	return complain_usage("%s wants days, a size, or both, such as 30, 2G "
-			      "or 30/2G, not '%s'",
-			      o->given ? "--keep" : "STATETAPE_KEEP", text);
+	return say_usage_error("%s wants days, a size, or both, such as 30, 2G "
+			       "or 30/2G, not '%s'",
+			       o->given ? "--keep" : "STATETAPE_KEEP", text);
 }
 
 int verb_tape(const struct invocation *in)
@@ -141,8 +142,8 @@ int verb_tape(const struct invocation *in)
 	else
 		root_fd = open_root(&s);
 	if (root_fd < 0)
-		return complain("the directory of '%s' cannot be opened: %s",
-				s.repo, reason(root_fd));
+		return say_error("the directory of '%s' cannot be opened: %s",
+				 s.repo, errno_text(root_fd));
 	c.root_fd = root_fd;
 	announced = s.repo;
 	return tape_run(&c) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

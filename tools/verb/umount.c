@@ -20,12 +20,12 @@
 #define WAIT_STEP_MS 10
 #define WAIT_MAX_MS  10000
 
-struct target {
+struct umount_target {
 	struct state state;	  /* of the mount's repository */
 	struct mount_entry mount; /* mountpoint NULL: not mounted here */
 };
 
-static void target_release(struct target *t)
+static void target_release(struct umount_target *t)
 {
 	state_release(&t->state);
 	mount_entry_release(&t->mount);
@@ -35,14 +35,14 @@ static void target_release(struct target *t)
  * By mountpoint first: a repository that serves as the mountpoint of another
  * one is rare, but what is mounted there is what can be unmounted there.
  */
-static int target_find(const char *argument, struct target *t)
+static int target_find(const char *argument, struct umount_target *t)
 {
 	CLEANUP(free_p) char *why = NULL;
 	CLEANUP(free_p) char *path = NULL;
 	int r = state_init(argument, 0, &t->state, &why);
 
 	if (r < 0) {
-		(void)complain("%s", why ? why : reason(r));
+		(void)say_error("%s", why ? why : errno_text(r));
 		return r;
 	}
 	if (mount_find(t->state.repo, NULL, &t->mount) < 0) {
@@ -55,8 +55,8 @@ static int target_find(const char *argument, struct target *t)
 	state_release(&t->state);
 	r = state_init_id(t->mount.id, &t->state, &why);
 	if (r < 0)
-		(void)complain("cannot find the state of '%s': %s", path,
-			       why ? why : reason(r));
+		(void)say_error("cannot find the state of '%s': %s", path,
+				why ? why : errno_text(r));
 	return r;
 }
 
@@ -80,25 +80,25 @@ static bool in_our_namespace(pid_t pid)
 	       stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
 }
 
-static int complain_not_mounted(struct target *t)
+static int complain_not_mounted(struct umount_target *t)
 {
 	const char *repo = t->state.repo;
 	pid_t pid = 0;
 
 	if (!is_served(&t->state, &pid))
-		return complain("'%s' is not mounted", repo);
+		return say_error("'%s' is not mounted", repo);
 	if (pid > 0 && !in_our_namespace(pid))
-		return complain("'%s' is mounted in another namespace by "
-				"process %d and will be unmounted when that "
-				"one is told to end",
-				repo, (int)pid);
-	return complain("'%s' is unmounted already; its process goes on until "
-			"the last open file is closed",
-			repo);
+		return say_error("'%s' is mounted in another namespace by "
+				 "process %d and will be unmounted when that "
+				 "one is told to end",
+				 repo, (int)pid);
+	return say_error("'%s' is unmounted already; its process goes on until "
+			 "the last open file is closed",
+			 repo);
 }
 
 /* The lock is asked first: a process that hangs has it, and says nothing. */
-static bool is_abandoned(struct target *t)
+static bool is_abandoned(struct umount_target *t)
 {
 	pid_t pid;
 
@@ -110,13 +110,14 @@ static int complain_busy(const struct mount_entry *m)
 {
 	CLEANUP(free_p) char *users = holders_text(m->mountpoint, m->dev);
 
-	return complain("'%s' is in use by %s; with --lazy it is unmounted all "
-			"the same, and open files are served until they are "
-			"closed",
-			m->mountpoint, users ? users : "somebody");
+	return say_error(
+		"'%s' is in use by %s; with --lazy it is unmounted all "
+		"the same, and open files are served until they are "
+		"closed",
+		m->mountpoint, users ? users : "somebody");
 }
 
-static int wait_for_end(struct target *t)
+static int wait_for_end(struct umount_target *t)
 {
 	const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };
 	pid_t pid = 0;
@@ -126,13 +127,14 @@ static int wait_for_end(struct target *t)
 			return EXIT_SUCCESS;
 		(void)nanosleep(&step, NULL);
 	}
-	return complain("'%s' is unmounted, but its process (%d) has not "
-			"ended: another mount namespace may have a copy, or it "
-			"hangs and has to be killed",
-			t->mount.mountpoint, (int)pid);
+	return say_error(
+		"'%s' is unmounted, but its process (%d) has not "
+		"ended: another mount namespace may have a copy, or it "
+		"hangs and has to be killed",
+		t->mount.mountpoint, (int)pid);
 }
 
-static int unmount(struct target *t, bool lazy)
+static int unmount(struct umount_target *t, bool lazy)
 {
 	const char *mountpoint = t->mount.mountpoint;
 	CLEANUP(free_p) char *why = NULL;
@@ -146,13 +148,14 @@ static int unmount(struct target *t, bool lazy)
 	if (r == -EBUSY)
 		r = mount_detach(mountpoint, true, &why);
 	if (r < 0)
-		return complain("%s", why ? why : reason(r));
+		return say_error("%s", why ? why : errno_text(r));
 	return EXIT_SUCCESS;
 }
 
 int verb_umount(const struct invocation *in)
 {
-	CLEANUP(target_release) struct target t = { .state = REPO_STATE_EMPTY };
+	CLEANUP(target_release)
+	struct umount_target t = { .state = REPO_STATE_EMPTY };
 	bool lazy = in->options[OPTION_LAZY].given;
 	int code;
 
@@ -161,9 +164,9 @@ int verb_umount(const struct invocation *in)
 	if (!t.mount.mountpoint)
 		return complain_not_mounted(&t);
 	if (t.mount.covered)
-		return complain("cannot unmount '%s': another file system is "
-				"mounted over it",
-				t.mount.mountpoint);
+		return say_error("cannot unmount '%s': another file system is "
+				 "mounted over it",
+				 t.mount.mountpoint);
 	code = unmount(&t, lazy);
 	if (code == EXIT_SUCCESS) {
 		(void)fputs("unmounted ", stdout);

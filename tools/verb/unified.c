@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "tape/ranges.h"
 #include "tools/cli/say.h"
@@ -13,7 +14,7 @@
 /* Where each line begins, and where the last one ends. */
 typedef ARRAY(size_t) line_starts;
 
-struct diff {
+struct unified_diff {
 	FILE *out;
 	struct unified_style style;
 	const struct unified_side *side[2];
@@ -40,7 +41,7 @@ static void print_text(FILE *out, const char *text, size_t len, bool safe)
 		(void)fwrite(text, 1, len, out);
 		return;
 	}
-	copy = must(strndup(text, len));
+	copy = must_have(strndup(text, len));
 	for (at = copy; at;) {
 		char *tab = strchr(at, '\t');
 
@@ -55,7 +56,8 @@ static void print_text(FILE *out, const char *text, size_t len, bool safe)
 }
 
 /* Line `n` (from 0) of a side, with a sign before it. */
-static void print_line(const struct diff *d, int side, uint32_t n, char sign)
+static void print_line(const struct unified_diff *d, int side, uint32_t n,
+		       char sign)
 {
 	size_t from = d->starts[side].at[n], to = d->starts[side].at[n + 1];
 	const char *text = d->side[side]->text;
@@ -84,7 +86,8 @@ static void print_place(FILE *out, char sign, uint32_t from, uint32_t count)
 }
 
 /* Ranges `r` to `end`, with lines around them. */
-static void print_hunk(const struct diff *d, const struct entry_range *r,
+static void print_hunk(const struct unified_diff *d,
+		       const struct entry_range *r,
 		       const struct entry_range *end)
 {
 	const struct entry_range *last = end - 1;
@@ -123,7 +126,7 @@ static void print_hunk(const struct diff *d, const struct entry_range *r,
 		print_line(d, 0, at, ' ');
 }
 
-static void print_name(const struct diff *d, const char *mark,
+static void print_name(const struct unified_diff *d, const char *mark,
 		       const char *front, int side)
 {
 	const char *name = d->side[side]->name;
@@ -140,9 +143,9 @@ static void print_name(const struct diff *d, const char *mark,
 void unified_print(FILE *out, const struct unified_side *before,
 		   const struct unified_side *after, struct unified_style style)
 {
-	struct diff d = { .out = out,
-			  .style = style,
-			  .side = { before, after } };
+	struct unified_diff d = { .out = out,
+				  .style = style,
+				  .side = { before, after } };
 	struct ranges l;
 
 	ranges_init(&l, before->text, before->len, after->text, after->len);

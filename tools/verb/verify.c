@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/store/store.h"
@@ -58,14 +59,14 @@ int verb_verify(const struct invocation *in)
 	found = store_verify(store, add_finding, findings);
 	r = found < 0 ? found : store_stat(store, &st);
 	if (r < 0)
-		return complain("the tape of '%s' cannot be read: %s", s.repo,
-				reason(r));
+		return say_error("the tape of '%s' cannot be read: %s", s.repo,
+				 errno_text(r));
 	if (in->options[OPTION_JSON].given) {
 		CLEANUP(free_p) char *text = NULL;
 
 		json_put_number(answer, "entries", st.entries);
 		json_put_number(answer, "contents", st.contents);
-		text = must(cJSON_PrintUnformatted(answer));
+		text = must_have(cJSON_PrintUnformatted(answer));
 		(void)puts(text);
 	} else {
 		print_findings(&s, findings, &st, colour_wanted(stdout));

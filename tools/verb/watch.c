@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/wire/sp.h"
@@ -24,8 +25,8 @@
 #define LOOK_AGAIN_MS 1000
 #define PAGE	      500
 
-struct watch {
-	struct tape *tape;
+struct watcher {
+	struct tape_reader *tape;
 	struct sp_conn conn;
 	uint64_t seen; /* the newest entry that was told */
 	bool json, colours;
@@ -37,11 +38,12 @@ static void stop(int signal)
 	_exit(EXIT_SUCCESS);
 }
 
-static void show(struct watch *w, const cJSON *e)
+static void show(struct watcher *w, const cJSON *e)
 {
 	w->seen = json_number(e, "n", w->seen);
 	if (w->json) {
-		CLEANUP(free_p) char *line = must(cJSON_PrintUnformatted(e));
+		CLEANUP(free_p)
+		char *line = must_have(cJSON_PrintUnformatted(e));
 
 		(void)puts(line);
 	} else {
@@ -50,7 +52,7 @@ static void show(struct watch *w, const cJSON *e)
 }
 
 /* All that came since. */
-static int catch_up(struct watch *w)
+static int catch_up(struct watcher *w)
 {
 	bool more = true;
 
@@ -73,7 +75,7 @@ static int catch_up(struct watch *w)
 }
 
 /* One message. What follows the newest told is told; else we ask. */
-static int hear(struct watch *w)
+static int hear(struct watcher *w)
 {
 	CLEANUP(json_p) cJSON *e = NULL;
 	size_t topic = strlen(TOPIC);
@@ -98,7 +100,7 @@ static int hear(struct watch *w)
 	return 0;
 }
 
-static int listen_once(struct watch *w, bool *heard)
+static int listen_once(struct watcher *w, bool *heard)
 {
 	int r = sp_conn_receive(&w->conn);
 
@@ -114,7 +116,7 @@ static bool is_unread(void)
 }
 
 /* Connect first and look then: nothing falls in between. */
-static int begin(struct watch *w)
+static int begin(struct watcher *w)
 {
 	int r;
 
@@ -125,7 +127,7 @@ static int begin(struct watch *w)
 }
 
 /* Until the connection breaks. */
-static int attend(struct watch *w)
+static int attend(struct watcher *w)
 {
 	for (;;) {
 		bool heard = true;
@@ -143,7 +145,7 @@ static int attend(struct watch *w)
 	}
 }
 
-static void run(struct watch *w)
+static void run(struct watcher *w)
 {
 	bool told = false;
 
@@ -155,15 +157,15 @@ static void run(struct watch *w)
 		if (fflush(stdout) != 0 || r == -EPIPE || is_unread())
 			return;
 		if (!told && r == -ECONNREFUSED)
-			(void)complain("the tape is not running; waiting for "
-				       "it");
+			(void)say_error("the tape is not running; waiting for "
+					"it");
 		told = r == -ECONNREFUSED;
 		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	}
 }
 
 /* Where to begin: at the newest, or so many before it. */
-static int first_number(struct tape *t, uint64_t back, uint64_t *ret)
+static int first_number(struct tape_reader *t, uint64_t back, uint64_t *ret)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
 	int r = tape_ask(t, "STATUS", NULL, &answer);
@@ -176,11 +178,11 @@ static int first_number(struct tape *t, uint64_t back, uint64_t *ret)
 
 int verb_watch(const struct invocation *in)
 {
-	CLEANUP(tape_release) struct tape t = TAPE_NONE;
-	struct watch w = { .tape = &t,
-			   .conn = SP_CONN_NONE,
-			   .json = in->options[OPTION_JSON].given,
-			   .colours = colour_wanted(stdout) };
+	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
+	struct watcher w = { .tape = &t,
+			     .conn = SP_CONN_NONE,
+			     .json = in->options[OPTION_JSON].given,
+			     .colours = colour_wanted(stdout) };
 	struct sigaction action = { .sa_handler = stop };
 
 	if (tape_open(in->arguments[0], w.json, &t) < 0 ||

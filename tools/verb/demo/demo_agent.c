@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
@@ -42,15 +43,15 @@ static char *do_read(const cJSON *input)
 	size_t len;
 	CLEANUP(free_p)
 	char *text = demo_read(json_string_or(input, "file_path", ""), &len);
-	char *numbered = must(strdup(""));
+	char *numbered = must_have(strdup(""));
 	unsigned n = 1;
 
 	if (!text)
 		return numbered;
 	for (char *line = text; *line; n++) {
 		size_t size = strcspn(line, "\n");
-		char *longer =
-			sentence("%s%u\t%.*s\n", numbered, n, (int)size, line);
+		char *longer = format_text("%s%u\t%.*s\n", numbered, n,
+					   (int)size, line);
 
 		free(numbered);
 		numbered = longer;
@@ -70,12 +71,12 @@ static char *do_edit(const cJSON *input)
 	const char *at = text ? strstr(text, old) : NULL;
 
 	if (!at)
-		return sentence("String to replace not found in %s.", path);
-	after = sentence("%.*s%s%s", (int)(at - text), text, new,
-			 at + strlen(old));
+		return format_text("String to replace not found in %s.", path);
+	after = format_text("%.*s%s%s", (int)(at - text), text, new,
+			    at + strlen(old));
 	if (demo_write(path, after, strlen(after)) < 0)
-		return sentence("%s cannot be written.", path);
-	return sentence("The file %s has been updated successfully.", path);
+		return format_text("%s cannot be written.", path);
+	return format_text("The file %s has been updated successfully.", path);
 }
 
 static _Noreturn void become_shell(const char *command, int out)
@@ -96,7 +97,7 @@ static char *do_bash(const cJSON *input)
 
 	(void)fflush(NULL);
 	if (pipe(ends) < 0)
-		return must(strdup("(no pipe)"));
+		return must_have(strdup("(no pipe)"));
 	pid = fork();
 	if (pid == 0)
 		become_shell(json_string_or(input, "command", ""), ends[1]);
@@ -108,8 +109,8 @@ static char *do_bash(const cJSON *input)
 		;
 	while (out.len && out.data[out.len - 1] == '\n')
 		out.len--;
-	text = out.len ? sentence("%.*s", (int)out.len, out.data)
-		       : must(strdup(DEMO_NO_OUTPUT));
+	text = out.len ? format_text("%.*s", (int)out.len, out.data)
+		       : must_have(strdup(DEMO_NO_OUTPUT));
 	buf_release(&out);
 	return text;
 }
@@ -148,7 +149,7 @@ static void add_system(cJSON *request)
 		(void)buf_add(&text, manners, strlen(manners));
 	(void)buf_add(&text, "", 1);
 	(void)cJSON_AddStringToObject(block, "type", "text");
-	(void)cJSON_AddStringToObject(block, "text", must(text.data));
+	(void)cJSON_AddStringToObject(block, "text", must_have(text.data));
 	(void)cJSON_AddItemToObject(block, "cache_control",
 				    cJSON_Parse("{\"type\":\"ephemeral\"}"));
 	(void)cJSON_AddItemToArray(cJSON_AddArrayToObject(request, "system"),
@@ -179,7 +180,7 @@ static char *request_text(const struct play *p)
 		"{\"name\":\"Edit\",\"input_schema\":{\"type\":\"object\"}},"
 		"{\"name\":\"Bash\",\"input_schema\":{\"type\":\"object\"}}]";
 	cJSON *request = cJSON_CreateObject();
-	cJSON *messages = must(cJSON_Duplicate(p->messages, true));
+	cJSON *messages = must_have(cJSON_Duplicate(p->messages, true));
 	char *text;
 
 	(void)cJSON_AddStringToObject(request, "model", "demo");
@@ -188,7 +189,7 @@ static char *request_text(const struct play *p)
 	add_system(request);
 	mark_last(messages);
 	(void)cJSON_AddItemToObject(request, "messages", messages);
-	text = must(cJSON_PrintUnformatted(request));
+	text = must_have(cJSON_PrintUnformatted(request));
 	cJSON_Delete(request);
 	return text;
 }
@@ -218,9 +219,9 @@ static cJSON *ask_model(const struct play *p, const char *body)
 	if (rc == CURLE_OK && status == 200)
 		root = cJSON_ParseWithLength(answer.data, answer.len);
 	if (!root)
-		(void)complain("the demonstration's model did not answer "
-			       "(%s, status %ld)",
-			       curl_easy_strerror(rc), status);
+		(void)say_error("the demonstration's model did not answer "
+				"(%s, status %ld)",
+				curl_easy_strerror(rc), status);
 	curl_easy_cleanup(c);
 	curl_slist_free_all(headers);
 	buf_release(&answer);
@@ -293,8 +294,8 @@ static int take_turn(struct play *p, size_t n, bool *ret_more)
 {
 	CLEANUP(free_p) char *body = request_text(p);
 	CLEANUP(free_p)
-	char *path =
-		sentence("%s/" DEMO_REQUESTS "/%zu.sent.json", p->show.dir, n);
+	char *path = format_text("%s/" DEMO_REQUESTS "/%zu.sent.json",
+				 p->show.dir, n);
 	cJSON *answer, *content;
 
 	(void)demo_write(path, body, strlen(body));
@@ -328,7 +329,8 @@ int demo_agent(const char *dir, const char *last)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	const char *base = getenv("ANTHROPIC_BASE_URL");
 	CLEANUP(play_release)
-	struct play p = { .url = sentence("%s/v1/messages", base ? base : ""),
+	struct play p = { .url = format_text("%s/v1/messages",
+					     base ? base : ""),
 			  .messages = cJSON_CreateArray() };
 	bool more = true;
 	int code = EXIT_SUCCESS;
@@ -336,7 +338,7 @@ int demo_agent(const char *dir, const char *last)
 	take_name(last);
 	add_message(&p, "user", cJSON_CreateString(DEMO_TASK));
 	if (show_init(&p.show, dir) < 0)
-		return complain("the demonstration has no state");
+		return say_error("the demonstration has no state");
 	for (size_t n = 0; more && code == 0 && n < TURNS_MAX; n++)
 		code = take_turn(&p, n, &more);
 	return code;

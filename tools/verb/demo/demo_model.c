@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
@@ -57,7 +58,7 @@ static const struct step script[] = {
 };
 #define STEPS (sizeof(script) / sizeof(*script))
 
-struct exchange {
+struct demo_exchange {
 	struct buf body;
 };
 
@@ -81,8 +82,8 @@ static size_t count_answers(const cJSON *request)
 static void keep(size_t step, const struct buf *body)
 {
 	CLEANUP(free_p)
-	char *path =
-		sentence("%s/" DEMO_REQUESTS "/%zu.received.json", dir_, step);
+	char *path = format_text("%s/" DEMO_REQUESTS "/%zu.received.json", dir_,
+				 step);
 
 	(void)demo_write(path, body->data, body->len);
 }
@@ -90,7 +91,7 @@ static void keep(size_t step, const struct buf *body)
 static void add_call(cJSON *content, size_t step, size_t n,
 		     const struct call *c)
 {
-	CLEANUP(free_p) char *id = sentence("call_%zu_%zu", step, n);
+	CLEANUP(free_p) char *id = format_text("call_%zu_%zu", step, n);
 	cJSON *call = cJSON_CreateObject();
 
 	(void)cJSON_AddStringToObject(call, "type", "tool_use");
@@ -140,7 +141,7 @@ static char *answer_text(size_t n, const struct buf *body)
 				      s->calls[0].tool ? "tool_use"
 						       : "end_turn");
 	add_usage(root, body);
-	printed = must(cJSON_PrintUnformatted(root));
+	printed = must_have(cJSON_PrintUnformatted(root));
 	cJSON_Delete(root);
 	return printed;
 }
@@ -168,14 +169,14 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 				  const char *version, const char *data,
 				  size_t *size, void **state)
 {
-	struct exchange *e = *state;
+	struct demo_exchange *e = *state;
 
 	(void)ctx;
 	(void)url;
 	(void)method;
 	(void)version;
 	if (!e) {
-		e = must(calloc(1, sizeof(*e)));
+		e = must_have(calloc(1, sizeof(*e)));
 		e->body = BUF(BODY_MAX);
 		*state = e;
 		return MHD_YES;
@@ -192,7 +193,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 static void on_end(void *ctx, struct MHD_Connection *c, void **state,
 		   enum MHD_RequestTerminationCode how)
 {
-	struct exchange *e = *state;
+	struct demo_exchange *e = *state;
 
 	(void)ctx;
 	(void)c;
@@ -206,9 +207,9 @@ static void on_end(void *ctx, struct MHD_Connection *c, void **state,
 /* The file appears when it is whole: somebody waits for it. */
 static int tell_port(unsigned port)
 {
-	CLEANUP(free_p) char *path = sentence("%s/" DEMO_PORT, dir_);
-	CLEANUP(free_p) char *new = sentence("%s.new", path);
-	CLEANUP(free_p) char *text = sentence("%u", port);
+	CLEANUP(free_p) char *path = format_text("%s/" DEMO_PORT, dir_);
+	CLEANUP(free_p) char *new = format_text("%s.new", path);
+	CLEANUP(free_p) char *text = format_text("%u", port);
 	int r = demo_write(new, text, strlen(text));
 
 	if (r == 0 && rename(new, path) < 0)
@@ -237,7 +238,7 @@ int demo_model(const char *dir)
 	if (!info || tell_port(info->port) < 0) {
 		if (d)
 			MHD_stop_daemon(d);
-		return complain("the demonstration's model cannot listen");
+		return say_error("the demonstration's model cannot listen");
 	}
 	(void)sigwait(&set, &number);
 	MHD_stop_daemon(d);

@@ -81,12 +81,12 @@ int demo_make_repo(const char *repo)
 		{ "check.sh", check_sh, 0755 },
 		{ "tidy.sh", tidy_sh, 0755 },
 	};
-	CLEANUP(free_p) char *app = sentence("%s/app", repo);
+	CLEANUP(free_p) char *app = format_text("%s/app", repo);
 	int r = mkdir(app, 0755) < 0 ? -errno : 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(*files); i++) {
 		CLEANUP(free_p)
-		char *path = sentence("%s/%s", repo, files[i].name);
+		char *path = format_text("%s/%s", repo, files[i].name);
 
 		r = demo_write(path, files[i].text, strlen(files[i].text));
 		if (r == 0 && chmod(path, files[i].mode) < 0)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/wire/wire.h"
@@ -101,8 +102,8 @@ void show_result(struct show *s, const char *about, bool file, const char *text)
 
 	if (s->held_count < DEMO_HELD_MAX)
 		s->held[s->held_count++] =
-			(struct demo_held){ must(strdup(about)),
-					    must(strdup(text)), file };
+			(struct demo_held){ must_have(strdup(about)),
+					    must_have(strdup(text)), file };
 	if (!brief || strcmp(text, DEMO_NO_OUTPUT) == 0)
 		return;
 	(void)printf("%*s%s", COLUMN, "", colour_text(s->colours, COLOUR_DIM));
@@ -199,7 +200,7 @@ static bool has_line(const char *text, const char *line)
 static char *next_line(const char **text)
 {
 	size_t n = strcspn(*text, "\n");
-	char *line = **text ? must(strndup(*text, n)) : NULL;
+	char *line = **text ? must_have(strndup(*text, n)) : NULL;
 
 	*text += n + ((*text)[n] == '\n');
 	return line;
@@ -275,17 +276,17 @@ static size_t show_held(const struct show *s, const struct demo_held *h)
 	size_t len = 0;
 	CLEANUP(free_p) char *now = h->file ? demo_read(h->about, &len) : NULL;
 	CLEANUP(free_p)
-	char *was = sentence("the request still holds %s as it "
-			     "was:",
-			     h->about);
+	char *was = format_text("the request still holds %s as it "
+				"was:",
+				h->about);
 	CLEANUP(free_p)
-	char *said = sentence("the request still holds what %s "
-			      "said:",
-			      h->about);
+	char *said = format_text("the request still holds what %s "
+				 "said:",
+				 h->about);
 	CLEANUP(free_p)
-	char *lacks = sentence("the request still holds %s "
-			       "without these lines:",
-			       h->about);
+	char *lacks = format_text("the request still holds %s "
+				  "without these lines:",
+				  h->about);
 
 	if (!now) {
 		begin(s, COLOUR_RED, "before", said);
@@ -355,8 +356,8 @@ static void show_blocks(struct show *s, const cJSON *sent, const cJSON *got)
 void show_request(struct show *s, size_t turn, const cJSON *ours)
 {
 	CLEANUP(free_p)
-	char *path = sentence("%s/" DEMO_REQUESTS "/%zu.received.json", s->dir,
-			      turn);
+	char *path = format_text("%s/" DEMO_REQUESTS "/%zu.received.json",
+				 s->dir, turn);
 	size_t len = 0;
 	CLEANUP(free_p) char *got = demo_read(path, &len);
 	cJSON *root = got ? cJSON_Parse(got) : NULL;

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/config.h"
 #include "tools/cli/say.h"
@@ -52,7 +53,7 @@ char *demo_read(const char *path, size_t *ret_len)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > READ_MAX)
 		return NULL;
-	text = must(malloc((size_t)st.st_size + 1));
+	text = must_have(malloc((size_t)st.st_size + 1));
 	while (len < (size_t)st.st_size &&
 	       (n = read(fd, text + len, (size_t)st.st_size - len)) > 0)
 		len += (size_t)n;
@@ -85,7 +86,8 @@ static int make_dirs(const char *dir)
 					     DEMO_REQUESTS };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		CLEANUP(free_p) char *path = sentence("%s/%s", dir, names[i]);
+		CLEANUP(free_p)
+		char *path = format_text("%s/%s", dir, names[i]);
 
 		if (mkdir(path, 0700) < 0)
 			return -errno;
@@ -123,7 +125,8 @@ static int set_environment(const struct stage *s)
 	    setenv("STATETAPE_DEADLINE_MS", "5000", 1) < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		CLEANUP(free_p) char *path = sentence("%s/%s", s->dir, dirs[i]);
+		CLEANUP(free_p)
+		char *path = format_text("%s/%s", s->dir, dirs[i]);
 
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise. */
 		if (setenv(names[i], path, 1) < 0)
@@ -137,14 +140,14 @@ static int set_stage(struct stage *ret)
 	const char *tmp = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
 	int r;
 
-	ret->dir = sentence("%s/statetape-demo.XXXXXX",
-			    tmp && *tmp == '/' ? tmp : "/tmp");
+	ret->dir = format_text("%s/statetape-demo.XXXXXX",
+			       tmp && *tmp == '/' ? tmp : "/tmp");
 	if (!mkdtemp(ret->dir)) {
 		r = -errno;
 		free(TAKE(ret->dir));
 		return r;
 	}
-	ret->repo = sentence("%s/repo", ret->dir);
+	ret->repo = format_text("%s/repo", ret->dir);
 	r = make_dirs(ret->dir);
 	if (r == 0)
 		r = demo_make_repo(ret->repo);
@@ -168,7 +171,7 @@ static void clear_stage(const struct stage *s)
 	if (nftw(s->dir, remove_one, REMOVE_FDS,
 		 FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 ||
 	    access(s->dir, F_OK) == 0)
-		(void)complain("'%s' could not be removed", s->dir);
+		(void)say_error("'%s' could not be removed", s->dir);
 }
 
 /* Start this program with other words. */
@@ -202,14 +205,15 @@ static pid_t start_model(const struct stage *s)
 {
 	char name[] = "statetape", verb[] = "part", model[] = "model";
 	char *argv[] = { name, verb, model, NULL };
-	CLEANUP(free_p) char *path = sentence("%s/" DEMO_PORT, s->dir);
+	CLEANUP(free_p) char *path = format_text("%s/" DEMO_PORT, s->dir);
 	pid_t pid = start(argv);
 
 	for (int ms = 0; pid > 0 && ms < MODEL_MS; ms += MODEL_TRY) {
 		size_t len;
 		CLEANUP(free_p) char *port = demo_read(path, &len);
 		CLEANUP(free_p)
-		char *url = sentence("http://127.0.0.1:%s", port ? port : "");
+		char *url =
+			format_text("http://127.0.0.1:%s", port ? port : "");
 
 		if (port) {
 			/* NOLINTNEXTLINE(concurrency-mt-unsafe) */
@@ -295,7 +299,7 @@ static int perform(const struct stage *s)
 	int code;
 
 	if (model < 0)
-		return complain("the demonstration's model did not start");
+		return say_error("the demonstration's model did not start");
 	outlive_signals();
 	introduce();
 	code = ended_by ? 128 + ended_by : run_agent(s);
@@ -304,11 +308,11 @@ static int perform(const struct stage *s)
 	if (code > 128) /* a signal: who sent it knows */
 		return code;
 	if (code == NOT_STARTED)
-		return complain("running is not possible here; 'statetape "
-				"doctor' says what is missing");
+		return say_error("running is not possible here; 'statetape "
+				 "doctor' says what is missing");
 	if (code != 0)
-		return complain("the demonstration failed (exit code %d)",
-				code);
+		return say_error("the demonstration failed (exit code %d)",
+				 code);
 	conclude();
 	return EXIT_SUCCESS;
 }
@@ -319,8 +323,8 @@ int verb_demo(const struct invocation *in)
 	int code, r = set_stage(&s);
 
 	if (r < 0)
-		code = complain("a temporary directory cannot be made: %s",
-				reason(r));
+		code = say_error("a temporary directory cannot be made: %s",
+				 errno_text(r));
 	else
 		code = perform(&s);
 	(void)!chdir("/");
@@ -337,11 +341,11 @@ int verb_part(const struct invocation *in)
 	const char *dir = getenv("DEMO");
 
 	if (!dir)
-		return complain_usage("this is a part of the demonstration");
+		return say_usage_error("this is a part of the demonstration");
 	if (strcmp(in->arguments[0], "model") == 0)
 		return demo_model(dir);
 	if (strcmp(in->arguments[0], "agent") == 0)
 		return demo_agent(dir, in->arguments[0]);
-	return complain_usage("the demonstration has no part '%s'",
-			      in->arguments[0]);
+	return say_usage_error("the demonstration has no part '%s'",
+			       in->arguments[0]);
 }

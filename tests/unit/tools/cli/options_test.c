@@ -164,7 +164,7 @@ static void sizes_have_units_and_an_end(void **state)
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		CLEANUP(free_p)
-		char *word = sentence("--keep=%s", sizes[i].text);
+		char *word = format_text("--keep=%s", sizes[i].text);
 		struct invocation in;
 
 		if (sizes[i].bytes == 0) {

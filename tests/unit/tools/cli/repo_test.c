@@ -19,7 +19,7 @@ static char *base;
 
 static char *below(const char *name)
 {
-	return sentence("%s/%s", base, name);
+	return format_text("%s/%s", base, name);
 }
 
 static void make(const char *name)
@@ -33,7 +33,8 @@ static int set_up(void **state)
 {
 	const char *tmp = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
 	CLEANUP(free_p)
-	char *template = sentence("%s/repo_test.XXXXXX", tmp ? tmp : P_tmpdir);
+	char *template =
+		format_text("%s/repo_test.XXXXXX", tmp ? tmp : P_tmpdir);
 	CLEANUP(free_p) char *home = NULL;
 	CLEANUP(free_p) char *run = NULL;
 
