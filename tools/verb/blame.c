@@ -42,7 +42,7 @@ static void print_symbol(const cJSON *s, size_t width, bool colours)
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	print_padded(stdout, name ? name : "?", width);
 	(void)fputs(colour_text(colours, COLOUR_NONE), stdout);
-	/* By name it may be found without its place. */
+	/* A symbol found by name may have no known place. */
 	if (json_member(s, "start"))
 		(void)printf("  %6" PRIu64 "-%-6" PRIu64,
 			     json_number(s, "start", 0),
@@ -82,7 +82,7 @@ static bool ends_so(const char *name, const char *tail)
 	       strcmp(name + n - m, tail) == 0;
 }
 
-/* What a name's end may mean. */
+/* The symbols that the end of a name may mean. */
 struct guess {
 	const char *tail;
 	const char *found; /* NULL: nothing yet */
@@ -103,7 +103,9 @@ static void guess_from(struct guess *g, const cJSON *symbols)
 	}
 }
 
-/* The one symbol on the tape whose name ends so; NULL: none, or several. */
+/*
+ * The one symbol on the tape whose name ends with this; NULL: none, or several.
+ */
 static char *guess(struct tape_reader *t, const char *tail)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
@@ -122,7 +124,7 @@ static char *guess(struct tape_reader *t, const char *tail)
 	return g.found && !g.several ? must_have(strdup(g.found)) : NULL;
 }
 
-/* A file, or a symbol, or the end of a symbol's name. */
+/* FILE|SYMBOL: a file, a symbol, or the end of a symbol's name. */
 static int find(struct tape_reader *t, const char *what, cJSON **ret)
 {
 	CLEANUP(free_p) char *path = tape_path(t, what);
@@ -132,7 +134,7 @@ static int find(struct tape_reader *t, const char *what, cJSON **ret)
 
 	if (r == 0)
 		return 0;
-	/* What looks like a path is meant as one. */
+	/* A word that looks like a path is meant as a path. */
 	if (strchr(what, '/')) {
 		(void)ask_about(t, "path", path, ret, &why);
 		(void)say_error("%s", why ? why : errno_text(r));

@@ -1,9 +1,9 @@
 /*
- * statetape cat, restore: a file as it was.
+ * statetape cat, restore: an earlier version of a file.
  *
- * Restoring is a write like any other: through the mount, so that it is on the
- * tape with this process as its author, and as an atomic save, so that nobody
- * sees half of it.
+ * Restoring is an ordinary write through the mount, so that it is on the tape
+ * with this process as its author, and an atomic save, so that no reader sees
+ * half of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "tools/cli/verbs.h"
 #include "tools/verb/tape.h"
 
-/* "N:PATH". false: it is not, which has been said. */
+/* Parse "N:PATH". On failure prints a message and returns false. */
 static bool split(const char *verb, const char *argument, uint64_t *ret_n,
 		  const char **ret_path)
 {
@@ -40,7 +40,7 @@ static bool split(const char *verb, const char *argument, uint64_t *ret_n,
 	return false;
 }
 
-/* The file as of entry `n` (free it); NULL: it has been said why not. */
+/* The file as of entry `n` (free it); NULL: failed, with a message. */
 static char *fetch(struct tape_reader *t, uint64_t n, const char *path,
 		   size_t *ret_len)
 {
@@ -78,9 +78,9 @@ int verb_cat(const struct invocation *in)
 	return EXIT_SUCCESS;
 }
 
-/* -- Restoring. */
+/* Restoring. */
 
-/* Where the repository is mounted (free it); NULL: it is not. */
+/* The mountpoint of the repository (free it); NULL: not mounted. */
 static char *mountpoint(const struct tape_reader *t)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -93,7 +93,7 @@ static char *mountpoint(const struct tape_reader *t)
 	return at ? must_have(strdup(at)) : NULL;
 }
 
-/* A private mount is seen by those alone whom it was made for. */
+/* A private mount is visible only inside its namespace. */
 static bool is_seen_here(const struct tape_reader *t, const char *top)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -101,7 +101,7 @@ static bool is_seen_here(const struct tape_reader *t, const char *top)
 	return mount_find(top, NULL, &e) == 0 && strcmp(e.id, t->state.id) == 0;
 }
 
-/* Would the tape see who restores? Said, if not. */
+/* Would the tape know who restores? Prints a message if not. */
 static bool is_seen(const struct tape_reader *t, const char *top)
 {
 	if (top && is_seen_here(t, top))
@@ -117,8 +117,8 @@ static bool is_seen(const struct tape_reader *t, const char *top)
 }
 
 /*
- * The directory `path` lies in, below `top`; made where it is missing. No
- * link is followed: it could lead out of the repository.
+ * Open the directory of `path` below `top`, creating it if missing. Never
+ * follows a symbolic link, which could lead out of the repository.
  */
 static int open_parent(const char *top, const char *path, const char **ret_name)
 {
@@ -162,7 +162,10 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* A file beside `name` that nobody has, with its mode if it is there. */
+/*
+ * Create a file with an unused name beside `name`, with the mode of `name` if
+ * that exists.
+ */
 static int save(int dir, const char *name, const char *text, size_t len)
 {
 	CLEANUP(free_p)
@@ -189,7 +192,7 @@ static int save(int dir, const char *name, const char *text, size_t len)
 	return r;
 }
 
-/* Does it hold just that already? */
+/* Does the file have this content already? */
 static bool is_so(int dir, const char *name, const char *text, size_t len)
 {
 	CLEANUP(close_p)

@@ -23,7 +23,7 @@
 
 struct bar {
 	double began;
-	bool wanted; /* by a terminal */
+	bool wanted; /* progress is shown on a terminal */
 	bool shown;
 };
 
@@ -67,7 +67,7 @@ static void warn_not_kept(const char *why)
 	(void)say_error("warning: nothing is kept for the next time: %s", why);
 }
 
-/* One sentence for all that was not as one might think. */
+/* One sentence about all files that were left out. */
 static void warn(const char *repo, const struct build_report *n)
 {
 	CLEANUP(free_p) char *text = format_text("%s", "");
@@ -85,12 +85,12 @@ static void warn(const char *repo, const struct build_report *n)
 				*text ? ": " : "", text);
 	else if (*text)
 		(void)say_error("warning: in '%s' %s", repo, text);
-	/* Busy: another process is writing the same. */
+	/* Busy: another process is writing the same cache. */
 	if (n->cache_error && n->cache_error != -EBUSY)
 		warn_not_kept(errno_text(n->cache_error));
 }
 
-/* Where the cache of `repo` is; -1: it has to do without. */
+/* The state directory for the cache of `repo`; -1: build without a cache. */
 static int find_cache(const struct invocation *in, const char *repo,
 		      struct state *s)
 {
@@ -138,7 +138,7 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 
 	if (in && in->options[OPTION_REHASH].given)
 		b.trust = BUILD_BY_HASH;
-	/* A limit on the size of files is no more than a full disk. */
+	/* A limit on file size (RLIMIT_FSIZE) is handled like a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	c->cpu_seconds = ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	c->graph = must_have(graph_new());
@@ -238,7 +238,7 @@ const char *code_name(const struct graph *g, symbol_t s)
 	return symbol.name;
 }
 
-/* Is `end` all of `name`, or what follows one of its dots? */
+/* Is `end` all of `name`, or its last dotted parts? */
 static bool ends_in(const char *name, const char *end)
 {
 	size_t n = strlen(name), m = strlen(end);
@@ -300,7 +300,7 @@ static int compare_names(const void *a, const void *b, void *arg)
 		      code_name(arg, *(const symbol_t *)b));
 }
 
-/* qsort_r() hands its argument on as it is; nobody writes to it. */
+/* qsort_r() takes a non-const argument but does not write to it. */
 static void *as_argument(const struct graph *g)
 {
 	union {
@@ -384,7 +384,7 @@ void code_edges(const struct graph *g, unsigned kinds, code_edge_print *print,
 		if (out.count)
 			qsort_r(out.edges, out.count, sizeof(*out.edges),
 				compare_edges, as_argument(g));
-		/* Two calls in one line are one place to whoever reads this. */
+		/* Two calls on one line count as one place. */
 		for (size_t k = 0; k < out.count; k++)
 			if (k == 0 ||
 			    compare_edges(&out.edges[k - 1], &out.edges[k],

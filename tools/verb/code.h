@@ -1,7 +1,7 @@
 /*
- * A repository's code graph, as the verbs of `statetape graph` want it: built
- * from a directory with a cache, a progress bar and its warnings, and its
- * symbols found by what a person types and printed for people and programs.
+ * A repository's code graph for the verbs of `statetape graph`: builds it from
+ * a directory with a cache, a progress line and warnings, finds symbols by what
+ * a user types, and prints them for people and programs.
  */
 #ifndef STATETAPE_TOOLS_VERB_CODE_H
 #define STATETAPE_TOOLS_VERB_CODE_H
@@ -19,8 +19,8 @@ struct code {
 	struct graph *graph;
 	int root_fd;
 	struct build_report report;
-	double seconds;	    /* the build took */
-	double cpu_seconds; /* of all its threads together */
+	double seconds;	    /* wall-clock time of the build */
+	double cpu_seconds; /* processor time of all its threads */
 };
 
 #define CODE_EMPTY            \
@@ -29,29 +29,29 @@ struct code {
 	}
 
 /*
- * Build the graph of `repo` (NULL: the current directory), with the cache
- * that `in` wants. NULL for `in`: with none. On failure, having complained,
- * a negative errno.
+ * Build the graph of `repo` (NULL: the current directory), using the cache as
+ * the options in `in` say (NULL: no cache). On failure prints a message and
+ * returns a negative errno.
  */
 int code_open(const struct invocation *in, const char *repo, struct code *ret);
 void code_release(struct code *c);
 
-/* Open `path` as a directory. On failure, having complained, -errno. */
+/* Open `path` as a directory. On failure prints a message, returns -errno. */
 int code_open_dir(const char *path, int *ret_fd);
 
 /*
- * The symbol of that name, or the only one whose name ends so. SYMBOL_NONE,
- * having complained and listed the candidates.
+ * The symbol of that name, or the only one whose name ends with it.
+ * SYMBOL_NONE: none or several, after a message that lists the candidates.
  */
 symbol_t code_find(const struct graph *g, const char *name);
 
-/* What they are called, here and in JSON. */
+/* Their names in text and JSON. */
 const char *code_symbol_kind(enum symbol_kind kind);
 const char *code_edge_kind(enum edge_kind kind);
-/* A bit per kind named in "call,reads"; 0, having complained: not a kind. */
+/* One bit per kind named in "call,reads". 0: unknown kind, with a message. */
 unsigned code_edge_kinds(const char *names);
 
-/* All symbols that exist, by name; with `extended` modules and variables. */
+/* All existing symbols by name; with `extended`, modules and variables too. */
 struct code_list {
 	symbol_t *symbols;
 	size_t count;
@@ -71,12 +71,11 @@ void code_edges(const struct graph *g, unsigned kinds, code_edge_print *print,
 		void *arg);
 
 /*
- * Parts of JSON objects. A member is `"name":value`, without the comma that
- * may go before it.
+ * Parts of JSON objects. A member is `"name":value`, without a comma before it.
  */
 void code_json_text(FILE *out, const char *name, const char *text);
 void code_json_number(FILE *out, const char *name, uint64_t n);
-/* `"name":...,"kind":...` and so on, of a symbol that exists. */
+/* `"name":...,"kind":...` and so on, of an existing symbol. */
 void code_json_symbol(FILE *out, const struct symbol *s);
 /* Whole lines: what `symbols --json` and `edges --json` print. */
 void code_json_symbols(FILE *out, const struct graph *g, bool extended);
@@ -85,7 +84,7 @@ void code_json_edges(FILE *out, const struct graph *g, unsigned kinds,
 /* `"X":[...],...`, as `diff --json` prints it. */
 void code_json_diff(FILE *out, const struct graph *g, const struct diff *d);
 
-/* The name of a symbol, also of one that is gone. */
+/* The name of a symbol, even of one that no longer exists. */
 const char *code_name(const struct graph *g, symbol_t s);
 
 #endif

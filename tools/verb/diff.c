@@ -1,7 +1,7 @@
 /*
- * statetape diff: what files held at one entry and at another. Which files
- * that may be, the entries in between say; what they held, the hashes of the
- * first and the last of these.
+ * statetape diff: the difference of files between two entries. The entries in
+ * between name the files; the hashes of the first and last of them per file
+ * name the contents.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,11 +22,12 @@
 
 #define PAGE 500
 
-/* A file that was touched; hashes are "" where there was none. */
+/* A file that was touched; a hash is "" if the file did not exist. */
 struct diff_touched {
 	char *path;
 	char *before, *after;
-	bool told; /* as a half of a renaming, or as the same */
+	bool told; /* printed already, as half of a rename or because it is
+		      unchanged */
 };
 
 struct touched_list {
@@ -48,7 +49,7 @@ static void list_release(struct touched_list *l)
 static void touch(struct touched_list *l, const char *path, const char *before,
 		  const char *after)
 {
-	/* No path is empty: the number 0 is nobody's. */
+	/* No path is empty, so number 0 is unused. */
 	uint32_t n = intern_add(l->paths, path, strlen(path)) - 1;
 	struct diff_touched new = { .path = NULL };
 
@@ -80,7 +81,7 @@ static void touch_entry(struct touched_list *l, const cJSON *e,
 		      *path2 ? "" : text(e, "after"));
 }
 
-/* Numbers beyond the newest are no entries. */
+/* Is there an entry `n`? Prints a message if not. */
 static int check_newest(struct tape_reader *t, uint64_t n)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
@@ -94,7 +95,7 @@ static int check_newest(struct tape_reader *t, uint64_t n)
 	return r;
 }
 
-/* Of the entries after `from`, up to `to`. */
+/* Collect the files touched by entries after `from`, up to `to`. */
 static int collect(struct tape_reader *t, uint64_t from, uint64_t to,
 		   const char *glob, struct touched_list *l)
 {
@@ -179,7 +180,7 @@ static int by_content(const void *a, const void *b)
 	return order ? order : strcmp(x->path, y->path);
 }
 
-/* Files that came, by their contents. */
+/* Added files, by content. */
 struct newcomers {
 	ARRAY(void *) files; /* struct diff_touched */
 };
@@ -209,7 +210,7 @@ static struct diff_touched *find_content(const struct newcomers *c,
 	return NULL;
 }
 
-/* A file that went, and one of the same content that came: one renaming. */
+/* A removed file and an added one of the same content are one rename. */
 static void print_renames(struct touched_list *l)
 {
 	struct newcomers came = { .files = { 0 } };

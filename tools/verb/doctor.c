@@ -1,7 +1,7 @@
 /*
- * statetape doctor: can it work here, and if not quite, what is lost? Facts
- * come from trying (probe.h), never from a version where a try is possible,
- * and from the point of view of the user who asks.
+ * statetape doctor: can it work here, and if not fully, what is lost? Facts
+ * come from trying (probe.h), never from a version number where a try is
+ * possible, and with the rights of the user who asks.
  */
 #define FUSE_USE_VERSION 314
 
@@ -50,8 +50,8 @@
 #define LIBFUSE_RINGS (FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18))
 
 enum verdict {
-	OK,	  /* nothing is lost */
-	DEGRADED, /* works, with something lost */
+	OK,	  /* fully works */
+	DEGRADED, /* works, with a loss */
 	MISSING,  /* does not work until fixed */
 };
 
@@ -66,13 +66,13 @@ struct report {
 	size_t n;
 };
 
-/* What was found out before it is judged. */
+/* Facts, collected before they are judged. */
 struct machine {
 	bool root;
 	int device;		/* opening /dev/fuse: 0 or -errno */
 	char *helper;		/* fusermount3's path, NULL: not found */
-	bool helper_set;	/* ... and running it makes one root ... */
-	bool helper_works;	/* ... and it can also unmount */
+	bool helper_set;	/* it is set-user-ID root */
+	bool helper_works;	/* it can also unmount */
 	int direct;		/* mounting with our own rights: 0 or -errno */
 	int user;		/* mounting in a user namespace: 0 or -errno */
 	struct probe_fuse fuse; /* if either of the two worked */
@@ -109,7 +109,9 @@ static void machine_release(struct machine *m)
 	free(m->helper);
 }
 
-/* The program `name` as a shell would find it, or where Debian has it. */
+/*
+ * The path of program `name`, searched as a shell does, then in Debian's place.
+ */
 static char *find_program(const char *name)
 {
 	const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe) */
@@ -128,7 +130,7 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* Does running `file` make one root? */
+/* Does running `file` give root's rights? */
 static bool is_set_root(const char *file)
 {
 	struct statvfs fs;
@@ -141,7 +143,7 @@ static bool is_set_root(const char *file)
 	       prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1;
 }
 
-/* 0, or why not: a container may have something else in its place. */
+/* 0, or why it does not work: a container may have put another file there. */
 static int try_device(void)
 {
 	CLEANUP(close_p) int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -210,7 +212,7 @@ static void check_mounting(struct report *r, const struct machine *m)
 		     "is refused (%s); see 'fusermount3'", errno_text(m->user));
 }
 
-/* What 'statetape run' will do, which wants less than 'mount'. */
+/* What 'statetape run' needs, which is less than 'mount' needs. */
 static void check_run(struct report *r, const struct machine *m)
 {
 	if (m->root ? m->direct == 0 : m->user == 0)
@@ -298,7 +300,7 @@ static void check_kernel(struct report *r, const struct machine *m)
 		     u.release);
 }
 
-/* Used for large files (fs/node/pass.h), which are slower without. */
+/* Used for large files (fs/node/pass.h), which are slower without it. */
 static void check_passthrough(struct report *r, const struct machine *m)
 {
 	static const char lost[] =
@@ -347,7 +349,7 @@ static void check_uring(struct report *r, const struct machine *m)
 		note(r, name, OK, "is offered by the kernel");
 }
 
-/* Asked for while requests come (fs/tune/awake.h). */
+/* Used while requests arrive (fs/tune/awake.h). */
 static void check_awake(struct report *r, const struct machine *m)
 {
 	static const char file[] = "/dev/cpu_dma_latency";
@@ -387,7 +389,7 @@ static void check_namespaces(struct report *r, const struct machine *m)
 		     errno_text(mounts));
 }
 
-/* The number in the file `path`, 0 if there is none. */
+/* The number in the file `path`, 0 if it cannot be read. */
 static uint64_t read_number(const char *path)
 {
 	CLEANUP(fclose_p) FILE *f = fopen(path, "re");
@@ -443,7 +445,7 @@ static void check_libraries(struct report *r)
 	note(r, "compilers, npm", OK, "not needed at run time");
 }
 
-/* `path`, or the nearest directory above it that is there. (Free it.) */
+/* `path` or its nearest existing parent directory (free it). */
 static char *nearest(const char *path)
 {
 	char *at = must_have(strdup(path));
@@ -495,7 +497,7 @@ static void check_directories(struct report *r, const char *repo)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
 	CLEANUP(free_p) char *why = NULL;
-	/* Where state goes is the same for all; it never goes into /proc. */
+	/* Without REPO, any path will do that cannot hold state itself. */
 	bool there = repo && access(repo, F_OK) == 0;
 	int error = state_init(there ? repo : "/proc", 0, &s, &why);
 

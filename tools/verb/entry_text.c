@@ -26,9 +26,9 @@ static const char *text(const cJSON *j, const char *name)
 	return t ? t : "";
 }
 
-/* -- Who. */
+/* The author. */
 
-/* A character is not cut in two. */
+/* Shorten without cutting a UTF-8 character in two. */
 static size_t cut_at(const char *command, size_t max)
 {
 	size_t len = strlen(command);
@@ -87,13 +87,13 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 	}
 }
 
-/* -- What. */
+/* The symbols. */
 
-/* Names of one set after a word; `key`: they are objects. */
+/* Print the names of one set after a word; `key`: they are objects. */
 struct set_words {
 	const char *set;
-	const char *word;    /* how it is told ... */
-	const char *removed; /* ... of those that are gone, NULL: likewise */
+	const char *word;    /* the word for it ... */
+	const char *removed; /* ... and for removed ones, NULL: the same */
 	enum colour colour;
 };
 
@@ -124,7 +124,7 @@ static void print_name(FILE *out, const cJSON *item, bool full)
 		(void)fprintf(out, " (%s)", text(item, "kind"));
 }
 
-/* Those of the set that are (or are not) gone. */
+/* Those of the set that are (or are not) removed. */
 static void print_set(FILE *out, const cJSON *e, const struct set_words *w,
 		      bool removed, struct entry_style style)
 {
@@ -195,7 +195,7 @@ static void print_title(FILE *out, const cJSON *e, bool colours)
 		colour_text(colours, COLOUR_NONE));
 }
 
-/* What else one should know. */
+/* Remarks: syntax error, too large for the parser, marker. */
 static void print_remarks(FILE *out, const cJSON *e, bool colours)
 {
 	if (strcmp(text(e, "syntax"), "error") == 0)
@@ -234,9 +234,9 @@ static void print_details(FILE *out, const cJSON *e)
 	(void)fprintf(out, "Chain:  %s\n", text(e, "hash"));
 }
 
-/* -- How. */
+/* The patch. */
 
-/* One side of an entry; false: its content is not kept. */
+/* One side of an entry; false: the tape does not have its content. */
 static bool side_of(struct tape_reader *t, const char *name, const char *hash,
 		    char **keep, struct unified_side *ret)
 {
@@ -329,7 +329,7 @@ void entry_print_line(FILE *out, const cJSON *e, bool colours)
 	(void)fputc('\n', out);
 }
 
-/* -- Tables. */
+/* CSV. */
 
 static void print_cell(FILE *out, const char *cell)
 {
@@ -346,7 +346,7 @@ static void print_cell(FILE *out, const char *cell)
 	(void)fputc('"', out);
 }
 
-/* Names of a set in one cell. */
+/* The names of a set in one cell. */
 static void print_names(FILE *out, const cJSON *list)
 {
 	char *all = NULL;

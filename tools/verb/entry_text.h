@@ -1,6 +1,6 @@
 /*
- * An entry of the tape as people read it, from its JSON (statetape-tape(5)):
- * with nothing in it that a terminal would obey.
+ * An entry of the tape printed for people, from its JSON (statetape-tape(5)),
+ * without anything that a terminal would interpret.
  */
 #ifndef STATETAPE_TOOLS_VERB_ENTRY_TEXT_H
 #define STATETAPE_TOOLS_VERB_ENTRY_TEXT_H
@@ -15,19 +15,19 @@ struct entry_style {
 	bool terminal;
 	bool colours;
 	bool full;  /* every symbol, every ancestor, and the hashes */
-	bool patch; /* what changed, as a diff */
+	bool patch; /* with a diff */
 };
 
-/* Several lines. `t` is asked for contents, with `patch`. */
+/* Print several lines. With `patch`, contents are read from `t`. */
 void entry_print(FILE *out, const cJSON *e, struct entry_style style,
 		 struct tape_reader *t);
-/* One line. */
+/* Print one line. */
 void entry_print_line(FILE *out, const cJSON *e, bool colours);
-/* One row of a table; the first is its head. */
+/* Print one CSV row; the first function prints the head. */
 void entry_print_csv_head(FILE *out);
 void entry_print_csv(FILE *out, const cJSON *e);
 
-/* "sed -i s/a/b/ x.py [812]", cut to some length; "outside the mount". */
+/* "sed -i s/a/b/ x.py [812]", shortened; or "outside the mount". */
 char *entry_author(const cJSON *author, size_t max);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * statetape graph symbols, edges, at, stats: what the graph holds.
- */
+/* statetape graph symbols, edges, at, stats: the contents of the graph. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -36,7 +34,7 @@ static void print_symbol(const struct symbol *s, size_t width, bool colours)
 	print_place(s, colours);
 }
 
-/* As wide as the widest name, within bounds. */
+/* As wide as the widest name, within limits. */
 static size_t name_column(const struct graph *g, const struct code_list *l)
 {
 	size_t width = 0;
@@ -79,7 +77,7 @@ int verb_graph_symbols(const struct invocation *in)
 	return EXIT_SUCCESS;
 }
 
-/* How people are shown edges. */
+/* Edges, printed for people. */
 struct edge_look {
 	bool colours;
 	bool with_kind;
@@ -127,7 +125,7 @@ int verb_graph_edges(const struct invocation *in)
 
 /* at */
 
-/* "FILE:LINE" in two. -EINVAL: it is not that. */
+/* Split "FILE:LINE". -EINVAL: it has another form. */
 static int split_place(const char *text, char **ret_file, uint32_t *ret_line)
 {
 	const char *colon = strrchr(text, ':');
@@ -145,7 +143,9 @@ static int split_place(const char *text, char **ret_file, uint32_t *ret_line)
 	return 0;
 }
 
-/* `file` as seen from the current directory, if it lies in the repository. */
+/*
+ * `file` relative to the root, if the current directory lies in the repository.
+ */
 static char *path_from_here(const char *file, const char *repo)
 {
 	CLEANUP(free_p) char *real = realpath(file, NULL);
@@ -154,7 +154,7 @@ static char *path_from_here(const char *file, const char *repo)
 
 	if (!real || !root)
 		return NULL;
-	if (len == 1) /* the root of all */
+	if (len == 1) /* the repository is / */
 		return must_have(strdup(real + 1));
 	if (strncmp(real, root, len) != 0 || real[len] != '/')
 		return NULL;
@@ -181,7 +181,7 @@ static int print_at(const struct invocation *in, const struct code *c,
 
 	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
 		return say_error("'%s' is no file of the graph", path);
-	/* Behind the end only the module is found, which is all there is. */
+	/* A line behind the end of the file belongs to the module. */
 	if (s.kind == SYMBOL_MODULE && strcmp(s.file, path) == 0 &&
 	    line > s.end_line)
 		return say_error("'%s' has %u line%s", path, s.end_line,
@@ -216,7 +216,7 @@ int verb_graph_at(const struct invocation *in)
 
 /* stats */
 
-/* Memory of this process, and how much of it are pages of files. */
+/* Memory of this process, and how much of it is file-backed. */
 struct resident {
 	uint64_t bytes, of_files;
 };

@@ -1,6 +1,6 @@
 /*
- * statetape graph diff, follow: what a change does to the graph. Both drive
- * the incremental engine; neither ever builds a second graph.
+ * statetape graph diff, follow: the effect of a change on the graph. Both
+ * update one graph incrementally; neither builds a second one.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "tools/cli/verbs.h"
 #include "tools/verb/code.h"
 
-/* A graph, and what it takes to bring it up to date. */
+/* A graph and what is needed to update it. */
 struct drift_run {
 	struct code code;
 	struct facts_reader *reader;
@@ -43,7 +43,7 @@ static int drift_open(const struct invocation *in, const char *repo,
 	return code_open(in, repo, &d->code);
 }
 
-/* What all changes since the last time did. */
+/* The effect of all changes since the last call. */
 static int settle(struct drift_run *d, struct diff *ret)
 {
 	struct graph_delta delta = { 0 };
@@ -56,7 +56,7 @@ static int settle(struct drift_run *d, struct diff *ret)
 
 /* diff */
 
-/* Do both trees have the same bytes there? */
+/* Is the file the same in both trees? */
 static bool is_same(struct drift_run *d, int after_fd,
 		    const struct tree_file *a, const struct tree_file *b,
 		    struct buf *other)
@@ -68,13 +68,13 @@ static bool is_same(struct drift_run *d, int after_fd,
 	       memcmp(d->text.data, other->data, other->len) == 0;
 }
 
-/* A place in both lists at once, which are in order. */
+/* A position in both sorted lists. */
 struct pairing {
 	const struct tree *before, *after;
 	size_t i, k;
 };
 
-/* Whose next path comes first: < 0: before's, 0: they are the same. */
+/* Which list's next path comes first: < 0: before's, 0: they are equal. */
 static int compare_next(const struct pairing *p)
 {
 	if (p->i == p->before->count)
@@ -177,7 +177,7 @@ int verb_graph_diff(const struct invocation *in)
 
 /* follow */
 
-#define ABOUT_MAX 200 /* bytes of a line that was not understood */
+#define ABOUT_MAX 200 /* bytes shown of a line that makes no sense */
 
 static void answer_error(const char *what, const char *about)
 {
@@ -190,8 +190,10 @@ static void answer_error(const char *what, const char *about)
 	(void)puts("}");
 }
 
-/* The next of the paths in *line, cut out; NULL: there is none. Directories
-   may end in a slash; all of the repository is ".". */
+/*
+ * The next path in *line, cut out; NULL: no more. Directories may end in a
+ * slash; the whole repository is ".".
+ */
 static char *next_path(char **line)
 {
 	char *path;
@@ -214,7 +216,7 @@ static bool is_all(const char *path)
 	return strcmp(path, ".") == 0;
 }
 
-/* Is every path one that can be looked for? If not, that is answered. */
+/* Are all paths valid? If not, answers with an error. */
 static bool are_paths(const char *line)
 {
 	CLEANUP(free_p) char *copy = must_have(strdup(line));
@@ -294,7 +296,10 @@ int verb_graph_follow(const struct invocation *in)
 			answer(&d, line);
 		else
 			answer_error("no path has a NUL in it", line);
-		/* A reader who left, or a full disk: main() says which. */
+		/*
+		 * The reader closed the pipe, or the disk is full: main()
+		 * reports it.
+		 */
 		if (fflush(stdout) != 0)
 			break;
 	}

@@ -1,6 +1,6 @@
 /*
- * statetape graph callers, callees, impact: what is around a symbol, as a
- * tree whose branches are the ways that lead there, as JSON, or as a drawing.
+ * statetape graph callers, callees, impact: the surroundings of a symbol, as a
+ * tree of paths that lead there, as JSON, or as a drawing.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const char *const relations[WALK_STEPS] = {
 	[WALK_IMPORTERS] = "importer",	 [WALK_IMPORTED] = "imported",
 };
 
-/* A walk that has been taken. */
+/* A finished walk. */
 struct near {
 	const struct graph *g;
 	struct walk walk;
@@ -34,10 +34,10 @@ struct near {
 	bool colours;
 };
 
-/* The places of the edge a step went along, in their file. */
+/* The places of the edge that a step follows, in their file. */
 struct step_lines {
 	symbol_t from, to;
-	struct symbol where; /* in whose text they are */
+	struct symbol where; /* the symbol whose text has them */
 	uint32_t *lines;
 	size_t count;
 	uint32_t size;
@@ -99,8 +99,8 @@ static void print_lines(const struct step_lines *s)
 }
 
 /*
- * Against the edge, what matters is where the reference stands; along it,
- * where the definition is, and the lines are those of the place before.
+ * Against the direction of the edge, show where the reference is; along it,
+ * show where the definition is, with the lines of the previous symbol.
  */
 static void print_where(const struct near *n, const struct walk_place *p,
 			const struct symbol *found)
@@ -124,7 +124,7 @@ static void print_where(const struct near *n, const struct walk_place *p,
 static void print_place(const struct near *n, const struct walk_place *p)
 {
 	struct symbol s = { .name = "", .file = "" };
-	/* With one kind of step there is nothing to tell apart. */
+	/* With one kind of step, its name would be noise. */
 	bool mixed = n->steps & (n->steps - 1);
 
 	(void)graph_symbol(n->g, p->symbol, &s);
@@ -152,9 +152,9 @@ static void print_start(const struct near *n)
 }
 
 /*
- * Each place below the one before it. Places stand in the order of those
- * before them only within a name's order, so the branches are linked first:
- * child[i] is i's first, next[i] the one beside it.
+ * Print each place below the one it was reached from. Places are sorted by
+ * name, not by their origin, so link the branches first: child[i] is the first
+ * branch of i, next[i] its sibling.
  */
 static void print_tree(const struct near *n)
 {
@@ -162,7 +162,9 @@ static void print_tree(const struct near *n)
 	CLEANUP(free_p) size_t *child = must_calloc(count, sizeof(*child));
 	CLEANUP(free_p) size_t *next = must_calloc(count, sizeof(*next));
 
-	/* From the last, so that each list comes out in order. 0: none. */
+	/*
+	 * From the last to the first, so that each list is in order. 0: none.
+	 */
 	for (size_t i = count - 1; i > 0; i--) {
 		size_t from = n->walk.places[i].from;
 
@@ -233,9 +235,9 @@ static void dot_name(const char *name)
 
 struct dot {
 	const struct near *near;
-	const uint8_t *inside; /* by symbol: it is drawn */
+	const uint8_t *inside; /* by symbol: it was drawn */
 	symbol_t from;
-	symbol_t last; /* edges come place by place, and are drawn once */
+	symbol_t last; /* an edge comes once per place, and is drawn once */
 };
 
 static bool dot_edge(const struct edge *e, void *arg)
@@ -277,7 +279,7 @@ static void dot_edges(struct dot *d)
 	}
 }
 
-/* `strict`: an edge that is named twice is one. */
+/* `strict`: graphviz draws an edge that is named twice once. */
 static void print_dot(const struct near *n)
 {
 	CLEANUP(free_p)
@@ -334,7 +336,7 @@ static int run(const struct invocation *in, unsigned steps, uint32_t depth)
 	start = code_find(c.graph, in->arguments[0]);
 	if (start == SYMBOL_NONE || !graph_symbol(c.graph, start, &s))
 		return EXIT_FAILURE;
-	/* Only a module as such has importers to think of. */
+	/* Importers matter only for a module as a whole. */
 	if (s.kind != SYMBOL_MODULE)
 		n.steps &= ~(1U << WALK_IMPORTERS);
 	n.g = c.graph;

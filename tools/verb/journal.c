@@ -1,8 +1,8 @@
 /*
- * statetape journal: prints the log of a repository, mounted or not, and with
- * --follow goes on. The bell only shortens the wait: a ring that never comes
- * (the mount is not up yet, or went away and came again) costs at most
- * LOOK_AGAIN_MS, for the log is asked again then in any case.
+ * statetape journal: prints the journal of a repository, mounted or not, and
+ * with --follow goes on. The bell only shortens the wait: if it never rings
+ * (the mount is not up yet, or was replaced), the journal is read again after
+ * LOOK_AGAIN_MS in any case.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +24,14 @@
 #define LOOK_AGAIN_MS 1000
 #define LINES_MAX     1000000
 
-/* How lines are shown, and how far we are. */
+/* The output format and the position. */
 struct journal_view {
 	struct line_filter filter;
 	bool json;
 	bool colours;
-	int day;       /* of the line printed last */
-	uint64_t seen; /* the number read last, printed or not */
-	uint64_t gone; /* up to this number it has been said what is gone */
+	int day;       /* the day of the last line printed */
+	uint64_t seen; /* the last number read, printed or not */
+	uint64_t gone; /* discarded lines are reported up to this number */
 };
 
 static void reader_p(struct journal_reader **r)
@@ -75,7 +75,7 @@ static void show_gone(struct journal_view *v, uint64_t first, uint64_t last)
 		line_print_gone(stdout, first, last, v->colours);
 }
 
-/* The reader missed those numbers before it came to the line about them. */
+/* The reader missed these numbers before it reached the gap line about them. */
 static bool is_known_gap(const struct journal_view *v,
 			 const struct journal_event *e)
 {
@@ -83,7 +83,7 @@ static bool is_known_gap(const struct journal_view *v,
 	       (uint64_t)(e->off + e->len - 1) <= v->gone;
 }
 
-/* Show all that is there now. 0, or the reader's error. */
+/* Print all lines that exist now. 0, or the reader's error. */
 static int show_all(struct journal_view *v, struct journal_reader *reader)
 {
 	struct journal_line l = { 0 };
@@ -96,14 +96,17 @@ static int show_all(struct journal_view *v, struct journal_reader *reader)
 			 !is_known_gap(v, &l.event))
 			show(v, &l);
 		v->seen = l.n;
-		/* A reader who left, or a full disk: main() says which. */
+		/*
+		 * The reader of our output closed the pipe, or the disk is
+		 * full: main() reports it.
+		 */
 		if (ferror(stdout))
 			return -EPIPE;
 	}
 	return r;
 }
 
-/* The last `count` numbers that passed, oldest first once it is full. */
+/* The last `count` numbers that passed the filter; oldest first once full. */
 struct ring {
 	uint64_t *numbers;
 	uint64_t count;
@@ -111,8 +114,8 @@ struct ring {
 };
 
 /*
- * Where to begin so that the last `count` lines that pass are shown: found by
- * reading once without printing, for only the numbers need be remembered.
+ * Where to begin so that the last `count` matching lines are printed: read once
+ * without printing, remembering only the numbers.
  */
 static int find_last(const struct state *s, const struct journal_view *v,
 		     uint64_t count, uint64_t *since)
@@ -142,7 +145,7 @@ static int find_last(const struct state *s, const struct journal_view *v,
 	return 0;
 }
 
-/* Ends the process: between two rounds of printing there is nothing to lose. */
+/* End the process: between two rounds of printing nothing is lost. */
 static void stop(int signal)
 {
 	(void)signal;
@@ -152,9 +155,9 @@ static void stop(int signal)
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 /*
- * From now on these signals arrive only while pause_for_ring() lets them, so
- * that none of them cuts a line in half. Before the ear's threads start: they
- * inherit the mask, and leave the signals to us.
+ * Block these signals except inside pause_for_ring(), so that none cuts a line
+ * in half. Called before the bell's thread starts, which inherits the mask and
+ * leaves the signals to us.
  */
 static void hold_signals(sigset_t *ret_held)
 {
@@ -176,13 +179,13 @@ static void pause_for_ring(struct bell_ear *ear, const sigset_t *held)
 
 	(void)pthread_sigmask(SIG_UNBLOCK, held, NULL);
 	r = ear ? bell_ear_wait(ear, LOOK_AGAIN_MS, &head) : -ENOTCONN;
-	/* An ear that is deaf at once must not make us spin. */
+	/* A bell that fails at once must not make us spin. */
 	if (r < 0 && r != -ETIMEDOUT)
 		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	(void)pthread_sigmask(SIG_BLOCK, held, NULL);
 }
 
-/* Has whoever read our output gone? */
+/* Has the reader of our output closed its end? */
 static bool is_unread(void)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO };
@@ -190,7 +193,7 @@ static bool is_unread(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
-/* A journal that is not there yet may come; -ENOENT is then no error. */
+/* A journal that does not exist yet may appear: -ENOENT is no error here. */
 static int open_when_there(struct state *s, const struct journal_view *v,
 			   struct journal_reader **ret)
 {
@@ -213,7 +216,7 @@ static int follow(struct state *s, struct journal_view *v)
 	int r;
 
 	hold_signals(&held);
-	/* Without an ear we look again each second. */
+	/* Without a bell, read again each second. */
 	if (bell_ear_open(s->bell_socket, &ear) < 0)
 		ear = NULL;
 	for (;;) {

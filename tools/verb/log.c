@@ -1,6 +1,4 @@
-/*
- * statetape log, show, export: what is on the tape.
- */
+/* statetape log, show, export: print entries of the tape. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@ static void put_bytes(cJSON *q, const char *name, const struct option_value *o)
 		json_put_bytes(q, name, o->text);
 }
 
-/* false: it is no time, which has been said. */
+/* On failure prints a message and returns false. */
 static bool put_time(cJSON *q, const char *name, const char *option,
 		     const struct option_value *o)
 {
@@ -45,7 +43,7 @@ static bool put_time(cJSON *q, const char *name, const char *option,
 	return true;
 }
 
-/* NULL: it makes no sense, which has been said. */
+/* The question for these options; NULL: invalid, with a message. */
 static cJSON *log_question(const struct invocation *in)
 {
 	cJSON *q = json_object(NULL, NULL);
@@ -70,7 +68,7 @@ static void print_json(const cJSON *e)
 	(void)puts(line);
 }
 
-/* One page of the log. The number to go on before, 0: that was all. */
+/* Print one page of the log. Returns the number to continue before, 0: done. */
 static uint64_t print_page(struct tape_reader *t, const cJSON *answer,
 			   const struct entry_style *style, bool json)
 {
@@ -182,7 +180,7 @@ int verb_show(const struct invocation *in)
 	return EXIT_SUCCESS;
 }
 
-/* -- Export. */
+/* Export. */
 
 static int export_all(struct tape_reader *t, bool csv)
 {

@@ -1,6 +1,6 @@
 /*
- * statetape manager: the brain, the edge in front of it, and the socket where
- * both are asked how they are doing; until a signal ends it.
+ * statetape manager: the brain, the proxy in front of it, and the socket that
+ * answers questions about both, until a signal ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,17 +24,17 @@
 #include "tools/cli/verbs.h"
 
 #define PORT_MAX 65535
-#define OWN_NAME "statetape" /* the policy that is called "defaults" inside */
+#define OWN_NAME "statetape" /* the user's name of the policy "defaults" */
 
 struct service {
 	struct state state;
 	struct brain *brain;
 	struct proxy *proxy;
 	struct wire_server *wire;
-	unsigned slot; /* which of the repository's managers we are */
+	unsigned slot; /* our number among the repository's managers */
 };
 
-/* The edge first: turns that are under way still need the brain. */
+/* Close the proxy first: requests in progress still need the brain. */
 static void service_release(struct service *s)
 {
 	CLEANUP(free_p)
@@ -95,7 +95,7 @@ static int find_mode(const char *name, enum mode *ret)
 			       name);
 }
 
-/* State that did not exist yet is made: decisions are kept there. */
+/* Create the state directory if missing: the archive is kept there. */
 static int find_state(const char *argument, struct state *ret)
 {
 	CLEANUP(state_release) struct state found = REPO_STATE_EMPTY;
@@ -125,8 +125,8 @@ static bool is_same(const char *one, const char *other)
 }
 
 /*
- * The repository by another path than its own: the one a shell came by, over a
- * symbolic link, or where it is mounted. NULL: there is none. (Free it.)
+ * Another path of the repository (free it): the shell's path over a symbolic
+ * link, or the mountpoint. NULL: none.
  */
 static char *other_path(const struct state *s, const char *cwd)
 {
@@ -152,7 +152,7 @@ static char *other_path(const struct state *s, const char *cwd)
 static int open_brain(const struct invocation *in, struct service *s)
 {
 	const char *policy = in->options[OPTION_POLICY].text;
-	/* Agents are started where 'run' says, or in the shell that we are. */
+	/* The agent's working directory: as 'run' says, else our own. */
 	const char *said = env(MANAGER_CWD);
 	CLEANUP(free_p) char *cwd = said ? strdup(said) : getcwd(NULL, 0);
 	CLEANUP(free_p) char *other = other_path(&s->state, cwd);
@@ -181,7 +181,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 	return EXIT_SUCCESS;
 }
 
-/* The first socket that no living manager has. */
+/* The first socket without a living manager. */
 static int open_socket(struct service *s)
 {
 	int r = -EADDRINUSE;
@@ -230,7 +230,7 @@ static int open_edge(const struct invocation *in, struct service *s)
 	return open_socket(s);
 }
 
-/* For whoever wants to point an agent here: a whole file, or none. */
+/* Write our address for other programs: a whole file, or none. */
 static int write_where(const struct service *s)
 {
 	CLEANUP(free_p)
@@ -263,7 +263,7 @@ static void wait_for_signal(void)
 	(void)sigwait(&ends, &which);
 }
 
-/* Before any thread is there: all of them inherit it. */
+/* Before the first thread is started: all threads inherit the mask. */
 static void prepare_process(void)
 {
 	struct rlimit limit;

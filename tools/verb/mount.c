@@ -1,6 +1,4 @@
-/*
- * `statetape mount`: the command line as fs/mount/guard.h wants it.
- */
+/* `statetape mount`: maps its options to fs/mount/guard.h. */
 #include "fs/mount/guard.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"

@@ -1,6 +1,6 @@
 /*
- * statetape reads: what each process opened, listed, and looked for in vain,
- * as the mounted file system remembers it.
+ * statetape reads: the files that each process opened, listed or failed to
+ * find, from the memory of the file system process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void print_paths(const cJSON *process, const char *name, enum colour c,
 
 		(void)printf("  %s%-8s%s", colour_text(colours, c), name,
 			     colour_text(colours, COLOUR_NONE));
-		/* The root itself has no name below it. */
+		/* The root itself has an empty relative path. */
 		(void)print_safe(stdout, text && *text ? text : ".");
 		(void)putchar('\n');
 	}

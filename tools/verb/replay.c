@@ -1,6 +1,6 @@
 /*
- * statetape replay: what the manager would have done in a session that is
- * over, request by request.
+ * statetape replay: runs a recorded session through the manager, request by
+ * request.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,6 @@
 /*
- * statetape report, statetape context: what the manager did, and what the
- * agents hold by its account. A running manager is asked; without one its
- * memory is read.
+ * statetape report, statetape context: the manager's actions, and the records
+ * that agents hold. A running manager answers; without one its archive is read.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * statetape status: what is mounted, and is it well? What was lost comes
- * before everything else, in the output and in the exit code.
+ * statetape status: is everything that is mounted well? Losses come first, in
+ * the output and in the exit code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,20 +16,22 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
-#define LAST_END     "last-end"
-#define ORDERLY	     "unmounted" /* how a mount's end begins if it was one */
+#define LAST_END "last-end"
+#define ORDERLY                                                                \
+	"unmounted" /* the last-end file of an unexpected end begins with this \
+		     */
 #define END_MAX	     8192
 #define LABEL_COLUMN 10
 #define OTHERS_MS    2000
 
-/* One repository, as far as it can be known. */
+/* One repository. */
 struct standing {
 	struct state *state;
-	cJSON *answer;	 /* NULL: it is not mounted */
-	char *end;	 /* how the last mount ended, NULL: nothing is known */
-	bool silent;	 /* mounted, but it does not answer */
-	cJSON *tape;	 /* the tape's answer, NULL: it does not run */
-	cJSON *managers; /* what they answered, each; NULL: there is none */
+	cJSON *answer;	 /* NULL: not mounted */
+	char *end;	 /* how the last mount ended, NULL: unknown */
+	bool silent;	 /* mounted, but not answering */
+	cJSON *tape;	 /* the tape's answer, NULL: not running */
+	cJSON *managers; /* the managers' answers; NULL: not running */
 };
 
 static void standing_release(struct standing *s)
@@ -40,7 +42,7 @@ static void standing_release(struct standing *s)
 	free(s->end);
 }
 
-/* The sentence the last mount left behind. NULL: none. (Free it.) */
+/* The sentence about the end of the last mount (free it). NULL: none. */
 static char *read_end(const struct state *s)
 {
 	CLEANUP(close_p) int fd = -1;
@@ -59,7 +61,7 @@ static char *read_end(const struct state *s)
 	return must_have(strdup(end));
 }
 
-/* That one of the others does not run is nothing to speak of. */
+/* Ask a process; one that does not run is no problem. */
 static cJSON *ask_other(const char *socket)
 {
 	cJSON *answer = NULL;
@@ -210,8 +212,7 @@ static void print_watch(const cJSON *w)
 	(void)putchar('\n');
 }
 
-/* Any object of numbers, as they come: "write 12, create 3". What has not
-   happened is not spoken of. */
+/* Print an object of numbers: "write 12, create 3". Zeros are left out. */
 static void print_counts(const char *name, const cJSON *counts)
 {
 	const char *between = NULL;
@@ -284,11 +285,14 @@ static void print_manager(const cJSON *manager)
 			     json_number(edge, "unreachable", 0));
 	(void)putchar('\n');
 	print_counts("passed", json_member(edge, "passed"));
-	/* Why nothing (new) was done, in this session and those before. */
+	/*
+	 * Why requests were forwarded unchanged, in this session and earlier
+	 * ones.
+	 */
 	print_counts("why", json_member(manager, "passed"));
 }
 
-/* What the tape could not do comes after what it did. */
+/* Failures of the tape come after its work. */
 static void print_tape_troubles(const cJSON *t, bool colours)
 {
 	CLEANUP(free_p)
@@ -359,7 +363,7 @@ static void print_files(const struct standing *s, bool colours)
 		print_mounted(s->answer, colours);
 		return;
 	}
-	/* What does not answer has been complained about. */
+	/* A process that does not answer was reported before. */
 	if (s->silent)
 		return;
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
@@ -388,7 +392,7 @@ static void print_standing(const struct standing *s, bool colours)
 		print_manager(manager);
 }
 
-/* For programs: the answer, or what stands in its place. */
+/* For programs: the answers, or null. */
 static void print_standing_json(const struct standing *s)
 {
 	CLEANUP(free_p)
@@ -445,7 +449,7 @@ static int show_one(const char *repo, bool json)
 	return show(&s, json);
 }
 
-/* Mounted, or with something to report? Then show it. */
+/* Print it if it is mounted or has something to report. */
 static int show_if_worth(const char *id, bool json, size_t *shown)
 {
 	CLEANUP(state_release) struct state state = REPO_STATE_EMPTY;

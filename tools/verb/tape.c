@@ -37,7 +37,7 @@ int tape_store(const struct state *s, struct store **ret)
 	return r;
 }
 
-/* The answers in this very process. */
+/* Answer questions in this process. */
 static int open_store(struct tape_reader *t)
 {
 	struct answers_config c;
@@ -61,10 +61,10 @@ int tape_open(const char *argument, bool raw, struct tape_reader *ret)
 		return r;
 	t.client = client_new(t.state.tape_socket);
 	client_set_timeout(t.client, PATIENCE_MS);
-	/* What was done before we were asked for is on the tape then. */
+	/* SYNC: every earlier change is then on the tape. */
 	r = client_sync(t.client, PATIENCE_MS, &head);
 	t.raw = raw;
-	/* A tape that is still starting has no graph to be asked, either. */
+	/* A tape that is still starting has no graph to answer from. */
 	if (r == -ECONNREFUSED || (r == 0 && (raw || !head.ready))) {
 		client_free(t.client);
 		t.client = NULL;
@@ -112,7 +112,7 @@ static int ask_here(struct tape_reader *t, const char *ask,
 		*ret = answer;
 		return 0;
 	}
-	/* Numbers that were written as digits are numbers again. */
+	/* Turn numbers that were sent as strings of digits into numbers. */
 	text = must_have(cJSON_PrintUnformatted(answer));
 	again = must_have(cJSON_Parse(text));
 	free(text);

@@ -1,7 +1,7 @@
 /*
- * How verbs ask the tape: the daemon if it runs, else the store itself, opened
- * for reading in this process. Whoever asks cannot tell which, but for the
- * questions that need what only a running tape has.
+ * How verbs ask the tape: the daemon if it runs, else the store, opened
+ * read-only in this process. Callers see no difference, except for questions
+ * that only a running tape can answer.
  */
 #ifndef STATETAPE_TOOLS_VERB_TAPE_H
 #define STATETAPE_TOOLS_VERB_TAPE_H
@@ -18,7 +18,7 @@ struct store;
 struct tape_reader {
 	struct state state;
 	struct client *client; /* NULL: not running */
-	struct store *store;   /* and then this */
+	struct store *store;   /* used when it is not running */
 	struct answers *answers;
 	int root_fd;
 	bool raw;
@@ -30,37 +30,40 @@ struct tape_reader {
 	}
 
 /*
- * The tape of the repository that `argument` means (repo.h), with all on it
- * that was done before. On failure, having complained, a negative errno.
+ * Open the tape of the repository that `argument` names (repo.h), with all
+ * earlier changes on it. On failure prints a message and returns a negative
+ * errno.
  *
- * `raw`: answers are to be printed and not looked at. They come from the store
- * in any case, and their times (at_ns) keep every digit, which a double would
- * not.
+ * `raw`: answers are only printed. They come from the store in any case, and
+ * times (at_ns) keep all digits, which a double would lose.
  */
 int tape_open(const char *argument, bool raw, struct tape_reader *ret);
 void tape_release(struct tape_reader *t);
 
-/* On failure, having complained, a negative errno. *ret: cJSON_Delete it. */
+/*
+ * On failure prints a message and returns a negative errno. *ret: cJSON_Delete
+ * it.
+ */
 int tape_ask(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret);
-/* The same, without a word; `why` (if given) is the sentence (free it). */
+/* The same without a message; `why` (if given) is the sentence (free it). */
 int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret, char **why);
 
 /*
- * The store alone, opened for reading, of a repository that was found. On
- * failure, having complained, a negative errno.
+ * Open the store alone, read-only, of a repository that was found. On failure
+ * prints a message and returns a negative errno.
  */
 int tape_store(const struct state *s, struct store **ret);
 
-/* A content by its hash (free it); NULL: it is not kept. */
+/* A content by its hash (free it); NULL: the tape does not have it. */
 char *tape_content(struct tape_reader *t, const char *hash, size_t *ret_len);
-/* "text" or "base64" of an answer (free it); NULL: neither. */
+/* The "text" or "base64" of an answer (free it); NULL: neither. */
 char *tape_text(const cJSON *answer, size_t *ret_len);
 
 /*
- * What a person calls a file: as seen from the current directory if that is
- * in the repository, else from its root. Relative to the root (free it).
+ * A path that a user typed, relative to the root (free it): taken from the
+ * current directory if that lies in the repository, else from the root.
  */
 char *tape_path(const struct tape_reader *t, const char *path);
 

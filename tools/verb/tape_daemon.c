@@ -1,10 +1,9 @@
 /*
  * statetape tape: finds the directory below the mount and runs the daemon.
  *
- * Where the repository is mounted over itself its path leads through the
- * mount. The file system process holds the directory below open and tells
- * under which number; /proc opens it again for whoever may look into that
- * process, which is the same user.
+ * If the repository is mounted over itself, its path leads through the mount.
+ * The file system process has the directory below open and names the
+ * descriptor; any process of the same user can open it again through /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +40,7 @@ static bool is_mounted_over(const struct state *s)
 	return mount_find(s->repo, NULL, &e) == 0 && strcmp(e.id, s->id) == 0;
 }
 
-/* What the file system process serves. */
+/* Ask the file system process which directory it serves. */
 static int open_below(const struct state *s)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
@@ -71,7 +70,7 @@ static int open_root(const struct state *s)
 	return fd < 0 ? -errno : fd;
 }
 
-/* With its directories, which the first to come makes. */
+/* Find the state, creating its directories. */
 static int make_state(struct state *s)
 {
 	CLEANUP(state_release) struct state made = REPO_STATE_EMPTY;
@@ -89,7 +88,7 @@ static int make_state(struct state *s)
 	return 0;
 }
 
-/* "DAYS", "SIZE" with its unit, or both with a slash between. */
+/* Parse "DAYS", "SIZE" with its unit, or both with a slash between. */
 static int parse_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes)
 {
 	const char *slash = strchr(text, '/');

@@ -1,8 +1,8 @@
 /*
- * `statetape umount`: takes the mount away and waits until its process is
- * gone, so that the repository can be mounted again at once. That process
- * holds the repository's lock, which therefore says when it is over, and also
- * whether anybody serves the mount at all.
+ * `statetape umount`: removes the mount and waits until its process has ended,
+ * so that the repository can be mounted again at once. That process holds the
+ * repository's lock, which shows when it has ended and whether any process
+ * serves the mount at all.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static void target_release(struct umount_target *t)
 }
 
 /*
- * By mountpoint first: a repository that serves as the mountpoint of another
- * one is rare, but what is mounted there is what can be unmounted there.
+ * By mountpoint first: if the repository is itself the mountpoint of another
+ * one, the mount there is the one that can be unmounted.
  */
 static int target_find(const char *argument, struct umount_target *t)
 {
@@ -60,7 +60,7 @@ static int target_find(const char *argument, struct umount_target *t)
 	return r;
 }
 
-/* Does a process serve it? *ret_pid: which one, 0 if we cannot tell. */
+/* Does a process serve it? *ret_pid: which, 0 if unknown. */
 static bool is_served(struct state *s, pid_t *ret_pid)
 {
 	int r = state_lock(s, ret_pid);
@@ -97,7 +97,7 @@ static int complain_not_mounted(struct umount_target *t)
 			 repo);
 }
 
-/* The lock is asked first: a process that hangs has it, and says nothing. */
+/* Check the lock first: a process that hangs holds it and does not answer. */
 static bool is_abandoned(struct umount_target *t)
 {
 	pid_t pid;
@@ -142,7 +142,7 @@ static int unmount(struct umount_target *t, bool lazy)
 
 	if (r == 0)
 		return wait_for_end(t);
-	/* Whoever is inside a mount that nobody serves has nothing to lose. */
+	/* Detach lazily if no process serves it: nothing in it works. */
 	if (r == -EBUSY && !lazy && !is_abandoned(t))
 		return complain_busy(&t->mount);
 	if (r == -EBUSY)

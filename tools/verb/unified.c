@@ -11,7 +11,7 @@
 
 #define CONTEXT 3
 
-/* Where each line begins, and where the last one ends. */
+/* The offset of each line, and of the end of the last. */
 typedef ARRAY(size_t) line_starts;
 
 struct unified_diff {
@@ -32,7 +32,7 @@ static void find_lines(const struct unified_side *s, line_starts *ret)
 	array_push(ret, s->len);
 }
 
-/* A TAB stays one; anything else that a terminal would obey does not. */
+/* Print a TAB as it is and escape other control characters. */
 static void print_text(FILE *out, const char *text, size_t len, bool safe)
 {
 	char *copy, *at;
@@ -55,7 +55,7 @@ static void print_text(FILE *out, const char *text, size_t len, bool safe)
 	free(copy);
 }
 
-/* Line `n` (from 0) of a side, with a sign before it. */
+/* Print line `n` (from 0) of a side after a sign. */
 static void print_line(const struct unified_diff *d, int side, uint32_t n,
 		       char sign)
 {
@@ -72,7 +72,7 @@ static void print_line(const struct unified_diff *d, int side, uint32_t n,
 	(void)fputs(ended ? "\n" : "\n\\ No newline at end of file\n", d->out);
 }
 
-/* Lines in front of a side of a range. */
+/* The number of lines before a range on one side. */
 static uint32_t in_front(uint32_t at, uint32_t count)
 {
 	return count ? at - 1 : at;
@@ -85,7 +85,7 @@ static void print_place(FILE *out, char sign, uint32_t from, uint32_t count)
 		(void)fprintf(out, ",%" PRIu32, count);
 }
 
-/* Ranges `r` to `end`, with lines around them. */
+/* Print one hunk: ranges `r` to `end`, with context lines. */
 static void print_hunk(const struct unified_diff *d,
 		       const struct entry_range *r,
 		       const struct entry_range *end)
@@ -158,7 +158,7 @@ void unified_print(FILE *out, const struct unified_side *before,
 	for (size_t k = 0; k < l.count;) {
 		size_t end = k + 1;
 
-		/* Hunks whose surroundings meet are one. */
+		/* Hunks whose context lines meet become one. */
 		while (end < l.count &&
 		       in_front(l.ranges[end].before,
 				l.ranges[end].before_count) <=

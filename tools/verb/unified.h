@@ -1,5 +1,5 @@
 /*
- * Two texts as a unified diff, as diff -u and git print it. Pure but for the
+ * Two texts as a unified diff, as diff -u and git print it. Pure except for the
  * printing.
  */
 #ifndef STATETAPE_TOOLS_VERB_UNIFIED_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct unified_side {
-	const char *name; /* NULL: there is no file on this side */
+	const char *name; /* NULL: the file does not exist on this side */
 	const char *text;
 	size_t len;
 };
@@ -20,7 +20,7 @@ struct unified_style {
 	bool colours;
 };
 
-/* Nothing where the texts are the same. */
+/* Prints nothing if the texts are equal. */
 void unified_print(FILE *out, const struct unified_side *before,
 		   const struct unified_side *after,
 		   struct unified_style style);

@@ -1,6 +1,6 @@
 /*
- * statetape verify: is the tape as it was written? The store is read here, and
- * not by the process that writes it: nobody has to wait for the answer.
+ * statetape verify: is the tape as it was written? Reads the store in this
+ * process, so the daemon is not held up.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
- * statetape watch: entries as they come. What is published is only a call to
- * look: entries that were missed are asked for by number, so that none is
- * left out and none is told twice, whatever becomes of the connection.
+ * statetape watch: prints entries as they are published. A published message is
+ * only a hint: missing entries are asked for by number, so that none is left
+ * out and none printed twice, even if the connection breaks.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 struct watcher {
 	struct tape_reader *tape;
 	struct sp_conn conn;
-	uint64_t seen; /* the newest entry that was told */
+	uint64_t seen; /* the newest entry printed */
 	bool json, colours;
 };
 
@@ -51,7 +51,7 @@ static void show(struct watcher *w, const cJSON *e)
 	}
 }
 
-/* All that came since. */
+/* Print all entries since the last. */
 static int catch_up(struct watcher *w)
 {
 	bool more = true;
@@ -74,7 +74,7 @@ static int catch_up(struct watcher *w)
 	return 0;
 }
 
-/* One message. What follows the newest told is told; else we ask. */
+/* Handle one message: print it if it is the next entry, else ask SINCE. */
 static int hear(struct watcher *w)
 {
 	CLEANUP(json_p) cJSON *e = NULL;
@@ -91,7 +91,7 @@ static int hear(struct watcher *w)
 	if (n > w->seen + 1)
 		return catch_up(w);
 	if (w->json) {
-		/* As it was sent, with every digit. */
+		/* Print it as it was received, with every digit. */
 		w->seen = n;
 		(void)printf("%s\n", w->conn.in + topic);
 		return 0;
@@ -115,7 +115,7 @@ static bool is_unread(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
-/* Connect first and look then: nothing falls in between. */
+/* Connect first, then ask SINCE: nothing is missed in between. */
 static int begin(struct watcher *w)
 {
 	int r;
@@ -126,7 +126,7 @@ static int begin(struct watcher *w)
 	return r < 0 ? r : catch_up(w);
 }
 
-/* Until the connection breaks. */
+/* Read until the connection breaks. */
 static int attend(struct watcher *w)
 {
 	for (;;) {
@@ -164,7 +164,7 @@ static void run(struct watcher *w)
 	}
 }
 
-/* Where to begin: at the newest, or so many before it. */
+/* The entry to begin after: the newest, or `count` before it. */
 static int first_number(struct tape_reader *t, uint64_t back, uint64_t *ret)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;

@@ -1,9 +1,8 @@
 /*
- * The demonstration's two ends, each a process of its own: a model that
- * answers from a script, and an agent that does what it says. Between them
- * stand the real parts, and neither end knows of them; only what is shown to
- * the person who watches (demo_show.c) asks the tape, and looks at what
- * arrived at the model.
+ * The demo's two ends, each a process of its own: a model that answers from a
+ * script, and an agent that does what the model says. Between them run the real
+ * parts, which neither end knows of; only the output for the user (demo_show.c)
+ * asks the tape and compares requests as sent and as received.
  */
 #ifndef STATETAPE_TOOLS_VERB_DEMO_DEMO_H
 #define STATETAPE_TOOLS_VERB_DEMO_DEMO_H
@@ -15,26 +14,26 @@
 
 #include "tape/wire/state.h"
 
-/* Where the ends leave what they sent and got: below $DEMO. */
+/* Files in which both ends leave what they sent and received: below $DEMO. */
 #define DEMO_REQUESTS "requests" /* N.sent.json, N.received.json */
 #define DEMO_PORT     "port"	 /* the model's */
 
 /*
- * Serve the script on 127.0.0.1 until told to end; `dir` is $DEMO. Returns an
- * exit code.
+ * Serve the script on 127.0.0.1 until a signal; `dir` is $DEMO. Returns an exit
+ * code.
  */
 int demo_model(const char *dir);
 
 /*
  * Play the agent in the current directory. Returns an exit code. `last` is the
- * last word of the command line, all of which is overwritten: who looks at
- * this process, as the tape does, sees an agent.
+ * last word of the command line, all of which is overwritten, so that the tape
+ * shows this process as "agent".
  */
 int demo_agent(const char *dir, const char *last);
 
 /*
- * Make the repository in the directory `repo`, which exists. 0 or a negative
- * errno.
+ * Create the repository's files in the existing directory `repo`. 0 or a
+ * negative errno.
  */
 int demo_make_repo(const char *repo);
 
@@ -43,7 +42,7 @@ char *demo_read(const char *path, size_t *ret_len);
 /* Write a whole file; 0 or a negative errno. */
 int demo_write(const char *path, const char *text, size_t len);
 
-/* -- What a person sees. */
+/* Output for the user. */
 
 #define DEMO_TASK      "Make load_config refuse a bad port."
 #define DEMO_NO_OUTPUT "(no output)"
@@ -53,11 +52,11 @@ int demo_write(const char *path, const char *text, size_t len);
 struct show {
 	const char *dir; /* $DEMO */
 	struct state state;
-	double entries; /* of the tape that were told */
-	/* Texts that were, too. */
+	double entries; /* entries of the tape that were printed */
+	/* Notes that were printed. */
 	XXH64_hash_t shown[DEMO_SHOWN_MAX];
 	size_t shown_count;
-	/* What the agent was shown by its tools, for the whole talk. */
+	/* Results that the agent's tools gave so far. */
 	struct demo_held {
 		char *about; /* the file's name, or the command */
 		char *text;
@@ -65,25 +64,28 @@ struct show {
 	} held[DEMO_HELD_MAX];
 	size_t held_count;
 	bool colours;
-	bool slowly; /* a person reads along */
+	bool slowly; /* stdout is a terminal: pause for the reader */
 };
 
-/* -ENOENT: there is no tape of this directory. */
+/* -ENOENT: this directory has no tape. */
 int show_init(struct show *s, const char *dir);
 void show_release(struct show *s);
 
-/* The model speaks; the agent uses a tool. */
+/* Print what the model says, and which tool the agent uses. */
 void show_says(struct show *s, const char *text);
 void show_tool(struct show *s, const char *tool, const char *about);
-/* The tool's result, of which a person sees the first line if it is brief. */
+/* Print the first line of the tool's result, if it is short. */
 void show_result(struct show *s, const char *about, bool file,
 		 const char *text);
-/* Whatever the tape has noted since the last time. */
+/* Print the entries that are new on the tape. */
 void show_tape(struct show *s);
-/* Request `turn` was answered: `ours` against what the model got. */
+/*
+ * Request `turn` was answered: print how `ours` differs from what the model
+ * received.
+ */
 void show_request(struct show *s, size_t turn, const cJSON *ours);
 
-/* As long as it takes to read what was printed since the last time. */
+/* Pause for as long as it takes to read the recent output. */
 void demo_pause(bool slowly, size_t characters);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The scripted agent: keeps a transcript as agents do, sends all of it each
- * time, and does what the model asks for with its own hands: it reads files,
- * edits them, runs commands.
+ * The scripted agent: keeps a transcript as agents do, sends all of it with
+ * each request, and carries out what the model asks for: reads files, edits
+ * them, runs commands.
  */
 #include <cjson/cJSON.h>
 #include <curl/curl.h>
@@ -36,7 +36,7 @@ static void play_release(struct play *p)
 	free(p->url);
 }
 
-/* -- The hands. Each returns a result's text (free it). */
+/* Tools. Each returns its result's text (free it). */
 
 static char *do_read(const cJSON *input)
 {
@@ -124,7 +124,7 @@ static char *act(const char *tool, const cJSON *input)
 	return do_bash(input);
 }
 
-/* -- Talking to the model. */
+/* The model's API. */
 
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 {
@@ -132,9 +132,9 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *arg)
 }
 
 /*
- * What agents tell their models before anything else is thousands of words;
- * this stands for it. It matters for the price: short requests are not kept
- * in a prompt cache, and with nothing cached all rewriting is free.
+ * Stands for the thousands of words in an agent's system prompt. It matters for
+ * the price: short requests are not kept in a prompt cache, and with nothing
+ * cached all rewriting is free.
  */
 static void add_system(cJSON *request)
 {
@@ -157,7 +157,7 @@ static void add_system(cJSON *request)
 	buf_release(&text);
 }
 
-/* As agents do, the last block is marked: up to there the cache may keep. */
+/* Put a cache mark on the last block, as agents do. */
 static void mark_last(cJSON *messages)
 {
 	cJSON *m, *last = NULL;
@@ -194,7 +194,7 @@ static char *request_text(const struct play *p)
 	return text;
 }
 
-/* The model's answer (cJSON_Delete it); NULL, having complained: none. */
+/* The model's answer (cJSON_Delete it); NULL: failed, with a message. */
 static cJSON *ask_model(const struct play *p, const char *body)
 {
 	struct buf answer = BUF(ANSWER_MAX);
@@ -263,7 +263,7 @@ static char *use(struct play *p, const cJSON *call)
 	return done;
 }
 
-/* Do what was asked for; false: nothing was. */
+/* Carry out the tool calls; false: there were none. */
 static bool follow(struct play *p, const cJSON *content)
 {
 	cJSON *results = cJSON_CreateArray();
@@ -310,8 +310,10 @@ static int take_turn(struct play *p, size_t n, bool *ret_more)
 	return EXIT_SUCCESS;
 }
 
-/* For all who look at this process. The words of a command line lie one after
-   the other in memory, and the kernel shows what is there. */
+/*
+ * Change the command line that other processes see. Its words lie in memory one
+ * after the other, and the kernel shows that memory.
+ */
 static void take_name(const char *last)
 {
 	char *first = program_invocation_name;

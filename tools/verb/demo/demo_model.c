@@ -1,7 +1,6 @@
 /*
- * The scripted model: speaks enough of the Messages API for one conversation.
- * Which step comes next is read from the request, as a model would: it is the
- * number of answers already in it.
+ * The scripted model: implements enough of the Messages API for one
+ * conversation. The next step is the number of answers already in the request.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -63,7 +62,8 @@ struct demo_exchange {
 };
 
 static const char *dir_; /* $DEMO, set before the first request */
-static struct buf before_ = BUF(BODY_MAX); /* the request before; one thread */
+static struct buf before_ =
+	BUF(BODY_MAX); /* the previous request; one thread */
 
 static size_t count_answers(const cJSON *request)
 {
@@ -101,7 +101,7 @@ static void add_call(cJSON *content, size_t step, size_t n,
 	(void)cJSON_AddItemToArray(content, call);
 }
 
-/* All of a request but its tail was in the one before, and is in the cache. */
+/* The common prefix of this request and the previous one counts as cached. */
 static void add_usage(cJSON *root, const struct buf *body)
 {
 	cJSON *usage = cJSON_AddObjectToObject(root, "usage");
@@ -204,7 +204,7 @@ static void on_end(void *ctx, struct MHD_Connection *c, void **state,
 	*state = NULL;
 }
 
-/* The file appears when it is whole: somebody waits for it. */
+/* Rename the file when it is complete: another process waits for it. */
 static int tell_port(unsigned port)
 {
 	CLEANUP(free_p) char *path = format_text("%s/" DEMO_PORT, dir_);

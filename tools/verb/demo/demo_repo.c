@@ -1,6 +1,6 @@
 /*
- * The demonstration's repository. Its test is a shell script, so that nothing
- * but a shell has to be there.
+ * The demo's repository. Its test is a shell script, so that only a shell is
+ * needed.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * What a person sees of the demonstration: who does what, one line each, what
- * the tape noted of it, and for each request that did not reach the model as
- * the agent sent it what was wrong in it, and what the model got.
+ * The demo's output: each action on one line, the tape's entries, and for each
+ * request that was rewritten on its way what was stale in it and what the model
+ * got.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #include "tools/verb/demo/demo.h"
 
 #define ASK_MS	  5000
-#define COLUMN	  9  /* where texts begin, behind a label */
-#define WIDTH	  79 /* the last column makes some terminals wrap */
-#define LINES_MAX 16 /* of a text that is shown */
+#define COLUMN	  9  /* column of the text behind a label */
+#define WIDTH	  79 /* some terminals wrap at the last column */
+#define LINES_MAX 16 /* lines shown of a text */
 
-/* A reader takes about this long for a character, and no longer at once. */
+/* Reading time per character, and the longest pause. */
 #define READ_MS	     17
 #define READ_MOST_MS 5000
 
@@ -64,7 +64,7 @@ static void label(const struct show *s, enum colour c, const char *who)
 		     colour_text(s->colours, COLOUR_NONE));
 }
 
-/* A line, wrapped if it is prose; its length counts for the pause. */
+/* Print a line, wrapped if it is prose; its length counts for the pause. */
 static size_t show_line(const struct show *s, enum colour c, const char *line)
 {
 	(void)printf("%*s%s| ", COLUMN, "", colour_text(s->colours, c));
@@ -169,9 +169,9 @@ void show_tape(struct show *s)
 	cJSON_Delete(question);
 }
 
-/* -- What of a text is in another. */
+/* Comparing texts line by line. */
 
-/* A numbered line without its number, an unnumbered one as it is. */
+/* A line without its line number, if it has one. */
 static const char *bare(const char *line)
 {
 	size_t digits = strspn(line, "0123456789");
@@ -196,7 +196,7 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* The next line of *text (free it), which moves on; NULL: the end. */
+/* The next line of *text (free it), which advances; NULL: the end. */
 static char *next_line(const char **text)
 {
 	size_t n = strcspn(*text, "\n");
@@ -206,7 +206,7 @@ static char *next_line(const char **text)
 	return line;
 }
 
-/* How many lines of `text` are not in `other`. */
+/* The number of lines of `text` that `other` lacks. */
 static size_t count_missing(const char *text, const char *other)
 {
 	size_t n = 0;
@@ -217,7 +217,7 @@ static size_t count_missing(const char *text, const char *other)
 	return n;
 }
 
-/* Show these; how many characters they have. */
+/* Print these lines; returns their number of characters. */
 static size_t show_missing(const struct show *s, enum colour c,
 			   const char *text, const char *other)
 {
@@ -234,7 +234,7 @@ static size_t show_missing(const struct show *s, enum colour c,
 	return shown;
 }
 
-/* -- A request, as it was sent and as it arrived. */
+/* A request as sent and as received. */
 
 static const char *block_text(const cJSON *block)
 {
@@ -300,7 +300,7 @@ static size_t show_held(const struct show *s, const struct demo_held *h)
 	return show_missing(s, COLOUR_RED, now, h->text);
 }
 
-/* The newest the agent holds about each thing a note speaks of. */
+/* The agent's newest result about each thing that a note mentions. */
 static void show_stale(struct show *s, const char *note)
 {
 	for (size_t i = 0; i < s->held_count; i++)

@@ -1,9 +1,9 @@
 /*
- * statetape demo: a repository of its own in a temporary directory, and an
- * agent at work in it, run by `statetape run` as any other would be. Only the
- * model (demo_model.c) and the agent (demo_agent.c) follow a script. State and
- * sockets go to the same temporary directory, so that nothing of the user's
- * is touched, and all of it is removed at the end.
+ * statetape demo: makes a repository in a temporary directory and runs an agent
+ * in it with `statetape run`, as any other agent. Only the model (demo_model.c)
+ * and the agent (demo_agent.c) are scripted. State and sockets go to the same
+ * temporary directory, so the user's own state is not touched, and all of it is
+ * removed at the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 #define NOT_STARTED 125
 #define WIDTH	    79
 
-/* A directory of our own, and the paths in it. */
+/* Our temporary directory and the paths in it. */
 struct stage {
 	char *dir;
 	char *repo;
@@ -95,8 +95,7 @@ static int make_dirs(const char *dir)
 	return 0;
 }
 
-/* What a user has settled for his own runs, or for the way to his models,
-   is not for this one. */
+/* Ignore the user's own configuration of runs and of proxies. */
 static void clear_environment(void)
 {
 	static const char *const names[] = { "http_proxy", "HTTP_PROXY",
@@ -118,7 +117,7 @@ static int set_environment(const struct stage *s)
 	static const char *const dirs[] = { "state", "run", "config" };
 
 	clear_environment();
-	/* A machine that is busy with other things shows the same. */
+	/* Long timeouts, so that a busy machine shows the same output. */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	if (setenv("DEMO", s->dir, 1) < 0 ||
 	    /* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise. */
@@ -166,7 +165,7 @@ static int remove_one(const char *path, const struct stat *st, int type,
 
 static void clear_stage(const struct stage *s)
 {
-	/* Never into a mount, should one be left over. */
+	/* Never delete through a mount that was left over. */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	if (nftw(s->dir, remove_one, REMOVE_FDS,
 		 FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 ||
@@ -174,7 +173,7 @@ static void clear_stage(const struct stage *s)
 		(void)say_error("'%s' could not be removed", s->dir);
 }
 
-/* Start this program with other words. */
+/* Start this program with other arguments. */
 static pid_t start(char *const *argv)
 {
 	pid_t self = getpid(), pid;
@@ -228,8 +227,10 @@ static pid_t start_model(const struct stage *s)
 static volatile sig_atomic_t running; /* the run's process */
 static volatile sig_atomic_t ended_by;
 
-/* The run ends, we wait for that, and clean up. A Ctrl-C reaches it by
-   itself. */
+/*
+ * Pass the signal to the run, wait for its end, and clean up. A Ctrl-C reaches
+ * the run by itself.
+ */
 static void on_end(int number)
 {
 	ended_by = number;
@@ -305,7 +306,7 @@ static int perform(const struct stage *s)
 	code = ended_by ? 128 + ended_by : run_agent(s);
 	(void)kill(model, SIGTERM);
 	(void)wait_for(model);
-	if (code > 128) /* a signal: who sent it knows */
+	if (code > 128) /* ended by a signal: no message */
 		return code;
 	if (code == NOT_STARTED)
 		return say_error("running is not possible here; 'statetape "
