@@ -51,7 +51,7 @@ struct ahead {
 	pthread_mutex_t lock; /* a leaf: nothing is done while it is held */
 	pthread_cond_t work;  /* for helpers */
 	pthread_cond_t done;  /* for who takes */
-	struct paths jobs;    /* protected by lock, as all below */
+	struct table jobs;    /* protected by lock, as all below */
 	struct job queue;     /* the head of its ring */
 	size_t bytes;	      /* of facts that wait */
 	bool stop;
@@ -210,7 +210,7 @@ void ahead_free(struct ahead *a)
 	while (a->threads)
 		(void)pthread_join(a->ids[--a->threads], NULL);
 	paths_each(&a->jobs, free_job, NULL);
-	paths_release(&a->jobs);
+	table_release(&a->jobs);
 	(void)pthread_cond_destroy(&a->done);
 	(void)pthread_cond_destroy(&a->work);
 	(void)pthread_mutex_destroy(&a->lock);

@@ -465,7 +465,7 @@ static void tape_release(struct tape *t)
 	ahead_free(t->ahead);
 	care_free(t->care);
 	paths_each(&t->known, free_node, NULL);
-	paths_release(&t->known);
+	table_release(&t->known);
 	while (t->bases.count)
 		free(t->bases.at[--t->bases.count]);
 	array_release(&t->bases);

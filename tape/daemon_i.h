@@ -113,7 +113,7 @@ struct tape {
 	struct ahead *ahead;
 
 	/* Files. */
-	struct paths known;
+	struct table known;
 	struct buf text, more_text; /* scratch */
 	ARRAY(char *) bases; /* paths whose first content is to be kept */
 	size_t unreadable;
@@ -131,7 +131,7 @@ struct tape {
 
 	/* Outside. */
 	struct outside *outside;
-	struct paths suspects;
+	struct table suspects;
 	struct sweep *sweep;
 	uint32_t sweep_number;
 	bool sweep_whole;     /* what it does not see is not there */

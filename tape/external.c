@@ -136,7 +136,7 @@ void watch_stop(struct tape *t)
 	sweep_free(t->sweep);
 	outside_free(t->outside);
 	paths_each(&t->suspects, free_node, NULL);
-	paths_release(&t->suspects);
+	table_release(&t->suspects);
 }
 
 void watch_sweep(struct tape *t, enum entry_origin origin, bool urgent)
@@ -210,7 +210,7 @@ static uint64_t due_of(const struct tape *t, const struct outside_event *e)
 /* What inotify has to tell, all of it. */
 struct heard {
 	struct tape *t;
-	struct paths went; /* directories: struct went */
+	struct table went; /* directories: struct went */
 };
 
 struct went {
@@ -269,7 +269,7 @@ void watch_hear(struct tape *t)
 	if (h.went.count)
 		paths_each(&t->known, suspect_below, &h);
 	paths_each(&h.went, free_node, NULL);
-	paths_release(&h.went);
+	table_release(&h.went);
 	if (whole)
 		return;
 	say("too much happened at once in '%s': every file is looked at",

@@ -74,9 +74,9 @@ struct tally {
 struct settle {
 	settle_known *known;
 	void *ctx;
-	struct paths nodes;
-	struct paths dirs;    /* struct tally */
-	struct paths origins; /* the same, by the `from` of nodes */
+	struct table nodes;
+	struct table dirs;    /* struct tally */
+	struct table origins; /* the same, by the `from` of nodes */
 	size_t moved;	      /* nodes with `directory` set */
 	ARRAY(void *) taken;  /* struct node */
 	ARRAY(struct settled) told;
@@ -130,24 +130,24 @@ void settle_free(struct settle *s)
 	paths_each(&s->nodes, free_node, NULL);
 	paths_each(&s->dirs, free_tally, NULL);
 	paths_each(&s->origins, free_tally, NULL);
-	paths_release(&s->nodes);
-	paths_release(&s->dirs);
-	paths_release(&s->origins);
+	table_release(&s->nodes);
+	table_release(&s->dirs);
+	table_release(&s->origins);
 	array_release(&s->taken);
 	array_release(&s->told);
 	free(s);
 }
 
 /* One more, or one less, of the first `len` bytes of `path`. */
-static void count(struct paths *t, const char *path, size_t len, bool more)
+static void count(struct table *t, const char *path, size_t len, bool more)
 {
 	struct tally *c = paths_find_part(t, path, len);
 
 	if (!c && more) {
-		char *name = strndup(path, len);
+		char *name = must_memdup(path, len);
 
 		c = must_calloc(1, sizeof(*c));
-		paths_add(t, &c->at, name ? name : "");
+		paths_add(t, &c->at, name);
 		free(name);
 	}
 	if (c && more) {

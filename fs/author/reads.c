@@ -42,10 +42,10 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/escape.h"
+#include "graph/base/table.h"
 #include "tape/journal/text.h"
 
 #define SHARDS	   32
-#define BUCKETS	   256
 #define KEYS_FIRST 16
 #define KINDS	   (READS_MISSED + 1)
 
@@ -67,16 +67,15 @@ struct read_set {
 	int64_t first_ns, last_ns; /* and by the wall's */
 	enum reads_queue queue;
 	TAILQ_ENTRY(read_set) in_queue;
-	LIST_ENTRY(read_set) in_bucket;
+	struct table_node in_shard;
 };
 
 TAILQ_HEAD(read_queue, read_set);
-LIST_HEAD(read_bucket, read_set);
 
 struct reads_shard {
 	pthread_mutex_t lock; /* one at a time; nothing is locked under it */
 	struct read_queue queue[QUEUES]; /* oldest first; protected by lock */
-	struct read_bucket bucket[BUCKETS]; /* protected by lock */
+	struct table sets;		 /* by actor; protected by lock */
 } __attribute__((aligned(64)));
 
 struct reads {
@@ -189,7 +188,7 @@ static int read_set_add(struct read_set *s, enum reads_kind kind, uint64_t hash,
 /* Where an actor's set is, or would be. */
 struct reads_place {
 	struct reads_shard *shard;
-	struct read_bucket *bucket;
+	uint64_t hash; /* in its table */
 };
 
 static struct reads_place place_of(struct reads *r, const struct actor *a)
@@ -198,18 +197,21 @@ static struct reads_place place_of(struct reads *r, const struct actor *a)
 	uint64_t hash = XXH3_64bits(&address, sizeof(address));
 	struct reads_shard *sh = &r->shard[hash % SHARDS];
 
-	return (struct reads_place){ sh, &sh->bucket[hash / SHARDS % BUCKETS] };
+	return (struct reads_place){ sh, hash / SHARDS };
 }
 
 static struct read_set *find_locked(struct reads_place at,
 				    const struct actor *a)
 {
-	struct read_set *s;
+	struct table_node *n = table_find(&at.shard->sets, at.hash);
 
-	s = LIST_FIRST(at.bucket);
-	while (s && s->actor != a)
-		s = LIST_NEXT(s, in_bucket);
-	return s;
+	for (; n; n = table_find_next(n)) {
+		struct read_set *s = TABLE_ENTRY(n, struct read_set, in_shard);
+
+		if (s->actor == a)
+			return s;
+	}
+	return NULL;
 }
 
 static struct read_set *add_locked(struct reads *r, struct reads_place at,
@@ -219,7 +221,7 @@ static struct read_set *add_locked(struct reads *r, struct reads_place at,
 
 	if (!s)
 		return NULL;
-	LIST_INSERT_HEAD(at.bucket, s, in_bucket);
+	table_insert(&at.shard->sets, &s->in_shard, at.hash);
 	s->queue = LIVING;
 	TAILQ_INSERT_TAIL(&at.shard->queue[LIVING], s, in_queue);
 	atomic_fetch_add(&r->processes, 1);
@@ -229,7 +231,7 @@ static struct read_set *add_locked(struct reads *r, struct reads_place at,
 static void remove_locked(struct reads *r, struct reads_shard *sh,
 			  struct read_set *s)
 {
-	LIST_REMOVE(s, in_bucket);
+	table_remove(&sh->sets, &s->in_shard);
 	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
 	atomic_fetch_sub(&r->processes, 1);
 	atomic_fetch_sub(&r->entries, s->count);
@@ -643,8 +645,6 @@ static void shard_init(struct reads_shard *sh)
 	lock_init_adaptive(&sh->lock);
 	for (int q = 0; q < QUEUES; q++)
 		TAILQ_INIT(&sh->queue[q]);
-	for (int i = 0; i < BUCKETS; i++)
-		LIST_INIT(&sh->bucket[i]);
 }
 
 int reads_new(struct reads **ret)
@@ -678,6 +678,7 @@ void reads_free(struct reads *r)
 	for (int i = 0; i < SHARDS; i++) {
 		for (int q = 0; q < QUEUES; q++)
 			queue_release(&r->shard[i].queue[q]);
+		table_release(&r->shard[i].sets);
 		(void)pthread_mutex_destroy(&r->shard[i].lock);
 	}
 	(void)pthread_mutex_destroy(&r->forgetting);

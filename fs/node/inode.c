@@ -257,9 +257,6 @@ static int inodes_init(struct inodes *t, int root_fd)
 	lock_init_adaptive(&t->lock);
 	TAILQ_INIT(&t->by_age);
 	t->inotify_fd = -1;
-	if (table_init(&t->by_key) < 0 || table_init(&t->by_watch) < 0 ||
-	    table_init(&t->by_name) < 0)
-		return -ENOMEM;
 	if (fstat(root_fd, &st) < 0)
 		return -errno;
 	t->root = inode_new(t, root_fd, &st);
@@ -301,11 +298,9 @@ void inodes_free(struct inodes *t)
 
 	if (!t)
 		return;
-	for (size_t n = 0; n < t->by_key.size; n++) {
-		for (node = t->by_key.buckets[n]; node; node = next) {
-			next = node->next;
-			free_inode(TABLE_ENTRY(node, struct inode, by_key));
-		}
+	for (node = table_first(&t->by_key); node; node = next) {
+		next = table_next(&t->by_key, node);
+		free_inode(TABLE_ENTRY(node, struct inode, by_key));
 	}
 	table_release(&t->by_key);
 	table_release(&t->by_watch);

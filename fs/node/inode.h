@@ -18,7 +18,7 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
-#include "fs/base/table.h"
+#include "graph/base/table.h"
 
 struct inode_link;
 

@@ -1,5 +1,7 @@
 #include "graph/base/paths.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,91 +9,50 @@
 
 #include "graph/base/alloc.h"
 
-#define FIRST_SIZE 64
+/* A node is cast to and from what a table holds and what a caller holds. */
+static_assert(offsetof(struct paths_node, node) == 0, "node comes first");
 
-static struct paths_node **bucket(const struct paths *t, uint64_t hash)
+void *paths_find_part(const struct table *t, const char *path, size_t len)
 {
-	return &t->buckets[hash & (t->size - 1)];
+	struct table_node *at = table_find(t, XXH3_64bits(path, len));
+
+	for (; at; at = table_find_next(at)) {
+		struct paths_node *n = (struct paths_node *)at;
+
+		if (strncmp(n->path, path, len) == 0 && !n->path[len])
+			return n;
+	}
+	return NULL;
 }
 
-void *paths_find_part(const struct paths *t, const char *path, size_t len)
-{
-	uint64_t hash = XXH3_64bits(path, len);
-	struct paths_node *n = t->size ? *bucket(t, hash) : NULL;
-
-	while (n && (n->hash != hash || strncmp(n->path, path, len) != 0 ||
-		     n->path[len]))
-		n = n->next;
-	return n;
-}
-
-void *paths_find(const struct paths *t, const char *path)
+void *paths_find(const struct table *t, const char *path)
 {
 	return paths_find_part(t, path, strlen(path));
 }
 
-static void put(struct paths *t, struct paths_node *n)
+void paths_add(struct table *t, struct paths_node *n, const char *path)
 {
-	struct paths_node **at = bucket(t, n->hash);
+	size_t len = strlen(path);
 
-	n->next = *at;
-	*at = n;
+	n->path = must_memdup(path, len);
+	table_insert(t, &n->node, XXH3_64bits(path, len));
 }
 
-static void grow(struct paths *t)
+void paths_remove(struct table *t, struct paths_node *n)
 {
-	struct paths old = *t;
-	struct paths_node *n, *next;
-
-	t->size = old.size ? old.size * 2 : FIRST_SIZE;
-	t->buckets = must_calloc(t->size, sizeof(struct paths_node *));
-	for (size_t i = 0; i < old.size; i++) {
-		for (n = old.buckets[i]; n; n = next) {
-			next = n->next;
-			put(t, n);
-		}
-	}
-	free(old.buckets);
-}
-
-void paths_add(struct paths *t, struct paths_node *n, const char *path)
-{
-	if (t->count == t->size)
-		grow(t);
-	n->path = must_strdup(path);
-	n->hash = XXH3_64bits(path, strlen(path));
-	put(t, n);
-	t->count++;
-}
-
-void paths_remove(struct paths *t, struct paths_node *n)
-{
-	struct paths_node **at = bucket(t, n->hash);
-
-	while (*at != n)
-		at = &(*at)->next;
-	*at = n->next;
-	t->count--;
+	table_remove(t, &n->node);
 	free(n->path);
 	n->path = NULL;
 }
 
-void paths_release(struct paths *t)
+void paths_each(const struct table *t, paths_visit *visit, void *arg)
 {
-	free(t->buckets);
-	*t = (struct paths){ 0 };
-}
+	struct table_node *at, *next;
 
-void paths_each(const struct paths *t, paths_visit *visit, void *arg)
-{
-	struct paths_node *n, *next;
-
-	for (size_t i = 0; i < t->size; i++) {
-		for (n = t->buckets[i]; n; n = next) {
-			/* The visitor may be freeing them all. */
-			next = n->next;
-			visit(n, arg);
-		}
+	for (at = table_first(t); at; at = next) {
+		/* The visitor may be freeing them all. */
+		next = table_next(t, at);
+		visit((struct paths_node *)at, arg);
 	}
 }
 

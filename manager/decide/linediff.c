@@ -1,9 +1,3 @@
-/*
- * The shortest edit by Myers' greedy method, on what is left when the common
- * beginning and end are taken off. The method takes time and memory with the
- * square of the number of lines that differ; beyond LINEDIFF_MOST of them the
- * middle is given as one hunk, which is true, only longer.
- */
 #include "manager/decide/linediff.h"
 
 #include <errno.h>
@@ -13,6 +7,7 @@
 
 #include "graph/base/cleanup.h"
 
+/* Changed lines; with more, all between the first and the last is one hunk. */
 #define LINEDIFF_MOST 400
 
 void linediff_lines(struct linediff_lines *ret, const char *text, size_t len)
@@ -50,153 +45,35 @@ const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 	return l->rows.at[first].at;
 }
 
-static bool same(const struct linediff_line *a, const struct linediff_line *b)
+static bool is_same(const void *ctx, uint32_t before, uint32_t after)
 {
+	const struct linediff *d = ctx;
+	const struct linediff_line *a = &d->before.rows.at[before];
+	const struct linediff_line *b = &d->after.rows.at[after];
+
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
-}
-
-/* The middles that are compared, and the trace of the search. */
-struct linediff_search {
-	const struct linediff_line *a, *b;
-	int n, m;
-	ARRAY(int) trace; /* of each step, its 2d+1 furthest points */
-};
-
-/* The furthest point on diagonal k after d steps. */
-static int *reach(struct linediff_search *s, int d, int k)
-{
-	/* Steps 0..d-1 took 1 + 3 + ... = d * d places. */
-	return &s->trace.at[d * d + (k + d)];
-}
-
-static int furthest(struct linediff_search *s, int d, int k)
-{
-	int x;
-
-	if (d == 0)
-		x = 0;
-	else if (k == -d ||
-		 (k != d && *reach(s, d - 1, k - 1) < *reach(s, d - 1, k + 1)))
-		x = *reach(s, d - 1, k + 1);
-	else
-		x = *reach(s, d - 1, k - 1) + 1;
-	while (x < s->n && x - k < s->m && same(&s->a[x], &s->b[x - k]))
-		x++;
-	return x;
-}
-
-/* How many lines differ, or -1: too many. Points on step d have k = d mod 2,
- * which leaves every other place unused: simpler than packing them. */
-static int search_forward(struct linediff_search *s)
-{
-	for (int d = 0; d <= LINEDIFF_MOST; d++) {
-		array_reserve(&s->trace, 2 * (uint32_t)d + 1);
-		s->trace.count += 2 * (uint32_t)d + 1;
-		for (int k = -d; k <= d; k += 2) {
-			int x = furthest(s, d, k);
-
-			*reach(s, d, k) = x;
-			if (x >= s->n && x - k >= s->m)
-				return d;
-		}
-	}
-	return -1;
-}
-
-/* Hunks come out last first; one line each, joined afterwards. */
-static void search_back(struct linediff_search *s, int d, uint32_t skip,
-			struct linediff *ret)
-{
-	int x = s->n, y = s->m;
-
-	for (; d > 0; d--) {
-		int k = x - y, from;
-		struct hunk h = { 0 };
-
-		if (k == -d || (k != d && *reach(s, d - 1, k - 1) <
-						  *reach(s, d - 1, k + 1)))
-			from = k + 1;
-		else
-			from = k - 1;
-		x = *reach(s, d - 1, from);
-		y = x - from;
-		h.before = skip + (uint32_t)x;
-		h.after = skip + (uint32_t)y;
-		h.before_count = from == k - 1;
-		h.after_count = from == k + 1;
-		array_push(&ret->hunks, h);
-	}
-}
-
-/* Turn the order around and join those that touch. */
-static void tidy(struct linediff *d)
-{
-	uint32_t n = d->hunks.count, kept = 0;
-	struct hunk *at = d->hunks.at;
-
-	for (uint32_t i = 0; i < n / 2; i++) {
-		struct hunk h = at[i];
-
-		at[i] = at[n - 1 - i];
-		at[n - 1 - i] = h;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct hunk *last = kept ? &at[kept - 1] : NULL;
-
-		if (last && last->before + last->before_count == at[i].before &&
-		    last->after + last->after_count == at[i].after) {
-			last->before_count += at[i].before_count;
-			last->after_count += at[i].after_count;
-		} else {
-			at[kept++] = at[i];
-		}
-	}
-	d->hunks.count = kept;
 }
 
 void linediff_init(struct linediff *ret, const char *before, size_t before_len,
 		   const char *after, size_t after_len)
 {
-	struct linediff_search s = { 0 };
-	uint32_t skip = 0, n, m;
-	int d;
+	struct myers_input in = { .is_same = is_same,
+				  .ctx = ret,
+				  .edits_max = LINEDIFF_MOST };
 
 	*ret = (struct linediff){ 0 };
 	linediff_lines(&ret->before, before, before_len);
 	linediff_lines(&ret->after, after, after_len);
-	n = ret->before.rows.count;
-	m = ret->after.rows.count;
-	while (skip < n && skip < m &&
-	       same(&ret->before.rows.at[skip], &ret->after.rows.at[skip]))
-		skip++;
-	while (n > skip && m > skip &&
-	       same(&ret->before.rows.at[n - 1], &ret->after.rows.at[m - 1])) {
-		n--;
-		m--;
-	}
-	if (n == skip && m == skip)
-		return;
-	s.a = ret->before.rows.at + skip;
-	s.b = ret->after.rows.at + skip;
-	s.n = (int)(n - skip);
-	s.m = (int)(m - skip);
-	d = s.n && s.m ? search_forward(&s) : -1;
-	if (d >= 0) {
-		search_back(&s, d, skip, ret);
-		tidy(ret);
-	} else {
-		struct hunk all = { skip, n - skip, skip, m - skip };
-
-		array_push(&ret->hunks, all);
-	}
-	array_release(&s.trace);
+	in.before_count = ret->before.rows.count;
+	in.after_count = ret->after.rows.count;
+	myers_diff(&in, &ret->hunks);
 }
 
 void linediff_release(struct linediff *d)
 {
 	linediff_lines_release(&d->before);
 	linediff_lines_release(&d->after);
-	array_release(&d->hunks);
+	myers_release(&d->hunks);
 }
 
 /* Line `at` of the text before; with `end`, as the end of a range. */
@@ -205,7 +82,7 @@ static uint32_t carry(const struct linediff *d, uint32_t at, bool end)
 	int64_t shift = 0;
 
 	for (uint32_t i = 0; i < d->hunks.count; i++) {
-		const struct hunk *h = &d->hunks.at[i];
+		const struct myers_hunk *h = &d->hunks.at[i];
 
 		/* Lines put in just before a range are no part of it. */
 		if (end ? at <= h->before : at < h->before)
@@ -227,7 +104,7 @@ bool linediff_carry(const struct linediff *d, uint32_t *first, uint32_t *last)
 	return b > a;
 }
 
-static bool touches(const struct hunk *h, uint32_t first, uint32_t last)
+static bool touches(const struct myers_hunk *h, uint32_t first, uint32_t last)
 {
 	/* Lines put in between two of the range touch it, too, and so do
 	 * those before the first line of a file. */
@@ -259,10 +136,10 @@ static int add_lines(struct buf *out, char sign, const struct linediff_lines *l,
 }
 
 /* One printed hunk: `n` of ours, close together, from `h` on. */
-static int add_group(const struct linediff *d, const struct hunk *h, uint32_t n,
-		     uint32_t context, struct buf *out)
+static int add_group(const struct linediff *d, const struct myers_hunk *h,
+		     uint32_t n, uint32_t context, struct buf *out)
 {
-	const struct hunk *last = &h[n - 1];
+	const struct myers_hunk *last = &h[n - 1];
 	uint32_t lead = h->before < context ? h->before : context;
 	uint32_t end = last->before + last->before_count;
 	uint32_t room = d->before.rows.count - end;
@@ -293,7 +170,7 @@ static int add_group(const struct linediff *d, const struct hunk *h, uint32_t n,
 int linediff_unified(const struct linediff *d, uint32_t first, uint32_t last,
 		     uint32_t context, struct buf *out)
 {
-	const struct hunk *h = d->hunks.at;
+	const struct myers_hunk *h = d->hunks.at;
 	uint32_t count = d->hunks.count, i = 0;
 	size_t len = out->len;
 

@@ -14,12 +14,7 @@
 
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
-
-/* Lines from 0. `before_count` lines became `after_count` others. */
-struct hunk {
-	uint32_t before, before_count;
-	uint32_t after, after_count;
-};
+#include "graph/base/myers.h"
 
 struct linediff_line {
 	const char *at;
@@ -38,7 +33,7 @@ const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 
 struct linediff {
 	struct linediff_lines before, after;
-	ARRAY(struct hunk) hunks; /* rising, never touching */
+	struct myers hunks; /* of lines, from 0 */
 };
 
 /* The texts must outlive it. */

@@ -229,7 +229,7 @@ static void changed_parts(struct plan *p, const struct held *h,
 			add_body(p, h, name, ret);
 	}
 	for (uint32_t i = 0; i < d->hunks.count; i++) {
-		const struct hunk *x = &d->hunks.at[i];
+		const struct myers_hunk *x = &d->hunks.at[i];
 		uint32_t lead =
 			x->after < DIFF_CONTEXT ? x->after : DIFF_CONTEXT;
 

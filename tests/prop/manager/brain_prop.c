@@ -246,7 +246,7 @@ static void a_difference_applied_gives_the_other_text(void **state)
 
 		linediff_init(&diff, a, a_len, b, b_len);
 		for (uint32_t i = 0; i < diff.hunks.count; i++) {
-			const struct hunk *h = &diff.hunks.at[i];
+			const struct myers_hunk *h = &diff.hunks.at[i];
 
 			expect_same(&diff, h->before, &at, &after);
 			assert_int_equal(h->after, after);
