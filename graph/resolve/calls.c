@@ -1,6 +1,6 @@
 /*
- * What comes out of things: calling them, iterating over them, entering,
- * unpacking, indexing and awaiting them.
+ * What operations on values give: calling, iterating, entering, unpacking,
+ * indexing, awaiting.
  */
 #include "graph/resolve/calls.h"
 
@@ -15,7 +15,7 @@
 #include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
-/* A set's terms, copied: making sets moves the originals. */
+/* A copy of a set's terms: making sets moves the originals. */
 struct some {
 	term_t terms[SET_MAX];
 	size_t count;
@@ -45,7 +45,6 @@ set_t value_replace_self(struct graph *g, set_t in, term_t self)
 	return s;
 }
 
-/* An instance of whatever `self` is or stands for. */
 set_t value_instance(struct graph *g, term_t self)
 {
 	struct term t = *term_of(g->terms, self);
@@ -79,7 +78,6 @@ static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 	return set_record(g->terms, keys, items, count);
 }
 
-/* Everything a tuple or a record holds. */
 set_t value_items(struct graph *g, const struct term *t)
 {
 	set_t s = SET_NONE;
@@ -89,7 +87,7 @@ set_t value_items(struct graph *g, const struct term *t)
 	return s;
 }
 
-/* "Self" in what a method gives is what the method was called on. */
+/* Self in the result of a method is the object it was called on. */
 static set_t replaced_term(struct graph *g, term_t id, term_t self)
 {
 	struct term t = *term_of(g->terms, id);
@@ -153,7 +151,7 @@ static set_t returns_eval(struct graph *g, unit_t f)
 	return s;
 }
 
-/* What its overloads say, if it has any. */
+/* The results of its overloads, if it has any. */
 static set_t overloads_eval(struct graph *g, unit_t f)
 {
 	const struct unit *u = unit_of(g, f);
@@ -185,7 +183,7 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 	return s;
 }
 
-/* A property's setter or deleter: its getter is an earlier one. */
+/* Of a property's setter or deleter the getter, an earlier definition. */
 static unit_t getter_of(struct graph *g, unit_t f)
 {
 	const struct unit *u = unit_of(g, f);
@@ -301,7 +299,7 @@ set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call)
 	return s;
 }
 
-/* What an iterator made by __iter__ gives: it, or its __next__. */
+/* The elements that an iterator returned by __iter__ gives. */
 static set_t iterator_gives(struct graph *g, set_t iterator, bool async)
 {
 	struct some some;
@@ -375,7 +373,7 @@ set_t value_element(struct graph *g, set_t of, bool async)
 	return s;
 }
 
-/* A class whose bases are elsewhere most likely gives itself. */
+/* Without __enter__ in the repository: most likely it returns itself. */
 static set_t instance_entered(struct graph *g, term_t id, unit_t class,
 			      bool async)
 {
@@ -443,7 +441,7 @@ set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 	return s;
 }
 
-/* Of a known piece of a tuple we know what is where, too. */
+/* A slice with constant bounds is a tuple again. */
 static set_t tuple_slice(struct graph *g, const struct term *t,
 			 const struct facts_expr *slice)
 {

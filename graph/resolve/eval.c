@@ -1,7 +1,7 @@
 /*
- * What an expression may stand for. An expression is evaluated in its unit,
- * from the names in it outwards; nothing is remembered here, for everything
- * that leads further is a question of its own (solve.c).
+ * The values of an expression. Expressions are evaluated within their unit,
+ * and nothing is remembered here: whatever leads further is a question, whose
+ * answer solve.c keeps.
  */
 #include "graph/resolve/eval.h"
 
@@ -62,7 +62,7 @@ static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	return set_tuple(g->terms, items, x->c);
 }
 
-/* {**m}: what m holds. */
+/* {**m}: the keys and values of m. */
 static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 {
 	const term_t *terms;
@@ -82,7 +82,7 @@ static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 	}
 }
 
-/* {"a": x, "b": y}: few keys, all of them known. */
+/* {"a": x, "b": y}: at most TUPLE_MAX keys, all constant. */
 static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 			set_t *ret)
 {
@@ -144,7 +144,7 @@ static bool is_type(const struct graph *g, set_t s)
 	return false;
 }
 
-/* Lists and dicts added up; other sums we do not know. */
+/* The containers that a sum may give: lists and dicts; no other sums. */
 static set_t containers_in(struct graph *g, set_t in)
 {
 	term_t copy[SET_MAX];
@@ -197,7 +197,8 @@ static set_t comp_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 		       value_item(g, element, 1, 0));
 }
 
-/* Classes of an isinstance() or except: one, or a tuple of them. */
+/* The classes of an isinstance() or except: one, or a tuple of them.
+ *ret_other: there is something that is no class of the repository. */
 static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 			   uint32_t count, bool *ret_other)
 {
@@ -248,8 +249,8 @@ static bool any_is(struct graph *g, unit_t class, const unit_t *of,
 }
 
 /*
- * isinstance(a, b), seen from where it holds (or does not): of what a may be,
- * what fits; when nothing is known of a that fits, the class itself.
+ * The values of a where isinstance(a, b) holds (x->c: does not hold): those
+ * that fit; if no known value fits, an instance of b.
  */
 static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
@@ -281,7 +282,7 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	return s;
 }
 
-/* Expressions statements are made of, not written by anybody. */
+/* Expressions that stand for a part of a statement. */
 static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
 	switch (x->kind) {

@@ -1,7 +1,7 @@
 /*
- * The parts of Python's own library that hand on what they are given: a
- * sorted() list has the elements of what was sorted, a dict's values() are
- * its values. Everything else from outside gives nothing we know.
+ * The parts of Python's library that pass on their arguments: a sorted() list
+ * has the elements of its argument, a dict's values() are its values. Any
+ * other call into a library gives no known value.
  */
 #include "graph/resolve/library.h"
 
@@ -70,7 +70,7 @@ static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 	return value_element(g, argument_eval(g, n, call, k), false);
 }
 
-/* super(): the class around, and its method's first parameter. */
+/* super(): the class around, and the first parameter of its method. */
 static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 {
 	uint32_t first = argument(g, n, call, 0);
