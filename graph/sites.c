@@ -2,8 +2,6 @@
  * From a place in the text to edges: the symbols that a call, a decorator, a
  * loop, a list of bases, an import or the use of a variable leads to.
  */
-#include <string.h>
-
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/resolve/calls.h"
@@ -88,13 +86,11 @@ static void target_term(struct graph *g, term_t id, struct targets *t)
 
 static void targets_of_set(struct graph *g, set_t s, struct targets *t)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, s, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		target_term(g, copy[k], t);
+		target_term(g, terms[k], t);
 }
 
 /* false: searched there already; imports may be cyclic. */
@@ -212,13 +208,11 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 static void targets_of_loop(struct graph *g, set_t over, bool async,
 			    struct targets *t)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, over, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		set_t iterator = attr_of_term(g, copy[k],
+		set_t iterator = attr_of_term(g, terms[k],
 					      async ? WORD_AITER : WORD_ITER);
 
 		targets_of_set(g, iterator, t);

@@ -5,8 +5,6 @@
  */
 #include "graph/resolve/eval.h"
 
-#include <string.h>
-
 #include "graph/resolve/calls.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/names.h"
@@ -66,12 +64,10 @@ static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 {
 	const term_t *terms;
-	term_t copy[SET_MAX];
 	size_t n = set_terms(g->terms, m, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 
 		if (t.kind == TERM_RECORD)
 			t = (struct term){ .b = value_items(g, &t) };
@@ -147,24 +143,22 @@ static bool is_type(const struct graph *g, set_t s)
 /* The containers that a sum may give: lists and dicts; no other sums. */
 static set_t containers_in(struct graph *g, set_t in)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, in, &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		uint8_t kind = term_of(g->terms, copy[k])->kind;
+		uint8_t kind = term_of(g->terms, terms[k])->kind;
 
 		if (kind == TERM_LIST || kind == TERM_DICT ||
 		    kind == TERM_RECORD)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 		else if (kind == TERM_TUPLE)
 			s = set_join(
 				g->terms, s,
 				set_one(g->terms, TERM_LIST,
 					value_element(
-						g, set_term(g->terms, copy[k]),
+						g, set_term(g->terms, terms[k]),
 						false),
 					0));
 	}
@@ -202,13 +196,11 @@ static set_t comp_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 			   uint32_t count, bool *ret_other)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, in, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 
 		bool class = t.kind == TERM_CLASS || t.kind == TERM_CLS ||
 			     t.kind == TERM_INSTANCE;
@@ -255,7 +247,6 @@ static bool any_is(struct graph *g, unit_t class, const unit_t *of,
 static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
 	unit_t classes[SET_MAX];
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	bool other = false;
 	set_t all = eval_expr(g, n, x->a), s = SET_NONE;
@@ -263,14 +254,13 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 		classes_in(g, eval_expr(g, n, x->b), classes, 0, &other);
 	size_t many = set_terms(g->terms, all, &terms);
 
-	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		bool instance = t.kind == TERM_INSTANCE || t.kind == TERM_SELF;
 		bool fits = instance ? any_is(g, t.a, classes, count) : other;
 
 		if (x->c ? !(instance && fits) : fits)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	}
 	if (x->c)
 		return all == SET_ANY ? SET_ANY : s;

@@ -386,16 +386,14 @@ static set_t bind_term(struct graph *g, term_t found, term_t self)
 
 static set_t bind_all(struct graph *g, set_t found, term_t self)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, found, &terms);
 	set_t s = SET_NONE;
 
 	if (found == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, bind_term(g, copy[k], self));
+		s = set_join(g->terms, s, bind_term(g, terms[k], self));
 	return value_replace_self(g, s, self);
 }
 
@@ -546,15 +544,13 @@ set_t attr_of_term(struct graph *g, term_t base, atom_t name)
 
 set_t attr_of_set(struct graph *g, set_t base, atom_t name)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, base, &terms);
 	set_t s = SET_NONE;
 
 	if (base == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, attr_of_term(g, copy[k], name));
+		s = set_join(g->terms, s, attr_of_term(g, terms[k], name));
 	return s;
 }

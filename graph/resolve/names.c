@@ -10,8 +10,6 @@
  */
 #include "graph/resolve/names.h"
 
-#include <string.h>
-
 #include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
@@ -239,15 +237,13 @@ static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
 /* The instances that calling `callee` returns. */
 static set_t made_instances(struct graph *g, set_t callee)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, call_set(g, callee, NONE, NONE), &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		if (term_of(g->terms, copy[k])->kind == TERM_INSTANCE)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+		if (term_of(g->terms, terms[k])->kind == TERM_INSTANCE)
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	return s;
 }
 

@@ -225,16 +225,14 @@ static set_t put_into_term(struct graph *g, const struct put *p, term_t id)
 
 static set_t put_into(struct graph *g, const struct put *p, set_t of)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t count = set_terms(g->terms, of, &terms);
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, count * sizeof(*copy));
 	for (size_t k = 0; k < count; k++)
-		s = set_join(g->terms, s, put_into_term(g, p, copy[k]));
+		s = set_join(g->terms, s, put_into_term(g, p, terms[k]));
 	return s;
 }
 
@@ -295,13 +293,11 @@ static set_t store_index(struct graph *g, unit_t n, uint32_t place,
 /* Store all items of the dicts in `from` into `of`. */
 static set_t update_from(struct graph *g, set_t of, set_t from)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t count = set_terms(g->terms, from, &terms);
 
-	memcpy(copy, terms, count * sizeof(*copy));
 	for (size_t k = 0; k < count; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		struct put p = { .key = NONE, .place = NONE };
 
 		for (uint32_t m = 0;

@@ -447,7 +447,6 @@ static term_t join_records(struct terms *t, const struct term *a,
 	set_t values[TUPLE_MAX * 2];
 	struct term_run x = t->tuples[a->a], y = t->tuples[b->a];
 
-	/* Making sets may move the pool: read it anew in each round. */
 	while (i < x.count || k < y.count) {
 		uint32_t left = i < x.count ? t->pool[x.from + i] : 0;
 		uint32_t right = k < y.count ? t->pool[y.from + k] : 0;

@@ -96,8 +96,7 @@ set_t record_at(const struct terms *t, const struct term *record, uint32_t key);
 uint32_t term_length(const struct terms *t, const struct term *tuple);
 
 set_t set_join(struct terms *t, set_t a, set_t b);
-/* The terms of a set; of SET_ANY none. Valid until the next call that makes a
-   set. */
+/* The terms of a set, sorted; of SET_ANY none. Valid as long as `t`. */
 size_t set_terms(const struct terms *t, set_t s, const term_t **ret);
 
 /* Other runs of numbers, interned as well. */

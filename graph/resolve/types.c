@@ -56,16 +56,14 @@ static set_t term_instances(struct graph *g, term_t id)
 
 set_t type_instances(struct graph *g, set_t types)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, types, &terms);
 	set_t s = SET_NONE;
 
 	if (types == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, term_instances(g, copy[k]));
+		s = set_join(g->terms, s, term_instances(g, terms[k]));
 	return s;
 }
 
@@ -117,14 +115,12 @@ static set_t type_tuple(struct graph *g, unit_t n, uint32_t index)
 /* type[C]: the class itself. */
 static set_t type_type(struct graph *g, set_t of)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, of, &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, class_of_term(g, copy[k]));
+		s = set_join(g->terms, s, class_of_term(g, terms[k]));
 	return s;
 }
 
@@ -286,7 +282,6 @@ static unsigned decoration_of(struct graph *g, term_t id)
 static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, f), e);
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	unsigned how = 0;
 	size_t n;
@@ -301,9 +296,8 @@ static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
 			return DECO_PROPERTY;
 	}
 	n = set_terms(g->terms, eval_expr(g, f, e), &terms);
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		how |= decoration_of(g, copy[k]);
+		how |= decoration_of(g, terms[k]);
 	return how;
 }
 
@@ -336,15 +330,13 @@ unsigned function_decorations(struct graph *g, unit_t f)
    functions found is a fixture. */
 static bool fixture_value(struct graph *g, set_t found, set_t *ret)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, found, &terms);
 	bool any = false;
 
 	*ret = SET_NONE;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		set_t s;
 
 		if ((t.kind != TERM_FUNCTION && t.kind != TERM_WRAPPED) ||
