@@ -1,6 +1,6 @@
 /*
- * The graph against itself, and against one made from nothing out of the same
- * facts: for tests, which call it after every step.
+ * The consistency check that tests run after every step: indexes against each
+ * other, and the graph against one built from scratch from the same facts.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ wrong(const struct graph_checker *c, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not. */
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): false alarm */
 	(void)vsnprintf(c->why, c->size, format, ap);
 	va_end(ap);
 	return -EBADMSG;
@@ -33,7 +33,7 @@ static const char *name_of(const struct graph *g, symbol_t s)
 	return intern_text(g->names, s, NULL);
 }
 
-/* Every pair is made by as many places as it counts. */
+/* Every pair is made by as many slots as it counts. */
 static int check_pairs(const struct graph_checker *c)
 {
 	const struct graph *g = c->g;
@@ -91,7 +91,7 @@ static int check_units(const struct graph_checker *c)
 	return 0;
 }
 
-/* The same facts, put into another graph that only borrows them. */
+/* Put the file into another graph, which borrows the facts. */
 static void put_lent(const struct graph *g, const struct source_file *f,
 		     struct graph *to)
 {
@@ -111,7 +111,7 @@ static void put_lent(const struct graph *g, const struct source_file *f,
 		sheets[k]->lent = true;
 		pieces[k] = (struct unit_piece){ sheets[k], u->u };
 	}
-	/* The module unit's sheet is the file's, and the graph keeps one. */
+	/* file_switch() takes over a reference to the module's sheet. */
 	sheets[0]->refs++;
 	file_switch(to, file, sheets[0], pieces, f->units_count);
 	for (uint32_t k = 0; k < f->units_count; k++)

@@ -1,11 +1,11 @@
 /*
  * The work is proportional to the delta (and to the readers of variables that
  * changed), never to the graph: whether a symbol existed before is looked up
- * among the changes, and one that is not there is as it was.
+ * among the changes, and a symbol without a change is as it was.
  *
- * One name may stand in two changes, when a variable became a function or the
- * other way round: it left one side of V's border and came on the other. So
- * changes are looked up by name and side.
+ * One name may have two changes, when a variable became a function or the
+ * other way round: a symbol outside V was removed and one of V added. So
+ * changes are looked up by name and side of V.
  */
 #include "graph/diff.h"
 
@@ -21,7 +21,7 @@ static bool is_in_v(enum symbol_kind kind)
 	       kind == SYMBOL_CLASS;
 }
 
-/* A diff in the making. */
+/* A diff being made. */
 struct sorter {
 	const struct graph *g;
 	const struct graph_delta *d;
@@ -76,7 +76,7 @@ static bool is_changed_variable(const struct sorter *t, symbol_t s)
 		       compare_symbols);
 }
 
-/* Sets are filled in any order, and sorted once at the end. */
+/* Sets are filled in any order; finish() sorts them. */
 static void add(struct diff_set *set, symbol_t s)
 {
 	set->symbols = must_grow(set->symbols, &set->size, set->count + 1,
@@ -84,7 +84,8 @@ static void add(struct diff_set *set, symbol_t s)
 	set->symbols[set->count++] = s;
 }
 
-/* Its name was a symbol before, of the same side of V: it is none that came. */
+/* The change before it removed a symbol of that name on the same side of V:
+   then it is not reported as added. */
 static bool was_there(const struct graph_delta *d,
 		      const struct symbol_change *c)
 {
@@ -104,7 +105,7 @@ static void sort_symbol(const struct graph_delta *d, struct diff *ret,
 		    c->symbol);
 }
 
-/* A module of that name left in the same change: c comes behind it. */
+/* The change before it removed a module of that name. */
 static bool was_module(const struct graph_delta *d,
 		       const struct symbol_change *c)
 {
@@ -133,12 +134,12 @@ static void index_changes(struct sorter *t)
 	      compare_symbols);
 }
 
-/* What one edge that came or went means for its two ends. */
+/* What an added or removed edge means for its two ends. */
 static void sort_edge(struct sorter *t, struct diff *ret,
 		      const struct edge_change *e)
 {
 	if (e->kind == EDGE_CALL) {
-		/* A module's own calls are no drift of V. */
+		/* Module-level calls are not part of V's edges. */
 		if (!was_or_is_in_v(t, e->caller))
 			return;
 		if (is_unchanged(t, e->caller))
@@ -175,10 +176,10 @@ static int compare_names(const void *a, const void *b, void *arg)
 	return strcmp(x.name, y.name);
 }
 
-/* By name, each symbol once: equal names are one symbol. */
+/* Sort by name and drop duplicates: equal names are one symbol. */
 static void finish(const struct graph *g, struct diff_set *set)
 {
-	/* qsort_r() hands its argument on as it is; nobody writes to it. */
+	/* qsort_r() takes no const argument; compare_names() only reads. */
 	union {
 		const struct graph *g;
 		void *arg;

@@ -1,10 +1,10 @@
 /*
- * What a change means for whoever knew the code before it: a delta of the
- * graph, sorted into the sets the tape keeps (spec, sections 3 and 4). Pure:
- * a delta and the settled graph it came from go in, names come out.
+ * What a change falsifies: a delta of the graph, sorted into the sets that the
+ * tape keeps (graph/README.md, X, dX and R). Pure: takes a delta and the
+ * settled graph it came from, returns symbols.
  *
- * V is functions, methods and classes. Modules and module-level variables
- * stand beside it, in the extended sets.
+ * V is functions, methods and classes. Modules and module-level variables are
+ * kept apart, in the extended sets.
  */
 #ifndef STATETAPE_GRAPH_DIFF_H
 #define STATETAPE_GRAPH_DIFF_H
@@ -22,18 +22,18 @@ struct diff_set {
 };
 
 struct diff {
-	struct diff_set x;     /* of V: removed, or their text differs */
-	struct diff_set dx;    /* of V: a call edge of theirs came or went */
-	struct diff_set added; /* of V: new; falsifies nothing */
-	struct diff_set extended_x; /* x of modules and variables */
-	struct diff_set extended_r; /* of V: read a variable in extended_x */
-	struct diff_set extended_added; /* new modules and variables */
+	struct diff_set x;	    /* of V: removed, or the text differs */
+	struct diff_set dx;	    /* of V: gained or lost a call edge */
+	struct diff_set added;	    /* of V: new; falsifies nothing */
+	struct diff_set extended_x; /* modules, variables: as x */
+	struct diff_set extended_r; /* of V: reads a variable in extended_x */
+	struct diff_set extended_added; /* modules, variables: new */
 };
 
 /*
- * Sort `d`, which graph_settle() on `g` has just given. dx and extended_r
- * hold symbols that existed before and exist now, and none of x. Release
- * `ret` with diff_release().
+ * Sort `d`, the delta that graph_settle() on `g` just returned. Symbols of dx
+ * and extended_r existed before, exist now and are not in x. Release `ret`
+ * with diff_release().
  */
 void diff_init(struct diff *ret, const struct graph *g,
 	       const struct graph_delta *d);

@@ -1,7 +1,7 @@
 /*
- * Symbols as they are, and edges as counts: a pair of symbols has an edge as
- * long as some place in the text makes it. What a change does to the graph is
- * then what it does to counts, from nothing to something and back.
+ * The present state of symbols, and edges as counts: a pair of symbols has an
+ * edge as long as some slot makes it. Edges that a change adds or removes are
+ * the pairs whose count left 0 or came back to it.
  */
 #include <string.h>
 
@@ -103,7 +103,7 @@ void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 	*ret = n;
 }
 
-/* Nobody makes it any more; called when the change is told. */
+/* Freed when settling, not before: the count may rise again until then. */
 void pair_free(struct graph *g, uint32_t n)
 {
 	struct pair *p = &g->pairs[n];
@@ -224,7 +224,7 @@ void slots_drop(struct graph *g, unit_t n)
 	u->slots_count = 0;
 }
 
-/* Its definitions in the order of the text. */
+/* Its definitions, sorted by path and place in the text. */
 static uint32_t definitions(const struct graph *g, symbol_t s, unit_t **ret)
 {
 	const struct symbol_slot *slot = &g->symbols[s];
@@ -360,7 +360,8 @@ bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret)
 	    (g->symbols[s].variable_file != u->file &&
 	     variable_find(&g->files[u->file], name) == NONE))
 		return false;
-	/* A function of another file, or a module, may have the same name. */
+	/* A function of another file of that module, or a submodule, may have
+	   the same name. */
 	solve_need(g, KEY_SYMBOL, s, 0);
 	*ret = s;
 	return g->symbols[s].units_count == 0;

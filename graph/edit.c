@@ -1,10 +1,10 @@
 /*
- * An edit, found and read anew where it is. The old text is not kept: every
- * unit knows the hashes of the pieces of its own text (facts.h), so walking
- * them from both ends over the new text leaves what was touched. When that is
- * one piece in the body of one definition, the definition is read by itself
- * and takes its former place; everything else about the file stays, but for
- * places further down, which move.
+ * Find an edit and parse only the definition it lies in. The old text is not
+ * kept: every unit has hashes of the stretches of its own text (facts.h).
+ * Comparing them with the new text from both ends leaves the stretches that
+ * the edit touched. If that is one stretch in the body of one definition, the
+ * definition is parsed alone and replaces its earlier version; the rest of the
+ * file's facts stay valid, apart from the positions of what lies behind it.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 
-/* A stretch of a unit's own text, or all of a unit inside of it. */
+/* A stretch of a unit's own text, or the whole text of a unit inside it. */
 struct stretch {
 	uint32_t from, to;
 	uint64_t hash;
-	uint32_t inner; /* index in file->units; NONE: it is our own text */
-	bool head;
+	uint32_t inner; /* index in file->units; NONE: own text */
+	bool head;	/* decorators and signature, up to the colon */
 };
 
 struct stretches {
 	struct stretch *at;
 	uint32_t count, size;
-	uint32_t length; /* of the file's text as it was */
+	uint32_t length; /* of the file's old text */
 };
 
 static void stretch(struct stretches *s, uint32_t from, uint32_t to,
@@ -64,12 +64,13 @@ static bool stretch_same(const struct stretch *s, const char *text, size_t len,
 	       XXH3_64bits(text + from, (size_t)(to - from)) == s->hash;
 }
 
+/* The text is the same; one unit's body differs; more differs. */
 enum found { FOUND_NOTHING, FOUND_UNIT, FOUND_MUCH };
 
 /*
- * Is there a stretch outside of which all is as it was? What was put in between
- * two of them may belong to either: to the first if `before`, else to the last
- * of those that it may belong to.
+ * The one stretch that holds the edit. Text inserted between two stretches may
+ * belong to either: `before` takes the first that it may belong to, otherwise
+ * the last.
  */
 static enum found find_stretch(const struct stretches *s, const char *text,
 			       size_t len, bool before, uint32_t *ret)
@@ -93,8 +94,8 @@ static enum found find_stretch(const struct stretches *s, const char *text,
 }
 
 /*
- * Which unit must be read anew? Looked for from the module inwards: a class
- * that is as it was is one comparison, whatever it holds.
+ * The unit to parse. Searched from the module inwards: an unchanged class
+ * costs one comparison, however much it holds.
  */
 static enum found find_edit(const struct graph *g, const struct source_file *f,
 			    const char *text, size_t len, bool before,
@@ -111,7 +112,8 @@ static enum found find_edit(const struct graph *g, const struct source_file *f,
 			break;
 		k = s.at[which].inner;
 	}
-	/* Inside of what differs something does, or hashes deceive us. */
+	/* A unit that differs has a stretch that differs, unless hashes
+	   collide. */
 	if (found == FOUND_NOTHING && k)
 		found = FOUND_MUCH;
 	if (found == FOUND_UNIT && (!k || s.at[which].head))
@@ -121,7 +123,7 @@ static enum found find_edit(const struct graph *g, const struct source_file *f,
 	return found;
 }
 
-/* `by` lines more or less after a place in the unit's text. */
+/* Lines behind line `after` of the unit move by `by`. */
 static void unit_shift(struct graph *g, struct unit *u, uint32_t after,
 		       int32_t by)
 {
@@ -151,7 +153,7 @@ static bool may_shift(const struct graph *g, const struct source_file *f,
 	return true;
 }
 
-/* All that lies behind the unit moves. */
+/* Move the units behind unit k. */
 static void move_rest(struct graph *g, const struct source_file *f, uint32_t k,
 		      int64_t by, int32_t lines)
 {
@@ -169,7 +171,7 @@ static void move_rest(struct graph *g, const struct source_file *f, uint32_t k,
 	}
 }
 
-/* What holds the unit grows, and reads otherwise. */
+/* Update the length and the hash of the units around unit n. */
 static void grow_around(struct graph *g, unit_t n, const char *text, int64_t by,
 			int32_t lines)
 {
@@ -189,7 +191,7 @@ static void grow_around(struct graph *g, unit_t n, const char *text, int64_t by,
 	}
 }
 
-/* Do they have the same names, and stand in each other alike? */
+/* Do unit k and the units inside it keep their names and nesting? */
 static bool same_units(const struct graph *g, const struct source_file *f,
 		       uint32_t k, const struct facts *p)
 {
@@ -208,7 +210,7 @@ static bool same_units(const struct graph *g, const struct source_file *f,
 	return true;
 }
 
-/* Unit k and those in it are what these facts say. */
+/* Replace unit k and the units inside it. */
 static void splice(struct graph *g, uint32_t file, uint32_t k, struct facts *p)
 {
 	struct unit_piece *pieces =
@@ -222,7 +224,7 @@ static void splice(struct graph *g, uint32_t file, uint32_t k, struct facts *p)
 	free(pieces);
 }
 
-/* How far the definition is indented. */
+/* Bytes of indentation before the definition. */
 static size_t indent_of(const char *text, uint32_t start)
 {
 	uint32_t at = start;
@@ -243,7 +245,7 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	struct facts *p;
 	int32_t lines;
 
-	/* Text that repeats itself may seem to lose more than is there. */
+	/* In repetitive text the matches from both ends may overlap. */
 	if (long_now < (int64_t)was.u->body || !may_shift(g, f, k))
 		return false;
 	p = facts_read_unit(r, text + was.start, (size_t)long_now,
@@ -265,7 +267,7 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	return true;
 }
 
-/* FOUND_UNIT: it is done. */
+/* FOUND_UNIT: the unit was replaced. FOUND_MUCH: nothing was done. */
 static enum found edit_part(struct graph *g, struct facts_reader *r,
 			    uint32_t file, const char *text, size_t len)
 {
@@ -294,7 +296,7 @@ int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
 	enum found found = FOUND_MUCH;
 	struct facts *f;
 
-	/* Edits make it grow, one definition at a time. */
+	/* Edits of single definitions could grow a file beyond the limit. */
 	if (file != NONE && !facts_is_vast(r, text, len))
 		found = edit_part(g, r, file, text, len);
 	if (ret_partial)

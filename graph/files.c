@@ -1,8 +1,8 @@
 /*
- * Files and their units. A file's new text becomes a new list of units; what
- * the list has in common with the old one, by name and meaning, stays as it
- * is, with everything that was found out about it. For the rest, the keys
- * that changed are found by their changed before and after (changed.c).
+ * Files and their units. The new version of a file is a new list of units.
+ * Units that both lists have, by name and meaning, stay as they are, with all
+ * answers about them. For the others, the fingerprints of keys before and
+ * after the change tell which answers to invalidate (resolve/changed.c).
  */
 #include <string.h>
 
@@ -109,7 +109,7 @@ static void module_changed(struct graph *g, atom_t dotted)
 	solve_invalidate(g, node_get(g, KEY_MODULE, dotted, 0));
 }
 
-/* Every directory on the way has one file more, or less. */
+/* Count a file in, or out of, its directory and those above it. */
 static void dirs_count(struct graph *g, atom_t dir, bool more)
 {
 	while (dir != WORD_EMPTY) {
@@ -225,7 +225,7 @@ static symbol_t symbol_below(struct graph *g, symbol_t parent, const char *name)
 
 	memcpy(text, above, n);
 	text[n] = '.';
-	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): length is. */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): has a length */
 	memcpy(text + n + 1, name, m);
 	s = symbol_get(g, text, n + m + 1);
 	if (text != small)
@@ -241,7 +241,7 @@ static symbol_t symbol_of_module(struct graph *g, uint32_t file)
 	return symbol_get(g, text, len);
 }
 
-/* Which of its name a unit is, in the list being made. */
+/* The ordinal of the next unit of that name in the list being made. */
 static uint32_t ordinal_next(struct graph *g, symbol_t s)
 {
 	struct symbol_slot *slot = &g->symbols[s];
@@ -253,14 +253,14 @@ static uint32_t ordinal_next(struct graph *g, symbol_t s)
 	return slot->seen++;
 }
 
-/* What a piece is going to be: its number and its parent's. */
+/* The number a piece gets, and that of its parent. */
 struct files_plan {
 	unit_t n, parent;
 };
 
 /*
- * Units of a file, `had` of them from `from` on, become `count` others. That
- * is all units, or (`from` is not 0) a definition that was read by itself.
+ * `count` pieces replace `had` units of a file, from unit `from` on: all its
+ * units (`from` is 0), or a definition that was read alone and what it holds.
  */
 struct files_change {
 	uint32_t file, from, had, count;
@@ -301,12 +301,13 @@ static bool hash_equal(XXH128_hash_t a, XXH128_hash_t b)
 }
 
 /*
- * 2: the unit stays as it was. 1: it says something else. 3: it is another
- * kind of thing, or stands in one: then what is asked about it, and about all
- * that is in it, has other answers even where the text is the same.
+ * What the change does to a unit. One whose kind or parent changes is
+ * replaced, and so are the units inside it: questions about them have other
+ * answers even where their text is the same.
  */
-static uint8_t change_of(const struct graph *g, const struct files_plan *plan,
-			 const struct unit_piece *piece)
+static enum unit_fate fate_of(const struct graph *g,
+			      const struct files_plan *plan,
+			      const struct unit_piece *piece)
 {
 	const struct unit *u = &g->units[plan->n];
 
@@ -379,17 +380,17 @@ static void flags_of_function(struct unit *u, const struct graph *g)
 	}
 }
 
-/* Is it what a module or class binds in its own scope? */
+/* Is it a binding of a module's or class's own scope? */
 static bool binds_here(const struct unit *u, const struct facts_bind *b)
 {
 	return b->name != FACTS_NONE && !b->outer && b->kind != BIND_NARROW &&
 	       block_of(u, b->block)->scope == 0;
 }
 
-/* A unit with fewer bindings is as well looked through. */
+/* With fewer bindings a linear search is as fast. */
 #define EVERY_MIN 24
 
-/* All bindings, for name_bind_after() and who goes backwards. */
+/* Index all bindings, for name_bind_after() and names.c: bind_back(). */
 static void every_make(struct unit *u, struct graph *g)
 {
 	uint32_t count = u->u->binds.count;
@@ -403,8 +404,8 @@ static void every_make(struct unit *u, struct graph *g)
 	qsort(u->every, count, sizeof(*u->every), name_order);
 }
 
-/* What its own scope binds or puts something into, by name; and whether it
-   binds dotted names. */
+/* Index what the unit's own scope binds or stores into, by name; and note
+   whether it binds dotted names or has star imports. */
 static void names_make(struct unit *u, struct graph *g)
 {
 	uint32_t count = 0;
@@ -465,7 +466,7 @@ static void unit_assign(struct graph *g, const struct files_plan *plan,
 		symbol_add_unit(g, u->symbol, plan->n);
 }
 
-/* A definition that was read by itself begins where it did. */
+/* A definition that was read alone keeps its start. */
 static void unit_place_alone(struct unit *u)
 {
 	u->end = u->start + u->u->end - u->u->start;
@@ -473,7 +474,7 @@ static void unit_place_alone(struct unit *u)
 	u->whole = u->u->whole;
 }
 
-/* Places of units read with others are relative to their parents'. */
+/* Positions in facts are relative to the parent's. */
 static void unit_place(struct graph *g, unit_t n)
 {
 	struct unit *u = &g->units[n];
@@ -488,7 +489,7 @@ static void unit_place(struct graph *g, unit_t n)
 	u->whole = u->u->whole;
 }
 
-/* must_grow(), for units' numbers on the heap. */
+/* must_grow(), for a list of units on the heap. */
 static unit_t *list_grow(struct graph *g, const unit_t *list, uint32_t *size,
 			 uint32_t need)
 {
@@ -498,7 +499,7 @@ static unit_t *list_grow(struct graph *g, const unit_t *list, uint32_t *size,
 	return piece ? heap_at(&g->heap, piece) : NULL;
 }
 
-/* Of the files of a module that has several, the first path's counts. */
+/* If several files of a module have the variable, the first path counts. */
 static void variable_choose(struct graph *g, atom_t module, atom_t name,
 			    symbol_t s)
 {
@@ -522,8 +523,8 @@ static void variable_choose(struct graph *g, atom_t module, atom_t name,
 }
 
 /*
- * Variables of a module are symbols as well. Called before the file changes
- * to keep what they were, and after it.
+ * The variables of a module are symbols. Before the file changes (`after` is
+ * false) remember what they were, afterwards update what they are.
  */
 static void variables_see(struct graph *g, uint32_t file,
 			  const struct sheet *sheet, bool after)
@@ -548,7 +549,7 @@ static void variables_see(struct graph *g, uint32_t file,
 	}
 }
 
-/* A definition in `parent` leads elsewhere, or to something else. */
+/* A definition of `parent` was added, removed or replaced. */
 static void parent_changes(struct graph *g, struct changed *changed,
 			   unit_t parent)
 {
@@ -557,7 +558,7 @@ static void parent_changes(struct graph *g, struct changed *changed,
 	changed_add_unit(g, changed, parent);
 }
 
-/* Before anything changes: what symbols were, what keys said. */
+/* Before the change: remember symbols, and fingerprints of keys. */
 static void before_switch(struct graph *g, const struct files_change *c,
 			  struct changed *changed)
 {
@@ -567,7 +568,7 @@ static void before_switch(struct graph *g, const struct files_change *c,
 		const struct facts_unit *now = c->pieces[k].u;
 		struct unit *u = &g->units[c->plan[k].n];
 
-		u->fate = change_of(g, &c->plan[k], &c->pieces[k]);
+		u->fate = (uint8_t)fate_of(g, &c->plan[k], &c->pieces[k]);
 		if (!u->sheet || !hash_equal(u->u->hash, now->hash) ||
 		    now->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
@@ -598,7 +599,7 @@ static void before_switch(struct graph *g, const struct files_change *c,
 	changed_take(g, changed);
 }
 
-/* The list of the file's units, and which facts they are read from. */
+/* Put the new units into the file's list, with their facts and positions. */
 static void list_units(struct graph *g, const struct files_change *c)
 {
 	struct source_file *f = &g->files[c->file];
@@ -642,8 +643,7 @@ static void switch_units(struct graph *g, const struct files_change *c)
 			slots_make(g, n);
 		}
 	}
-	/* A definition that was read by itself has its place, and those in it.
-	 */
+	/* Outers hold indexes of units, which a splice does not change. */
 	if (had != has || (!c->from && has))
 		outers_make(g, &g->files[c->file]);
 }

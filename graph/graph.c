@@ -1,7 +1,8 @@
 /*
- * The graph as a whole. A change is put in at once, as far as it needs no
- * resolving: units, keys, what they outdate. Settling resolves the places
- * that are outdated and tells what came of all changes since the last time.
+ * The graph as a whole. A change takes effect at once as far as it needs no
+ * resolving: units are replaced, keys compared, dependents invalidated.
+ * graph_settle() resolves the invalidated slots and reports the difference to
+ * the last settled state.
  */
 #include "graph/graph.h"
 
@@ -111,7 +112,7 @@ int graph_remove(struct graph *g, const char *path)
 	return 0;
 }
 
-/* The units as they are, in another place. */
+/* Puts the same facts at the new path: nothing is parsed. */
 int graph_rename(struct graph *g, const char *from, const char *to)
 {
 	uint32_t file = file_find(g, from), target;
@@ -143,13 +144,13 @@ int graph_rename(struct graph *g, const char *from, const char *to)
 	return 0;
 }
 
-/* V is one sort; modules and variables are beside it. */
+/* V is one sort of symbol, modules another, variables a third. */
 static bool other_sort(enum symbol_kind a, enum symbol_kind b)
 {
 	return a != b && (a >= SYMBOL_MODULE || b >= SYMBOL_MODULE);
 }
 
-/* One left, and something else of its name came. */
+/* A symbol was removed, and one of another sort took its name. */
 static void settle_crossing(struct graph_delta *d,
 			    const struct touched_symbol *t,
 			    enum symbol_kind now)

@@ -1,10 +1,12 @@
 /*
  * The code graph of one repository: symbols, and edges between them, kept
- * exact while files come, change and go. After any sequence of changes it is
- * the graph that building it from the present files would give.
+ * exact while files are added, changed and removed. After any sequence of
+ * changes it equals the graph built from scratch from the present files
+ * (graph/README.md, Incremental = rebuilt).
  *
- * Paths are relative to the root, with '/' between parts. The graph does no
- * I/O: callers hand it facts or text. One thread's at a time.
+ * Paths are relative to the repository's root, with '/' between parts. The
+ * graph does no I/O: callers pass facts or text. A graph is used by one
+ * thread at a time. A failed allocation ends the process.
  */
 #ifndef STATETAPE_GRAPH_GRAPH_H
 #define STATETAPE_GRAPH_GRAPH_H
@@ -23,46 +25,55 @@ struct graph *graph_new(void);
 void graph_free(struct graph *g);
 
 /*
- * Changes. graph_put() takes over `f`, which may replace an earlier version
- * of that file; graph_remove() of an unknown path does nothing. Changes pile
- * up until graph_settle().
+ * Changes; graph_settle() reports them together. graph_put() takes ownership
+ * of `f` and replaces an earlier version of the file. graph_remove() of an
+ * unknown path does nothing. graph_rename() returns -ENOENT for an unknown
+ * path, and -ESTALE when parts of the file were read separately since it was
+ * put: then remove the old path and put the new one.
  */
 int graph_put(struct graph *g, const char *path, struct facts *f);
 int graph_remove(struct graph *g, const char *path);
 int graph_rename(struct graph *g, const char *from, const char *to);
 /*
- * The file now reads `text`. Reads one definition anew where the change lies
- * inside it, the file otherwise; *ret_partial (if given) says which.
+ * The file's text is now `text`. Parses only the definition that the change
+ * lies in where that is possible, the whole file otherwise; *ret_partial (if
+ * not NULL) says whether it did. -ENOMEM: the text is too large to be read.
  */
 int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial);
 
-/* Resolve what is outdated. The arrays are the graph's, until the next call.
-   `ret` may be NULL, after a first build. */
+/*
+ * Resolve every place that a change since the last call invalidated. *ret (if
+ * not NULL) is the difference to the state at the last call; its arrays belong
+ * to the graph and are valid until the next call. Always 0.
+ */
 int graph_settle(struct graph *g, struct graph_delta *ret);
 
-/* After a first build: give back the room that was left for growing. */
+/* After a first build: free the memory that lists keep for growing. */
 void graph_trim(struct graph *g);
 
-/* Questions; the graph must be settled. */
-size_t graph_symbols_max(const struct graph *g); /* numbers lie below it */
-/* false: no such symbol exists now; its name is still given. */
+/* Queries; the graph must be settled. All symbol numbers lie below this. */
+size_t graph_symbols_max(const struct graph *g);
+/* false: the symbol does not exist now; ret->name is set all the same. */
 bool graph_symbol(const struct graph *g, symbol_t s, struct symbol *ret);
+/* SYMBOL_NONE: no symbol of that name ever existed. */
 symbol_t graph_find(const struct graph *g, const char *name);
-/* Innermost symbol of V at a line (from 1), else the variable or module. */
+/* The innermost function, method or class at a line (from 1); outside of all,
+   the variable whose statement is there, else the module. */
 symbol_t graph_at(const struct graph *g, const char *path, uint32_t line);
 
-/* Where a pair's edge stands: each place once. */
+/* An edge as seen from one of its ends. */
 struct edge {
 	symbol_t other; /* callee of an out-edge, caller of an in-edge */
 	enum edge_kind kind;
-	uint32_t line; /* of the callee token in the caller's file, from 1; of
-			  inherits, overrides, imports: of the statement */
+	uint32_t line; /* from 1, in the caller's file: of the callee's token;
+			  for inherits and overrides of the definition's
+			  name, for imports of the statement */
 };
 /*
- * Out-edges with their lines, one entry per place; in-edges without (line 0),
- * one entry per pair. `kinds`: a bit per edge_kind. Calls `visit` until it
- * returns false.
+ * Call `visit` for each edge until it returns false: out-edges once per place
+ * in the text; in-edges once per pair of symbols, with line 0. `kinds` has a
+ * bit per edge_kind.
  */
 typedef bool edge_visit(const struct edge *e, void *arg);
 void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
@@ -70,31 +81,31 @@ void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
 void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 	      edge_visit *visit, void *arg);
 
-/* Files known, in no order. `broken`: it has a syntax error. */
+/* All files, in no order. `broken`: the file has a syntax error. */
 typedef bool file_visit(const char *path, bool broken, void *arg);
 void graph_files(const struct graph *g, file_visit *visit, void *arg);
-/* One of them; -ENOENT: unknown. */
 enum file_state {
 	FILE_PARSES,
-	FILE_BROKEN, /* it has a syntax error */
-	FILE_VAST,   /* it was too much to be parsed: it is its module alone */
+	FILE_BROKEN, /* has a syntax error */
+	FILE_VAST,   /* too large to be parsed: one symbol, its module */
 };
+/* enum file_state; -ENOENT: the graph has no such file. */
 int graph_file(const struct graph *g, const char *path);
 
 struct graph_stats {
 	size_t files, broken, vast;
 	size_t symbols[SYMBOL_KINDS], edges[EDGE_KINDS];
 	size_t sites, resolved; /* call sites, and those with an edge */
-	size_t keys, postings;	/* what answers depend on */
-	uint64_t steps; /* answers computed, keys looked at for changes */
-	size_t bytes;	/* memory held */
+	size_t keys, postings;	/* nodes, and dependencies on them */
+	uint64_t steps;		/* answers and fingerprints computed so far */
+	size_t bytes;		/* memory held */
 };
 void graph_stat(const struct graph *g, struct graph_stats *ret);
 
 /*
- * Every index against every other, and the graph against one built from
- * nothing out of the same facts. 0, or -EBADMSG with a sentence in `why`:
- * for tests.
+ * For tests: check the indexes against each other, and the graph against one
+ * built from scratch from the same facts. 0, or -EBADMSG with a sentence in
+ * `why`.
  */
 int graph_check(const struct graph *g, char *why, size_t size);
 

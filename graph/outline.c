@@ -1,12 +1,13 @@
 /*
- * Names and lines come from the facts. What facts do not tell is where text at
- * module level stands, and where a variable's statements after its first end:
- * a statement there is taken to be a paragraph, from a line that begins at the
- * margin up to the next such line. That is too much inside of an `if` at
- * module level, and never too little.
+ * Names and lines come from the facts. Facts do not say which lines are
+ * module-level text, nor where the second and later statements of a variable
+ * end: such a statement is taken to be a paragraph, from a line that begins at
+ * the margin up to the next such line. Inside an `if` at module level that is
+ * too much; it is never too little.
  *
- * Lines that begin at the margin inside of a string or of brackets' end do not
- * begin a paragraph; so strings are followed, as far as a scan can.
+ * A line at the margin does not begin a paragraph inside a string, nor if it
+ * starts with a closing bracket. So the scan follows strings, as far as it can
+ * without parsing.
  */
 #include "graph/outline.h"
 
@@ -25,20 +26,20 @@ struct outline_span {
 struct outline_slot {
 	struct outline_symbol symbol;
 	ARRAY(struct outline_span)
-	definitions; /* and, of variables, statements */
+	definitions; /* of a variable: statements */
 };
 
 struct outline {
-	struct intern *names; /* a name's number is its slot's + 1 */
+	struct intern *names; /* number: slot + 1 */
 	ARRAY(struct outline_slot) slots;
-	uint32_t *order; /* slots as they are told ... */
-	uint32_t *rank;	 /* ... and each one's place in that */
+	uint32_t *order;		   /* public number to slot ... */
+	uint32_t *rank;			   /* ... and back */
 	ARRAY(struct outline_span) module; /* text at module level */
 	uint32_t lines;
 	bool broken;
 };
 
-/* Directories from which Python is meant to import. */
+/* Top-level directories that are no part of module names. */
 static bool is_source_root(const char *name, size_t len)
 {
 	return (len == 3 && memcmp(name, "src", 3) == 0) ||
@@ -78,13 +79,13 @@ char *outline_module(const char *path, size_t *ret_dir, bool *ret_package)
 enum line_sort {
 	LINE_NOTHING,	/* blank, a comment, or in a definition */
 	LINE_PARAGRAPH, /* begins a statement at the margin */
-	LINE_MORE,	/* belongs to the paragraph above it */
+	LINE_MORE,	/* continues the paragraph above it */
 };
 
-/* A scan through the text that knows when it is in a string. */
+/* A scan of the text that follows strings. */
 struct outline_scan {
 	const char *at, *end;
-	char quote; /* that would end the string, 0: in none */
+	char quote; /* that ends the present string; 0: not in a string */
 	bool triple;
 };
 
@@ -116,7 +117,7 @@ static void scan_plain(struct outline_scan *s)
 		s->at += 2;
 }
 
-/* To the start of the next line. */
+/* Advance to the start of the next line. */
 static void scan_line(struct outline_scan *s)
 {
 	bool comment = false, continued = false;
@@ -170,7 +171,7 @@ static uint32_t count_lines(const char *text, size_t len)
 	return lines;
 }
 
-/* What sort each line is of; `inside` marks those of definitions. */
+/* Sort each line; `inside` marks the lines of definitions. */
 static uint8_t *sort_lines(const char *text, size_t len, uint32_t lines,
 			   const uint8_t *inside)
 {
@@ -178,7 +179,7 @@ static uint8_t *sort_lines(const char *text, size_t len, uint32_t lines,
 	uint8_t *sorts = must_calloc((size_t)lines + 2, 1);
 
 	for (uint32_t k = 1; k <= lines; k++) {
-		/* After a definition nothing is open. */
+		/* No string is open behind a definition. */
 		if (inside[k] && !inside[k + 1]) {
 			const char *nl =
 				memchr(s.at, '\n', (size_t)(s.end - s.at));
@@ -202,7 +203,7 @@ static struct outline_slot *slot_of(struct outline *o, const char *name,
 	uint32_t n = intern_add(o->names, name, len);
 	struct outline_slot *s;
 
-	/* Number 0 is the empty text, which is nobody's name. */
+	/* Number 0 is the empty string, which is no name. */
 	if (n <= o->slots.count)
 		return &o->slots.at[n - 1];
 	s = array_add(&o->slots);
@@ -230,7 +231,7 @@ static void define(struct outline_slot *s, enum symbol_kind kind,
 	s->symbol.definitions = s->definitions.count;
 }
 
-/* A unit on its way: which symbol it is of, and where it begins. */
+/* The slot of a unit's symbol, and its first line from 0. */
 struct placed {
 	uint32_t slot, line;
 };
@@ -243,7 +244,7 @@ static uint32_t slot_below(struct outline *o, uint32_t parent, const char *name,
 	char *text = must_alloc(n + 1 + len);
 	struct outline_slot *s;
 
-	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): length is. */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): has a length */
 	memcpy(text, above, n);
 	text[n] = '.';
 	memcpy(text + n + 1, name, len);
@@ -277,7 +278,7 @@ static void add_units(struct outline *o, const struct facts *f, uint8_t *inside)
 	free(placed);
 }
 
-/* The paragraph a line stands in. */
+/* The paragraph that holds a line. */
 static struct outline_span paragraph(const uint8_t *sorts, uint32_t lines,
 				     uint32_t line)
 {
@@ -290,7 +291,7 @@ static struct outline_span paragraph(const uint8_t *sorts, uint32_t lines,
 	return p;
 }
 
-/* Every further statement that binds the variable. */
+/* Add every further statement that binds the variable. */
 static void add_statements(struct outline *o, struct outline_slot *s,
 			   const struct facts *f, facts_str name,
 			   const uint8_t *sorts)
@@ -322,7 +323,7 @@ static void add_variables(struct outline *o, const struct facts *f,
 
 		if (v[k].lines)
 			at.end = v[k].line + v[k].lines;
-		/* A definition of that name is what the graph goes by. */
+		/* In the graph, too, a definition hides the variable. */
 		if (s->definitions.count)
 			continue;
 		define(s, SYMBOL_VARIABLE, at, 0);
@@ -332,8 +333,8 @@ static void add_variables(struct outline *o, const struct facts *f,
 }
 
 /*
- * A line that is all a variable's is not the module's. One with a semicolon
- * may hold more than that.
+ * A line that belongs to a variable alone is not the module's. A line with a
+ * semicolon may hold another statement.
  */
 static void mark_variables(const struct outline *o, const char *text,
 			   size_t len, uint8_t *sorts)

@@ -1,6 +1,4 @@
-/*
- * Questions about the settled graph.
- */
+/* Queries of the settled graph. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +67,7 @@ symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
 	return s == SYMBOL_NONE ? g->units[best].symbol : s;
 }
 
-/* The line an edge of this slot stands in. */
+/* The line to report for the edges of this slot. */
 static uint32_t slot_line(const struct graph *g, const struct slot *s)
 {
 	const struct unit *u = &g->units[s->unit];
@@ -83,7 +81,7 @@ static uint32_t slot_line(const struct graph *g, const struct slot *s)
 	return unit_line(u, u->u->name_line);
 }
 
-/* false: the visitor has had enough. */
+/* false: the visitor stopped. */
 static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 			edge_visit *visit, void *arg)
 {
@@ -107,7 +105,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 	return true;
 }
 
-/* Imports are the module's, wherever in it they stand. */
+/* The module is the caller of all imports, those in functions included. */
 static bool imports_of_file(const struct graph *g, const struct source_file *f,
 			    edge_visit *visit, void *arg)
 {
@@ -181,7 +179,7 @@ int graph_file(const struct graph *g, const char *path)
 	return f->broken ? FILE_BROKEN : FILE_PARSES;
 }
 
-/* Facts are the one thing that lies elsewhere. */
+/* Facts are not among the parts that snapshot_bytes() counts. */
 static size_t facts_bytes(const struct graph *g)
 {
 	size_t bytes = 0;

@@ -1,9 +1,7 @@
 /*
- * From a place in the text to edges: which symbols a call, a decorator, a
- * list of bases, an import or the use of a variable leads to.
+ * From a place in the text to edges: the symbols that a call, a decorator, a
+ * loop, a list of bases, an import or the use of a variable leads to.
  */
-#include <string.h>
-
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/resolve/calls.h"
@@ -14,14 +12,14 @@
 #include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
-/* Imports that lead to more modules than this lead nowhere. */
+/* Modules to follow a variable through; further ones are ignored. */
 #define FOLLOW_MAX 64
 
 struct targets {
 	enum edge_kind kind;
 	symbol_t symbols[SET_MAX * 2 + 8];
 	uint32_t count;
-	/* Where a variable was looked for. */
+	/* Where a variable was searched. */
 	struct {
 		unit_t module;
 		atom_t name;
@@ -46,7 +44,7 @@ static void target_unit(const struct graph *g, struct targets *t, unit_t n)
 
 static void targets_of_set(struct graph *g, set_t s, struct targets *t);
 
-/* Calling a class makes an instance and runs its __init__. */
+/* Calling a class calls its __init__, too. */
 static void target_class(struct graph *g, unit_t class, struct targets *t)
 {
 	unit_t init;
@@ -88,16 +86,14 @@ static void target_term(struct graph *g, term_t id, struct targets *t)
 
 static void targets_of_set(struct graph *g, set_t s, struct targets *t)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, s, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		target_term(g, copy[k], t);
+		target_term(g, terms[k], t);
 }
 
-/* Imports go round in circles, and lead to one module on many ways. */
+/* false: searched there already; imports may be cyclic. */
 static bool follows(struct targets *t, unit_t module, atom_t name)
 {
 	for (uint32_t k = 0; k < t->followed_count; k++)
@@ -111,7 +107,7 @@ static bool follows(struct targets *t, unit_t module, atom_t name)
 	return true;
 }
 
-/* The variable that `name` of a module is, through imports; or none. */
+/* The variable that `name` of a module is, directly or by import. */
 static void target_variable(struct graph *g, unit_t module, atom_t name,
 			    struct targets *t)
 {
@@ -146,7 +142,7 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 	}
 }
 
-/* Names from star imports. */
+/* The same through star imports. */
 static void target_starred(struct graph *g, unit_t module, atom_t name,
 			   struct targets *t)
 {
@@ -165,7 +161,7 @@ static void target_starred(struct graph *g, unit_t module, atom_t name,
 	}
 }
 
-/* Does a function or class around unit n bind the name, up to the module? */
+/* Does unit n, or one around it below the module, bind the name? */
 static bool bound_around(struct graph *g, unit_t n, atom_t name)
 {
 	bool first = true;
@@ -208,17 +204,15 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 		target_variable(g, m.a, name, t);
 }
 
-/* A loop asks for an iterator, and that for its elements. */
+/* A loop calls __iter__, and __next__ of what that returns. */
 static void targets_of_loop(struct graph *g, set_t over, bool async,
 			    struct targets *t)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, over, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		set_t iterator = attr_of_term(g, copy[k],
+		set_t iterator = attr_of_term(g, terms[k],
 					      async ? WORD_AITER : WORD_ITER);
 
 		targets_of_set(g, iterator, t);
@@ -292,7 +286,7 @@ static void target_module(struct graph *g, unit_t n, atom_t dotted,
 		target_unit(g, t, term_of(g->terms, terms[0])->a);
 }
 
-/* The module, and a module in it that goes by the name that is imported. */
+/* The module, and its submodule if `from` imports one. */
 static void solve_import(struct graph *g, unit_t n, uint32_t bind,
 			 struct targets *t)
 {

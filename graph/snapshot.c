@@ -1,12 +1,11 @@
 /*
- * In the file: facts, one block after the other; the parts of the graph, the
- * large ones from the beginning of a page on, so that they can be mapped; and
- * a table that tells where the parts are.
+ * The file: facts, one block after the other; the parts of the graph, regions
+ * from a page boundary on so that they can be mapped; a table of the parts.
  *
- * Parts refer to each other by numbers, and so need nothing done when they
- * are mapped, with three exceptions: files, sheets and units hold addresses,
- * because whoever resolves goes through them all the time. They are few; they
- * are read, not mapped, and their addresses are put right at once.
+ * Parts refer to each other by number and can be used as they are mapped,
+ * with three exceptions: files, sheets and units hold addresses, since the
+ * resolver follows them all the time. These three are small; they are read
+ * into memory and their addresses relocated at once.
  */
 #include "graph/snapshot.h"
 
@@ -19,7 +18,7 @@
 #include "graph/resolve/outers.h"
 
 #define FACTS_ALIGN 16
-#define WORN_MORE   (1U << 20) /* bytes that do not count as wear */
+#define WORN_MORE   (1U << 20) /* growth in bytes that does not count */
 
 #define PARTS \
 	(1 + GRAPH_ARRAYS_COUNT + HEAP_PARTS + 2 * INTERN_PARTS + TERMS_PARTS)
@@ -56,7 +55,7 @@ static void parts_of(struct graph *g, struct region_part *ret)
 
 size_t snapshot_bytes(const struct graph *g)
 {
-	/* A part can be written through; nobody does here. */
+	/* parts_of() takes no const graph; the parts are only read here. */
 	union {
 		const struct graph *g;
 		struct graph *parts;
@@ -139,7 +138,7 @@ int snapshot_save(struct graph *g, struct snapshot_sink *out, uint64_t *ret_at)
 		table.parts[k].at = out->at - parts[k].bytes;
 		table.parts[k].bytes = parts[k].bytes;
 	}
-	/* The last page of the last part ends in zeros, too. */
+	/* Zeros up to the end of the last page, as region_map() wants. */
 	if (r == 0)
 		r = write_padding(out, page);
 	*ret_at = out->at;
@@ -185,7 +184,7 @@ static int load_part(const struct region_part *part, int fd, uint64_t at,
 	return region_map(part->region, fd, at, bytes);
 }
 
-/* From where things were to where they are. */
+/* Distance from the saved addresses to the present ones. */
 struct moves {
 	intptr_t heap, sheets;
 };
@@ -219,7 +218,7 @@ static void move_files(struct graph *g, const struct moves *m)
 	}
 }
 
-/* The facts themselves are not looked at: that would read all their pages. */
+/* Does not touch the facts themselves: that would read all their pages. */
 static void move_units(struct graph *g, const struct moves *m)
 {
 	for (uint32_t k = 0; k < g->units_count; k++) {

@@ -1,8 +1,8 @@
 /*
  * Breadth first, one depth at a time. The places of the next depth are
- * collected from those of this one in their order, sorted by name, and only
- * then counted against the maximum: so neither the order in which the graph
- * hands out its edges nor that of its symbols' numbers shows in the result.
+ * collected from those of this one in order, sorted by name, and only then
+ * counted against the maximum. So the result depends neither on the order of
+ * the graph's edges nor on symbol numbers.
  */
 #include "graph/walk.h"
 
@@ -44,7 +44,7 @@ struct walker {
 	uint32_t size;		/* places allocated */
 	size_t marks;		/* symbol numbers lie below it */
 	uint8_t *seen;		/* a bit per symbol number */
-	struct walk_place next; /* as the place about to be found will be */
+	struct walk_place next; /* template for the next place found */
 };
 
 static bool mark(struct walker *w, symbol_t s)
@@ -103,10 +103,10 @@ static int compare_places(const void *a, const void *b, void *arg)
 	return strcmp(x.name, y.name);
 }
 
-/* Sort the places from `first` on, and let go of those beyond `max`. */
+/* Sort the places from `first` on, and drop those beyond `max`. */
 static void finish_depth(struct walker *w, size_t first, size_t max)
 {
-	/* qsort_r() hands its argument on as it is; nobody writes to it. */
+	/* qsort_r() takes no const argument; compare_places() only reads. */
 	union {
 		const struct graph *g;
 		void *arg;

@@ -1,6 +1,6 @@
 /*
- * What comes out of things: calling them, iterating over them, entering,
- * unpacking, indexing and awaiting them.
+ * What operations on values give: calling, iterating, entering, unpacking,
+ * indexing, awaiting.
  */
 #include "graph/resolve/calls.h"
 
@@ -15,37 +15,22 @@
 #include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
-/* A set's terms, copied: making sets moves the originals. */
-struct some {
-	term_t terms[SET_MAX];
-	size_t count;
-};
-
-static void some_of(const struct graph *g, set_t s, struct some *ret)
-{
-	const term_t *terms;
-
-	ret->count = set_terms(g->terms, s, &terms);
-	memcpy(ret->terms, terms, ret->count * sizeof(*terms));
-}
-
 static set_t replaced_term(struct graph *g, term_t id, term_t self);
 
 set_t value_replace_self(struct graph *g, set_t in, term_t self)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (in == SET_ANY)
 		return in;
-	some_of(g, in, &some);
-	for (size_t k = 0; k < some.count; k++)
-		s = set_join(g->terms, s,
-			     replaced_term(g, some.terms[k], self));
+	count = set_terms(g->terms, in, &terms);
+	for (size_t k = 0; k < count; k++)
+		s = set_join(g->terms, s, replaced_term(g, terms[k], self));
 	return s;
 }
 
-/* An instance of whatever `self` is or stands for. */
 set_t value_instance(struct graph *g, term_t self)
 {
 	struct term t = *term_of(g->terms, self);
@@ -79,7 +64,6 @@ static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 	return set_record(g->terms, keys, items, count);
 }
 
-/* Everything a tuple or a record holds. */
 set_t value_items(struct graph *g, const struct term *t)
 {
 	set_t s = SET_NONE;
@@ -89,7 +73,7 @@ set_t value_items(struct graph *g, const struct term *t)
 	return s;
 }
 
-/* "Self" in what a method gives is what the method was called on. */
+/* Self in the result of a method is the object it was called on. */
 static set_t replaced_term(struct graph *g, term_t id, term_t self)
 {
 	struct term t = *term_of(g->terms, id);
@@ -153,7 +137,7 @@ static set_t returns_eval(struct graph *g, unit_t f)
 	return s;
 }
 
-/* What its overloads say, if it has any. */
+/* The results of its overloads, if it has any. */
 static set_t overloads_eval(struct graph *g, unit_t f)
 {
 	const struct unit *u = unit_of(g, f);
@@ -185,7 +169,7 @@ static set_t overloads_eval(struct graph *g, unit_t f)
 	return s;
 }
 
-/* A property's setter or deleter: its getter is an earlier one. */
+/* Of a property's setter or deleter the getter, an earlier definition. */
 static unit_t getter_of(struct graph *g, unit_t f)
 {
 	const struct unit *u = unit_of(g, f);
@@ -290,32 +274,34 @@ static set_t call_term(struct graph *g, term_t callee, unit_t n, uint32_t call)
 
 set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (callee == SET_ANY)
 		return SET_ANY;
-	some_of(g, callee, &some);
-	for (size_t k = 0; k < some.count; k++)
-		s = set_join(g->terms, s, call_term(g, some.terms[k], n, call));
+	count = set_terms(g->terms, callee, &terms);
+	for (size_t k = 0; k < count; k++)
+		s = set_join(g->terms, s, call_term(g, terms[k], n, call));
 	return s;
 }
 
-/* What an iterator made by __iter__ gives: it, or its __next__. */
+/* The elements that an iterator returned by __iter__ gives. */
 static set_t iterator_gives(struct graph *g, set_t iterator, bool async)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
-	some_of(g, iterator, &some);
-	for (size_t k = 0; k < some.count; k++) {
-		struct term t = *term_of(g->terms, some.terms[k]);
+	count = set_terms(g->terms, iterator, &terms);
+	for (size_t k = 0; k < count; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
 		set_t next = SET_NONE;
 
 		if (t.kind == TERM_LIST)
 			next = t.a;
 		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
-			next = method_call(g, some.terms[k],
+			next = method_call(g, terms[k],
 					   async ? WORD_ANEXT : WORD_NEXT);
 		s = set_join(g->terms, s,
 			     async ? value_awaited(g, next) : next);
@@ -363,19 +349,19 @@ static set_t term_element(struct graph *g, term_t id, bool async)
 
 set_t value_element(struct graph *g, set_t of, bool async)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	some_of(g, of, &some);
-	for (size_t k = 0; k < some.count; k++)
-		s = set_join(g->terms, s,
-			     term_element(g, some.terms[k], async));
+	count = set_terms(g->terms, of, &terms);
+	for (size_t k = 0; k < count; k++)
+		s = set_join(g->terms, s, term_element(g, terms[k], async));
 	return s;
 }
 
-/* A class whose bases are elsewhere most likely gives itself. */
+/* Without __enter__ in the repository: most likely it returns itself. */
 static set_t instance_entered(struct graph *g, term_t id, unit_t class,
 			      bool async)
 {
@@ -390,21 +376,21 @@ static set_t instance_entered(struct graph *g, term_t id, unit_t class,
 
 set_t value_entered(struct graph *g, set_t of, bool async)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	some_of(g, of, &some);
-	for (size_t k = 0; k < some.count; k++) {
-		struct term t = *term_of(g->terms, some.terms[k]);
+	count = set_terms(g->terms, of, &terms);
+	for (size_t k = 0; k < count; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
 
 		if (t.kind == TERM_MANAGER)
 			s = set_join(g->terms, s, t.a);
 		else if (t.kind == TERM_INSTANCE || t.kind == TERM_SELF)
-			s = set_join(
-				g->terms, s,
-				instance_entered(g, some.terms[k], t.a, async));
+			s = set_join(g->terms, s,
+				     instance_entered(g, terms[k], t.a, async));
 	}
 	return s;
 }
@@ -421,20 +407,21 @@ static set_t tuple_item(struct graph *g, const struct term *t,
 
 set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	some_of(g, of, &some);
-	for (size_t k = 0; k < some.count; k++) {
-		struct term t = *term_of(g->terms, some.terms[k]);
+	count = set_terms(g->terms, of, &terms);
+	for (size_t k = 0; k < count; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
 		set_t item;
 
 		if (t.kind == TERM_TUPLE) {
 			item = tuple_item(g, &t, position, how);
 		} else {
-			item = term_element(g, some.terms[k], false);
+			item = term_element(g, terms[k], false);
 			if (how & 2)
 				item = set_one(g->terms, TERM_LIST, item, 0);
 		}
@@ -443,7 +430,7 @@ set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 	return s;
 }
 
-/* Of a known piece of a tuple we know what is where, too. */
+/* A slice with constant bounds is a tuple again. */
 static set_t tuple_slice(struct graph *g, const struct term *t,
 			 const struct facts_expr *slice)
 {
@@ -512,28 +499,29 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 
 set_t value_index(struct graph *g, set_t of, unit_t n, uint32_t index)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	some_of(g, of, &some);
-	for (size_t k = 0; k < some.count; k++)
-		s = set_join(g->terms, s,
-			     term_index(g, some.terms[k], n, index));
+	count = set_terms(g->terms, of, &terms);
+	for (size_t k = 0; k < count; k++)
+		s = set_join(g->terms, s, term_index(g, terms[k], n, index));
 	return s;
 }
 
 set_t value_awaited(struct graph *g, set_t of)
 {
-	struct some some;
+	const term_t *terms;
+	size_t count;
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	some_of(g, of, &some);
-	for (size_t k = 0; k < some.count; k++) {
-		const struct term *t = term_of(g->terms, some.terms[k]);
+	count = set_terms(g->terms, of, &terms);
+	for (size_t k = 0; k < count; k++) {
+		const struct term *t = term_of(g->terms, terms[k]);
 
 		if (t->kind == TERM_AWAITABLE)
 			s = set_join(g->terms, s, t->a);

@@ -1,11 +1,12 @@
 /*
- * Prints of keys: numbers that differ when what the key says differs. When a
- * file changes, the prints of the keys about its changed units are taken
- * before and after, and those that differ outdate what was computed from
- * them. Only keys somebody asked for are looked at.
+ * Fingerprints of keys: numbers that differ when what a key says differs.
+ * When a file changes, the fingerprints of the keys about its changed units
+ * are taken before and after, and the keys whose fingerprints differ
+ * invalidate what was computed from them. Only keys that were needed exist.
  *
- * A name's place counts only as far as the resolver looks at it: in functions
- * a use is tied to the bindings before it.
+ * A fingerprint must cover all that the resolver looks at behind the key, and
+ * should cover no more. The position of a name counts only in functions, where
+ * a use depends on the bindings before it.
  */
 #include "graph/resolve/changed.h"
 
@@ -18,7 +19,7 @@
 
 struct fingerprint {
 	uint64_t sum;
-	bool flow; /* what comes before what matters */
+	bool flow; /* the order of bindings and uses counts */
 };
 
 static void add(struct fingerprint *p, uint64_t value)
@@ -97,7 +98,7 @@ static void add_expr(struct fingerprint *p, const struct unit *u, uint32_t e)
 		add(p, x->c);
 		break;
 	case EXPR_LAMBDA:
-		/* Terms name lambdas by number. */
+		/* TERM_LAMBDA holds the expression's number. */
 		add(p, e);
 		add_expr(p, u, x->a);
 		break;
@@ -153,7 +154,7 @@ static void add_bind(struct fingerprint *p, const struct unit *u, uint32_t at)
 	}
 }
 
-/* Which unit a definition leads to. */
+/* The unit that a BIND_DEF defines. */
 static void add_def(struct fingerprint *p, const struct graph *g, unit_t n,
 		    uint32_t bind)
 {
@@ -167,7 +168,7 @@ static void add_def(struct fingerprint *p, const struct graph *g, unit_t n,
 	add(p, g->units[def].u->kind);
 }
 
-/* Star imports above a binding, which may hide what they bring. */
+/* Star imports above a binding, which hides their names. */
 static uint32_t stars_above(const struct unit *u, uint32_t bind)
 {
 	uint32_t stars = 0;
@@ -386,8 +387,8 @@ void changed_add_unit(struct graph *g, struct changed *p, unit_t n)
 }
 
 /*
- * Of the keys about a class, those a method has a say in. Others do not
- * depend on what stands in methods, so a large class costs no more.
+ * Of the keys about a class, only those that a method has a part in: so an
+ * edit of a method costs no more in a large class.
  */
 static void changed_add_attrs(struct graph *g, struct changed *p, unit_t class,
 			      const struct unit_piece *method)
@@ -404,7 +405,7 @@ static void changed_add_attrs(struct graph *g, struct changed *p, unit_t class,
 	}
 }
 
-/* Does it bind names of those around it? */
+/* Does it bind names in scopes around it? */
 static bool binds_outer(const struct facts *f, const struct facts_unit *u)
 {
 	const struct facts_bind *b = facts_binds(f, u);
@@ -439,7 +440,7 @@ void changed_add(struct graph *g, struct changed *prints, unit_t n,
 	}
 }
 
-/* What is always outdated comes first among its like. */
+/* Of equal keys, one marked `always` comes first. */
 static int by_node(const void *a, const void *b)
 {
 	const struct changed_key *x = a, *y = b;

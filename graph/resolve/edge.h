@@ -15,7 +15,7 @@
 
 /* A symbol's present definitions, and the edges that lead to it. */
 struct symbol_slot {
-	heap_t units; /* sorted by file and place when somebody looks */
+	heap_t units; /* its definitions; edges.c sorts them on demand */
 	uint32_t units_count, units_size;
 	uint32_t variable_file; /* NONE: no variable */
 	uint32_t variable;	/* index in that file's facts */

@@ -1,11 +1,9 @@
 /*
- * What an expression may stand for. An expression is evaluated in its unit,
- * from the names in it outwards; nothing is remembered here, for everything
- * that leads further is a question of its own (solve.c).
+ * The values of an expression. Expressions are evaluated within their unit,
+ * and nothing is remembered here: whatever leads further is a question, whose
+ * answer solve.c keeps.
  */
 #include "graph/resolve/eval.h"
-
-#include <string.h>
 
 #include "graph/resolve/calls.h"
 #include "graph/resolve/members.h"
@@ -62,16 +60,14 @@ static set_t tuple_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	return set_tuple(g->terms, items, x->c);
 }
 
-/* {**m}: what m holds. */
+/* {**m}: the keys and values of m. */
 static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 {
 	const term_t *terms;
-	term_t copy[SET_MAX];
 	size_t n = set_terms(g->terms, m, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 
 		if (t.kind == TERM_RECORD)
 			t = (struct term){ .b = value_items(g, &t) };
@@ -82,7 +78,7 @@ static void merge_dict(struct graph *g, set_t m, set_t *keys, set_t *values)
 	}
 }
 
-/* {"a": x, "b": y}: few keys, all of them known. */
+/* {"a": x, "b": y}: at most TUPLE_MAX keys, all constant. */
 static bool record_eval(struct graph *g, unit_t n, const struct facts_expr *x,
 			set_t *ret)
 {
@@ -144,27 +140,25 @@ static bool is_type(const struct graph *g, set_t s)
 	return false;
 }
 
-/* Lists and dicts added up; other sums we do not know. */
+/* The containers that a sum may give: lists and dicts; no other sums. */
 static set_t containers_in(struct graph *g, set_t in)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, in, &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		uint8_t kind = term_of(g->terms, copy[k])->kind;
+		uint8_t kind = term_of(g->terms, terms[k])->kind;
 
 		if (kind == TERM_LIST || kind == TERM_DICT ||
 		    kind == TERM_RECORD)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 		else if (kind == TERM_TUPLE)
 			s = set_join(
 				g->terms, s,
 				set_one(g->terms, TERM_LIST,
 					value_element(
-						g, set_term(g->terms, copy[k]),
+						g, set_term(g->terms, terms[k]),
 						false),
 					0));
 	}
@@ -197,17 +191,16 @@ static set_t comp_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 		       value_item(g, element, 1, 0));
 }
 
-/* Classes of an isinstance() or except: one, or a tuple of them. */
+/* The classes of an isinstance() or except: one, or a tuple of them.
+ *ret_other: there is something that is no class of the repository. */
 static uint32_t classes_in(struct graph *g, set_t in, unit_t *ret,
 			   uint32_t count, bool *ret_other)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, in, &terms);
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 
 		bool class = t.kind == TERM_CLASS || t.kind == TERM_CLS ||
 			     t.kind == TERM_INSTANCE;
@@ -248,13 +241,12 @@ static bool any_is(struct graph *g, unit_t class, const unit_t *of,
 }
 
 /*
- * isinstance(a, b), seen from where it holds (or does not): of what a may be,
- * what fits; when nothing is known of a that fits, the class itself.
+ * The values of a where isinstance(a, b) holds (x->c: does not hold): those
+ * that fit; if no known value fits, an instance of b.
  */
 static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
 	unit_t classes[SET_MAX];
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	bool other = false;
 	set_t all = eval_expr(g, n, x->a), s = SET_NONE;
@@ -262,14 +254,13 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 		classes_in(g, eval_expr(g, n, x->b), classes, 0, &other);
 	size_t many = set_terms(g->terms, all, &terms);
 
-	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		bool instance = t.kind == TERM_INSTANCE || t.kind == TERM_SELF;
 		bool fits = instance ? any_is(g, t.a, classes, count) : other;
 
 		if (x->c ? !(instance && fits) : fits)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	}
 	if (x->c)
 		return all == SET_ANY ? SET_ANY : s;
@@ -281,7 +272,7 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	return s;
 }
 
-/* Expressions statements are made of, not written by anybody. */
+/* Expressions that stand for a part of a statement. */
 static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
 	switch (x->kind) {

@@ -1,11 +1,9 @@
 /*
- * The parts of Python's own library that hand on what they are given: a
- * sorted() list has the elements of what was sorted, a dict's values() are
- * its values. Everything else from outside gives nothing we know.
+ * The parts of Python's library that pass on their arguments: a sorted() list
+ * has the elements of its argument, a dict's values() are its values. Any
+ * other call into a library gives no known value.
  */
 #include "graph/resolve/library.h"
-
-#include <string.h>
 
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
@@ -70,7 +68,7 @@ static set_t argument_elements(struct graph *g, unit_t n, uint32_t call,
 	return value_element(g, argument_eval(g, n, call, k), false);
 }
 
-/* super(): the class around, and its method's first parameter. */
+/* super(): the class around, and the first parameter of its method. */
 static set_t super_call(struct graph *g, unit_t n, uint32_t call)
 {
 	uint32_t first = argument(g, n, call, 0);
@@ -152,7 +150,6 @@ static set_t getattr_call(struct graph *g, unit_t n, uint32_t call)
 
 static set_t type_call(struct graph *g, unit_t n, uint32_t call)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	set_t s = SET_NONE;
 	size_t many;
@@ -160,9 +157,8 @@ static set_t type_call(struct graph *g, unit_t n, uint32_t call)
 	if (argument(g, n, call, 1) != NONE)
 		return SET_NONE;
 	many = set_terms(g->terms, argument_eval(g, n, call, 0), &terms);
-	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++)
-		s = set_join(g->terms, s, class_of_term(g, copy[k]));
+		s = set_join(g->terms, s, class_of_term(g, terms[k]));
 	return s;
 }
 
@@ -188,15 +184,13 @@ static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 	set_t given = argument_eval(g, n, call, 0);
 	set_t pair = value_element(g, given, false);
 	const term_t *terms;
-	term_t copy[SET_MAX];
 	size_t many = set_terms(g->terms, given, &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, many * sizeof(*copy));
 	for (size_t k = 0; k < many; k++)
-		if (term_of(g->terms, copy[k])->kind == TERM_DICT ||
-		    term_of(g->terms, copy[k])->kind == TERM_RECORD)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+		if (term_of(g->terms, terms[k])->kind == TERM_DICT ||
+		    term_of(g->terms, terms[k])->kind == TERM_RECORD)
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	if (s != SET_NONE)
 		return s;
 	return set_one(g->terms, TERM_DICT, value_item(g, pair, 0, 0),

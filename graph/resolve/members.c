@@ -1,7 +1,7 @@
 /*
- * Classes: the order in which their bases are searched (C3, as Python has
- * it), what an attribute of a class or an instance is, and how a function
- * becomes a method by being reached through one.
+ * Classes: the order in which their bases are searched (C3, as in Python),
+ * attributes of classes and instances, and how a function becomes a bound
+ * method.
  */
 #include "graph/resolve/members.h"
 
@@ -21,7 +21,7 @@
 
 #define BASES_MAX 64
 
-/* The classes this class names as its bases, in order. */
+/* The classes among the base expressions, in order. */
 static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
 {
 	uint32_t count = 0;
@@ -48,7 +48,7 @@ static uint32_t bases_eval(struct graph *g, unit_t class, unit_t *ret)
 	return count;
 }
 
-/* A list to merge: the order of one base, or the bases themselves. */
+/* A list to merge: the order of one base, or the list of bases. */
 struct merge_list {
 	const unit_t *at;
 	uint32_t left;
@@ -75,9 +75,9 @@ static void take(struct merge_list *lines, uint32_t count, unit_t class)
 }
 
 /*
- * The next class: the first head that no other list has further down. When
- * there is none, Python would refuse the class; we take the first head, so
- * that a mistake in one base does not hide all others.
+ * The next class: the first head that no list has further down. If there is
+ * none, Python refuses the class; we take the first head, so that a mistake in
+ * one base does not hide all others.
  */
 static unit_t next_class(const struct merge_list *lines, uint32_t count)
 {
@@ -171,7 +171,6 @@ bool class_is_subclass(struct graph *g, unit_t class, unit_t base)
 	return false;
 }
 
-/* What a class has for bases, itself or by inheriting, that is not in here. */
 bool class_library_base(struct graph *g, unit_t class, library_visitor *visit,
 			void *arg)
 {
@@ -207,7 +206,7 @@ static bool is_of_enum(const struct graph *g, atom_t library, void *arg)
 	return strncmp(atom_text(g, library), prefix, strlen(prefix)) == 0;
 }
 
-/* Is a base of the class one of those in the library's module enum? */
+/* Is a class of the library's module enum among the bases? */
 uint32_t class_enum_solve(struct graph *g, unit_t class)
 {
 	return class_library_base(g, class, is_of_enum, NULL);
@@ -227,7 +226,7 @@ static const struct facts_attr *attr_at(const struct graph *g,
 	return facts_attrs(u->sheet->facts, u->u) + o->item;
 }
 
-/* Does a method set self.name? What only puts something into it does not. */
+/* Does a method assign self.name? A store into a container does not. */
 static bool has_attr(const struct graph *g, unit_t class, atom_t name)
 {
 	struct outers o = outers_in(g, class, name, OUTER_ATTR);
@@ -239,7 +238,7 @@ static bool has_attr(const struct graph *g, unit_t class, atom_t name)
 	return false;
 }
 
-/* An annotated attribute is what the annotation says, anywhere in the class. */
+/* An annotation of self.name, in any method, decides. */
 static bool attr_declared(struct graph *g, unit_t class, atom_t name,
 			  set_t *ret)
 {
@@ -289,7 +288,7 @@ static bool class_declares(const struct unit *u, atom_t name)
 	return false;
 }
 
-/* The first class in the order that knows the name, in its body or by self. */
+/* In the first class of the order that has it, in its body or as self.name. */
 static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 		       atom_t name)
 {
@@ -347,7 +346,7 @@ static term_t only(const struct graph *g, set_t s)
 	return set_terms(g->terms, s, &terms) == 1 ? terms[0] : NONE;
 }
 
-/* A method as it is when reached through `self`, an instance or a class. */
+/* A method reached through `self`, an instance or a class. */
 static set_t bind_method(struct graph *g, unit_t f, term_t self)
 {
 	uint8_t kind = term_of(g->terms, self)->kind;
@@ -372,7 +371,7 @@ static set_t bind_method(struct graph *g, unit_t f, term_t self)
 	return set_one(g->terms, TERM_BOUND, f, self);
 }
 
-/* What a class-level value becomes when reached through `self`. */
+/* A value found in a class, reached through `self`. */
 static set_t bind_term(struct graph *g, term_t found, term_t self)
 {
 	struct term t = *term_of(g->terms, found);
@@ -387,20 +386,18 @@ static set_t bind_term(struct graph *g, term_t found, term_t self)
 
 static set_t bind_all(struct graph *g, set_t found, term_t self)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, found, &terms);
 	set_t s = SET_NONE;
 
 	if (found == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, bind_term(g, copy[k], self));
+		s = set_join(g->terms, s, bind_term(g, terms[k], self));
 	return value_replace_self(g, s, self);
 }
 
-/* Of several functions, always the same one. */
+/* Of several functions the first by unit_order(). */
 static unit_t function_in(const struct graph *g, set_t s)
 {
 	const term_t *terms;
@@ -465,7 +462,7 @@ static set_t instance_attr(struct graph *g, term_t self, unit_t class,
 	return method_call(g, self, WORD_GETATTR);
 }
 
-/* A name in the body of an enumeration is one of its instances. */
+/* A name assigned in the body of an enumeration is an instance of it. */
 static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 {
 	set_t s = solve_ask(g, ASK_MEMBER, class, name);
@@ -482,7 +479,7 @@ static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 	return bind_all(g, s, self);
 }
 
-/* Behind class `after`, in the order of the class of `self`. */
+/* super(): search behind class `after` in the order of the class of `self`. */
 static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
 {
 	unit_t order[ORDER_MAX];
@@ -497,14 +494,14 @@ static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
 		k = 0;
 	}
 	found = member_in(g, order + k + 1, count - k - 1, name);
-	/* object's __new__ makes an instance of what it is given. */
+	/* object.__new__ returns an instance of its argument. */
 	if (name == WORD_NEW && found == SET_NONE)
 		return set_one(g->terms, TERM_CALLABLE, value_instance(g, self),
 			       0);
 	return bind_all(g, found, self);
 }
 
-/* The names of one thing in several modules are one. */
+/* typing, typing_extensions and collections.abc share their names. */
 static set_t library_attr(struct graph *g, atom_t base, atom_t name)
 {
 	if (base == WORD_TYPING_MORE || base == WORD_ABC)
@@ -547,15 +544,13 @@ set_t attr_of_term(struct graph *g, term_t base, atom_t name)
 
 set_t attr_of_set(struct graph *g, set_t base, atom_t name)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, base, &terms);
 	set_t s = SET_NONE;
 
 	if (base == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, attr_of_term(g, copy[k], name));
+		s = set_join(g->terms, s, attr_of_term(g, terms[k], name));
 	return s;
 }

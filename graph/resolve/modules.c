@@ -1,7 +1,7 @@
 /*
  * From a dotted name to a file: modules, packages, directories without code,
- * and what an import statement means by its name. What is not found here is
- * outside, and stays a name.
+ * and the module an import statement means. A name that the repository does
+ * not have is a library's, and stays a name.
  */
 #include "graph/resolve/modules.h"
 
@@ -34,7 +34,7 @@ atom_t atom_dotted(struct graph *g, atom_t a, atom_t b)
 	return r;
 }
 
-/* Packages hide modules of their name, and else the first path wins. */
+/* A package hides a module of its name; otherwise the first path wins. */
 static uint32_t file_chosen(const struct graph *g, const struct module_slot *m)
 {
 	uint32_t best = NONE;
@@ -67,7 +67,7 @@ unit_t module_find(struct graph *g, atom_t dotted)
 	return file == NONE ? NONE : g->files[file].units[0];
 }
 
-/* The module or package of that name, SET_NONE: not in this repository. */
+/* The module or package of that name; SET_NONE: not in the repository. */
 static set_t module_inside(struct graph *g, atom_t dotted)
 {
 	const struct module_slot *m = module_slot(g, dotted);
@@ -95,10 +95,6 @@ static atom_t atom_parent(struct graph *g, atom_t a)
 	return dot ? atom_intern(g, text, (size_t)(dot - text)) : WORD_EMPTY;
 }
 
-/*
- * Scripts import what lies beside them, tests what lies above them; the root
- * comes first, then the nearest.
- */
 static bool in_stdlib(struct graph *g, atom_t dotted)
 {
 	const char *text = atom_text(g, dotted);
@@ -107,6 +103,10 @@ static bool in_stdlib(struct graph *g, atom_t dotted)
 	return library_kind_of(g, top) == LIBRARY_STDLIB;
 }
 
+/*
+ * The root comes first, then the nearest directory: scripts import modules
+ * beside them, tests modules above them.
+ */
 set_t module_import_solve(struct graph *g, atom_t dir, atom_t dotted)
 {
 	set_t s = module_inside(g, dotted);
@@ -135,7 +135,7 @@ atom_t module_absolute_name(struct graph *g, unit_t from, uint32_t level,
 	if (!level)
 		return name;
 	for (uint32_t k = f->package ? 1 : 0; k < level; k++) {
-		/* Above the top there is nothing, by whatever name. */
+		/* Above the root: a name that no module has. */
 		if (base == WORD_EMPTY)
 			return atom_intern(g, "..", 2);
 		base = atom_parent(g, base);

@@ -1,16 +1,14 @@
 /*
- * From a name to what it is bound to.
+ * From a name to the values it is bound to.
  *
  * In modules and classes the last unconditional binding counts, and the
- * conditional ones after it; whoever looks from elsewhere sees the scope as
- * it is when its code has run. In a function, order matters: a use sees the
- * bindings before it, back to the nearest one that lies on every way to it
- * (its block holds the use's block), and, inside a loop, those further down
- * in that loop. Functions inside see all of them.
+ * conditional ones after it: other units see the scope as it is when its code
+ * has run. In a function, order matters: a use sees the bindings before it,
+ * back to the nearest one that lies on every way to it (its block holds the
+ * use's block), and, inside a loop, those further down in that loop. Functions
+ * inside see all of them.
  */
 #include "graph/resolve/names.h"
-
-#include <string.h>
 
 #include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
@@ -34,7 +32,7 @@ static bool is_own_store(const struct unit *u, const struct facts_bind *b)
 	       block_of(u, b->block)->scope == 0;
 }
 
-/* The run of u->names (sorted by atom, then place) of this name. */
+/* u->names is sorted by atom, then binding. */
 uint32_t name_first(const struct unit *u, atom_t name)
 {
 	uint32_t low = 0, high = u->names_count;
@@ -50,7 +48,7 @@ uint32_t name_first(const struct unit *u, atom_t name)
 	return low;
 }
 
-/* Where binding `bind` of that name is in u->every, or would be. */
+/* Index in u->every of binding `bind` of that name, or where it would be. */
 static uint32_t every_from(const struct unit *u, atom_t name, uint32_t bind)
 {
 	uint32_t low = 0, high = u->every_count;
@@ -82,13 +80,13 @@ uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from)
 	return k < count ? k : NONE;
 }
 
-/* For bind_back(), to begin with the last binding before `to`. */
+/* The start for bind_back(): its first is the last binding before `to`. */
 static uint32_t back_from(const struct unit *u, atom_t name, uint32_t to)
 {
 	return u->every_count ? every_from(u, name, to) : to;
 }
 
-/* The bindings of that name, from the last to the first, then NONE. */
+/* The next binding of that name, going backwards; NONE: no more. */
 static uint32_t bind_back(const struct unit *u, atom_t name, uint32_t *at)
 {
 	if (u->every_count)
@@ -127,7 +125,7 @@ static set_t from_module(struct graph *g, unit_t n, atom_t target, atom_t name)
 	if (set_terms(g->terms, module, &terms) != 1)
 		return SET_NONE;
 	t = *term_of(g->terms, terms[0]);
-	/* A package that imports from itself gets a module below it. */
+	/* A package that imports from itself gets a submodule. */
 	if (t.kind == TERM_MODULE && t.a == module_of(g, n))
 		return module_in_package(g, target, name);
 	if (t.kind == TERM_MODULE)
@@ -152,7 +150,7 @@ static set_t import_eval(struct graph *g, unit_t n, const struct facts_bind *b)
 	return module_imported(g, n, target);
 }
 
-/* What the method it overrides says of the parameter of that name. */
+/* The annotation of that parameter in the method it overrides. */
 static bool param_inherited(struct graph *g, unit_t n, atom_t name, set_t *ret)
 {
 	const struct unit *u = unit_of(g, n);
@@ -193,7 +191,7 @@ static set_t param_plain(struct graph *g, unit_t n, const struct facts_param *p)
 	return set_join(g->terms, s, fixture_find(g, n, name));
 }
 
-/* The first parameter of a method is what the method is called on. */
+/* The first parameter of a method: the instance, or the class. */
 static bool param_self(struct graph *g, unit_t n, set_t *ret)
 {
 	const struct unit *u = unit_of(g, n);
@@ -236,24 +234,22 @@ static set_t param_eval(struct graph *g, unit_t n, uint32_t index)
 	return s;
 }
 
-/* The instances among what calling `callee` gives. */
+/* The instances that calling `callee` returns. */
 static set_t made_instances(struct graph *g, set_t callee)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, call_set(g, callee, NONE, NONE), &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		if (term_of(g->terms, copy[k])->kind == TERM_INSTANCE)
-			s = set_join(g->terms, s, set_term(g->terms, copy[k]));
+		if (term_of(g->terms, terms[k])->kind == TERM_INSTANCE)
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	return s;
 }
 
 /*
- * A decorated function is still called by its name; but where a decorator
- * says that it makes an object of it, its attributes are that object's. The
+ * A decorated function is still the callee of calls by its name; but if a
+ * decorator returns an object, attributes are those of the object. The
  * outermost such decorator counts.
  */
 static set_t function_eval(struct graph *g, unit_t f)
@@ -314,7 +310,7 @@ set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 	}
 }
 
-/* Does what is bound depend on one name only, and that in a plain way? */
+/* Does the value depend on one name at most, by attributes and simple calls? */
 static bool is_plain(const struct unit *u, const struct facts_bind *b)
 {
 	const struct facts_expr *x;
@@ -334,10 +330,10 @@ static bool is_plain(const struct unit *u, const struct facts_bind *b)
 }
 
 /*
- * Where a binding may depend on itself, or where many uses may lead to it, it
- * is a question of its own: `if a: q = f(q)`, so many times, has twice as
- * many ways with every line. A long chain of plain ones is cut in pieces,
- * too, for we follow it on the stack.
+ * A binding that may depend on itself, or that many uses may lead to, is a
+ * question of its own: a sequence of `if a: q = f(q)` has twice as many ways
+ * with every line. So is every CHAIN_MAX-th of plain bindings, since a chain of
+ * them is followed on the stack.
  */
 #define CHAIN_MAX 16
 
@@ -351,13 +347,13 @@ static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
 	return name_bind_eval(g, n, at);
 }
 
-/* It replaces what the name was before, whatever way was taken. */
+/* Does the binding replace earlier values of the name? */
 static bool settles(const struct facts_bind *b)
 {
 	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
 }
 
-/* A star import has no name. */
+/* The name of a star import is NONE. */
 uint32_t name_star_after(const struct unit *u, uint32_t from)
 {
 	return u->starred ? name_bind_after(u, NONE, from) : NONE;
@@ -372,7 +368,6 @@ static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
 		g, module_absolute_name(g, n, b->level, atom_of(u, b->module)));
 }
 
-/* Does a star import from `module` bring the name? */
 uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name)
 {
 	solve_need(g, KEY_NAME, module, name);
@@ -391,7 +386,7 @@ uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name)
 	return 0;
 }
 
-/* What stars bring that come after binding `after` of module n. */
+/* Values from star imports behind binding `after` of module n. */
 static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 {
 	const struct unit *u = unit_of(g, n);
@@ -414,7 +409,7 @@ static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 	return s;
 }
 
-/* Functions inside n that say `global name` or `nonlocal name`, and bind it. */
+/* Values bound by functions inside n that say `global` or `nonlocal`. */
 static set_t outers_eval(struct graph *g, unit_t n, atom_t name,
 			 enum outer_kind kind)
 {
@@ -443,7 +438,7 @@ static set_t function_name(struct graph *g, unit_t n, atom_t name)
 	return s;
 }
 
-/* A name that is annotated is what the annotation says. */
+/* An annotated name has the type that the annotation says. */
 static bool declared(struct graph *g, unit_t n, uint32_t from, uint32_t to,
 		     set_t *ret)
 {
@@ -460,7 +455,7 @@ static bool declared(struct graph *g, unit_t n, uint32_t from, uint32_t to,
 	return false;
 }
 
-/* f(name), f(1)(name), name.x(): is a value made of the name itself? */
+/* f(name), f(1)(name), name.x(): is the value computed from the name? */
 #define MADE_DEPTH 4
 
 static bool made_of(const struct unit *u, uint32_t e, atom_t name, int depth)
@@ -479,8 +474,8 @@ static bool made_of(const struct unit *u, uint32_t e, atom_t name, int depth)
 }
 
 /*
- * f = wrapped(f), and what is put into a module's container: these look at
- * what the name was bound to before, as the flow of the scope says.
+ * f = wrapped(f), and a store into a module's container: these use the value
+ * that the name had before, by the flow of the scope.
  */
 static set_t scope_bind_eval(struct graph *g, unit_t n, atom_t name,
 			     uint32_t bind)
@@ -567,7 +562,6 @@ static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Bindings of the unit that are in effect before expression e. */
 uint32_t name_binds_before(const struct unit *u, uint32_t e)
 {
 	uint32_t low = 0, high = u->u->binds.count;
@@ -590,7 +584,7 @@ struct use {
 	uint32_t expr;
 };
 
-/* Bindings that the use may see: outside of loops those before it. */
+/* Bindings that the use may see: all in a loop, else those before it. */
 static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
 {
 	return share_loop(u, use->block, use->block)
@@ -598,7 +592,7 @@ static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
 		       : name_binds_before(u, use->expr);
 }
 
-/* What a use in a function sees. false: nothing that lies on every way. */
+/* The bindings a use sees. false: none of them lies on every way to it. */
 static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 {
 	const struct unit *u = unit_of(g, use->n);
@@ -628,7 +622,6 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 	return settled;
 }
 
-/* Is it for a place or a binding in unit n itself that we are looking? */
 bool name_own_place(const struct graph *g, unit_t n)
 {
 	uint32_t who = g->frames[g->frames_count - 1].who;
@@ -639,8 +632,8 @@ bool name_own_place(const struct graph *g, unit_t n)
 }
 
 /*
- * Own places are solved anew with their unit, bindings need its flow anyway;
- * others must be told.
+ * A unit's own slots are resolved anew with the unit, and ASK_BIND needs its
+ * KEY_FLOW anyway; other frames must depend on it.
  */
 static void need_flow(struct graph *g, unit_t n)
 {
@@ -656,14 +649,14 @@ static set_t module_name(struct graph *g, unit_t module, atom_t name)
 	solve_need(g, KEY_NAME, module, name);
 	if (name_is_bound(unit_of(g, module), name))
 		return s;
-	/* Not bound by name, though perhaps by a star. */
 	builtin = atom_dotted(g, WORD_BUILTINS, name);
 	if (s != SET_NONE)
 		return s;
 	return set_one(g->terms, TERM_LIBRARY, builtin, 0);
 }
 
-/* From unit n's surroundings; `header`: as its decorators see them. */
+/* Look the name up in the scopes around unit n. `header`: for its decorators
+   and defaults, which see the scope of a class directly around it. */
 static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
 {
 	unit_t p = n;
@@ -682,7 +675,7 @@ static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
 	return module_name(g, p, name);
 }
 
-/* Lambdas and comprehensions: all bindings of that scope count. */
+/* In a lambda or comprehension: all bindings of that scope count. */
 static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
 		       set_t *ret)
 {
@@ -703,7 +696,7 @@ static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
 	return found;
 }
 
-/* Out of inner scopes, until the unit's own; true: found on the way. */
+/* From inner scopes out to the unit's own; true: found on the way. */
 static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
 {
 	for (;;) {
@@ -732,7 +725,7 @@ static set_t use_eval(struct graph *g, struct use *use)
 	if (use->block == 0)
 		return around_eval(g, use->n, use->name, true);
 	if (u->u->kind == UNIT_MODULE) {
-		/* Its own calls see a scope as it is when they run. */
+		/* Its own calls see the scope as it is when they run. */
 		if (!inner && name_own_place(g, use->n) &&
 		    flow_eval(g, use, &s))
 			return s;
@@ -752,7 +745,7 @@ static set_t use_eval(struct graph *g, struct use *use)
 	if (flow_eval(g, use, &s) ||
 	    name_is_bound(unit_of(g, use->n), use->name))
 		return s;
-	/* Something may have been put into what is bound around. */
+	/* It may have stored into a container that is bound around it. */
 	return set_join(g->terms, s, around_eval(g, use->n, use->name, false));
 }
 

@@ -1,8 +1,8 @@
 /*
  * Names that units bind outside of themselves: by `global` in their module, by
  * `nonlocal` in a function around them, by self.name in their class. A file
- * lists all of them by name, and those of one name in the order of its units,
- * so that what is inside of a unit lies together.
+ * lists them sorted by name and then by unit index, so that the ones of a name
+ * from inside one unit are adjacent.
  */
 #include "graph/resolve/outers.h"
 

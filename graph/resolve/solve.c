@@ -1,33 +1,33 @@
 /*
  * Questions and their answers.
  *
- * An answer is remembered until something it was computed from changes. Every
- * time a question or a place in the text asks for a key or for an answer, it
- * is posted there: who, and in which version. A key that changes outdates all
- * that is posted at it, and what is posted at those, and so on; being
- * outdated is having a higher version, so postings need not be found and
- * taken away when somebody asks anew: those of old versions count no more.
+ * An answer is remembered until something it was computed from changes.
+ * Whenever a frame (a question or a slot) uses a key or an answer, it is
+ * posted there: its number and its version. A changed key invalidates all
+ * that is posted at it, then what is posted at those, and so on. Invalidating
+ * raises the version, so stale postings need not be found and removed: those
+ * of old versions are void.
  *
- * Questions go round in cycles: f returns g(), g returns f(). An answer that
- * was computed with the help of one that is still being computed is worth
- * nothing by itself. So, as Tarjan does with components: each frame notes the
+ * Questions may be cyclic: f returns g(), g returns f(). An answer computed
+ * from one that is still being computed is worth nothing by itself. So, as in
+ * Tarjan's algorithm for strongly connected components, each frame notes the
  * outermost open question it touched (`low`), and a question that touched one
- * further out than itself is held, not answered. The outermost one then has
- * all of its cycle before it, and answers it as a whole: all values begin
- * empty, and in each round every question is computed from the values of the
- * round before (those alone whose inputs changed: the others would say the
- * same), until none changes. Not everything that is computed only grows when
- * its inputs do: a name falls back on a builtin, an isinstance() on its class.
- * There may be several solutions then, and an order in which one question
- * sees what another has just become would choose among them by who was asked
- * first. Rounds in which all see the same state choose alike for all.
+ * further out than itself is held, not answered. The outermost question then
+ * has its whole cycle on graph->held and answers it in rounds: all values
+ * start empty, and in each round every question is computed from the values
+ * of the round before (only those whose inputs changed: the others would give
+ * the same), until none changes. Not every function here is monotone: a name
+ * falls back on a builtin, an isinstance() on its class. So there may be
+ * several fixed points, and if a question could see a value of its own round,
+ * the order of asking would choose among them. With rounds in which all see
+ * the same state, the result does not depend on the order.
  *
- * That a cycle's questions are known before it is answered is not given:
- * what they ask depends on what they know. Those met on the way join, and
- * when any has, all begin anew.
+ * The members of a cycle are not known in advance: what they ask depends on
+ * the values they see. Questions met during a round join the cycle, and when
+ * any has joined, all start again from empty.
  *
- * The order of a class's bases is no set and does not grow. When it goes
- * round in cycles, every class in the cycle is taken to have no bases.
+ * The order of a class's bases is no set and does not grow. When it is cyclic,
+ * every class in the cycle is taken to have no bases.
  */
 #include "graph/resolve/solve.h"
 
@@ -42,10 +42,11 @@
 #include "graph/resolve/names.h"
 #include "graph/resolve/types.h"
 
-/* Frames on one stack; beyond, we go on on a larger one. */
+/* Deeper than this, go on on a thread with a larger stack. */
 #define STACK_FRAMES 400
 #define STACK_LARGE  (1ULL << 30)
-#define FRAMES_MAX   200000u
+/* Deeper than this, questions get no answer. */
+#define FRAMES_MAX 200000u
 
 static uint32_t node_hash(uint32_t kind, uint32_t a, uint32_t b)
 {
@@ -79,7 +80,7 @@ static bool node_is(const struct node *e, enum node_kind kind, uint32_t a,
 	return e->kind == kind && e->a == a && e->b == b;
 }
 
-/* Its place in the table; empty: it is not there yet. */
+/* Its entry in the table, 0 if there is no such node yet. */
 static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
 			   uint32_t b)
 {
@@ -96,7 +97,7 @@ static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
 	return &g->node_table[at];
 }
 
-/* An empty slot's is NONE. */
+/* entry_number() of an empty entry is NONE. */
 node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
 	uint32_t *slot = node_slot(g, kind, a, b);
@@ -124,7 +125,7 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	return n;
 }
 
-/* Is that posting still its owner's? */
+/* Is the posting of its owner's present version? */
 static bool posting_counts(const struct graph *g, const struct posting *p)
 {
 	if (p->who & POSTING_SLOT)
@@ -132,7 +133,7 @@ static bool posting_counts(const struct graph *g, const struct posting *p)
 	return g->nodes[p->who].version == p->version;
 }
 
-/* Before growing: most postings may be of old versions. */
+/* Drop void postings before the list grows: they may be most of it. */
 static void postings_clean(const struct graph *g, struct node *n)
 {
 	struct posting *postings = node_postings(g, n);
@@ -152,7 +153,7 @@ static void post(struct graph *g, node_t at)
 	if (!g->frames_count)
 		return;
 	f = &g->frames[g->frames_count - 1];
-	/* One that asks twice mostly does so in a row. */
+	/* A frame that asks twice mostly does so in a row. */
 	for (uint32_t k = 0; k < 4 && k < n->postings_count; k++) {
 		const struct posting *p =
 			node_postings(g, n) + n->postings_count - 1 - k;
@@ -183,7 +184,7 @@ void frame_push(struct graph *g, uint32_t who, uint32_t version)
 	g->frames_count++;
 }
 
-/* What touched an open question through us touched it itself. */
+/* The frame below touched every open question that this one touched. */
 void frame_pop(struct graph *g)
 {
 	uint32_t low = g->frames[--g->frames_count].low;
@@ -242,12 +243,12 @@ static void todo_add(struct todo *t, node_t n)
 	t->nodes[t->count++] = n;
 }
 
-/* A cycle in the making: held questions from `mark` on. */
+/* A cycle being solved: the held questions from `mark` on. */
 struct cycle {
-	uint32_t mark, depth; /* of the frame of its outermost one */
-	uint32_t known;	      /* of graph->held, when the round began */
+	uint32_t mark, depth; /* depth: frame of its outermost question */
+	uint32_t known;	      /* graph->held_count when the round began */
 	struct todo now, next;
-	uint32_t *values; /* of those in `now` */
+	uint32_t *values; /* new ones, of the questions in `now` */
 	uint32_t values_size;
 };
 
@@ -271,7 +272,7 @@ static void cycle_begin(struct graph *g, struct cycle *c, uint32_t from)
 	c->known = g->held_count;
 }
 
-/* Did it touch a question outside of what we took for the cycle? */
+/* Did a member touch an open question further out than the cycle? */
 static bool cycle_is_larger(const struct graph *g, const struct cycle *c)
 {
 	return g->frames[c->depth].low < c->depth;
@@ -299,8 +300,8 @@ static void cycle_compute(struct graph *g, struct cycle *c)
 }
 
 /*
- * Should narrowing, or a choice of the first that is known, ever keep a cycle
- * turning, its values are made to grow after so many changes.
+ * Narrowing, or choosing the first known value, could keep a cycle changing
+ * for ever. After this many changes a value only grows.
  */
 #define TURNS_FREE 32
 
@@ -317,7 +318,7 @@ static uint32_t cycle_value(struct graph *g, node_t n, uint32_t value)
 	return set_join(g->terms, value, e->value);
 }
 
-/* The new values are seen, and whoever asked for one is to do. */
+/* Publish the new values; members that used a changed one are next. */
 static void cycle_see(struct graph *g, struct cycle *c)
 {
 	for (uint32_t k = 0; k < c->now.count; k++) {
@@ -340,7 +341,7 @@ static void cycle_see(struct graph *g, struct cycle *c)
 	}
 }
 
-/* All that was held since `mark` belongs to the cycle of frame `low`. */
+/* Questions held since `mark` belong to the cycle of frame `low`. */
 static void hold(struct graph *g, uint32_t mark, uint32_t low)
 {
 	for (uint32_t k = mark; k < g->held_count; k++)
@@ -424,7 +425,7 @@ static void *hop_main(void *arg)
 	return NULL;
 }
 
-/* Chains of a hundred thousand links exist, if only in tests. */
+/* Chains of a hundred thousand questions exist, if only in tests. */
 static uint32_t ask_deep(struct graph *g, node_t n)
 {
 	struct hop hop = { .g = g, .n = n };
@@ -476,7 +477,7 @@ static void invalidate_slot(struct graph *g, uint32_t slot)
 	g->dirty[g->dirty_count++] = slot;
 }
 
-/* Whoever is posted at n is outdated; questions among them are to do. */
+/* Invalidate what is posted at n; add the questions to `todo`. */
 static void invalidate_posted(struct graph *g, node_t n, struct todo *todo)
 {
 	heap_t piece = g->nodes[n].postings;

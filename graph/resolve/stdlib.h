@@ -1,7 +1,8 @@
 /*
- * Top-level modules of Python's own library. An import of one of these means
- * it, unless the repository has a module of that name at its root; only other
- * names are looked for beside and above the file that imports them.
+ * Top-level modules of Python's standard library. An import of one of these
+ * means the library's, unless the repository has a module of that name at its
+ * root. Any other name is also searched for in the directory of the importing
+ * file and in those above it.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_STDLIB_H
 #define STATETAPE_GRAPH_RESOLVE_STDLIB_H

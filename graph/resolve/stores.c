@@ -1,8 +1,8 @@
 /*
- * What a container is after something was put into it: d["a"] = f, or
- * d.update(a=f). Where the key is a constant it replaces what was there;
- * otherwise it may be anything that is. The new container is computed from
- * the old one term by term, and grows when that does or the value.
+ * The value of a container after a store: d["a"] = f, or d.update(a=f). Under
+ * a constant key the new value replaces the old one; otherwise it is joined to
+ * all of them. The new container is computed from the old one term by term,
+ * and grows when that or the value does.
  */
 #include "graph/resolve/stores.h"
 
@@ -17,10 +17,10 @@
 #include "graph/resolve/solve.h"
 #include "graph/resolve/words.h"
 
-/* Imports followed from a name to its constant: they may go in circles. */
+/* Imports followed from a name to its constant: they may be cyclic. */
 #define CONST_HOPS 8
 
-/* Does a function of the module bind the name there? */
+/* Does a function of the module bind it with `global`? */
 static bool bound_from_below(const struct graph *g, unit_t module, atom_t name)
 {
 	struct outers o = outers_in(g, module, name, OUTER_GLOBAL);
@@ -28,7 +28,7 @@ static bool bound_from_below(const struct graph *g, unit_t module, atom_t name)
 	return outers_next(g, &o);
 }
 
-/* The last binding of a module's name, if that and no other counts; NONE. */
+/* The last binding of a module's name, if no other counts; else NONE. */
 static uint32_t only_bind(struct graph *g, unit_t module, atom_t name)
 {
 	const struct unit *u;
@@ -87,7 +87,7 @@ static bool const_bound(struct graph *g, unit_t module, uint32_t bind,
 	return false;
 }
 
-/* A module's own places see what is bound before them. */
+/* A module's own slots see the bindings before them. */
 static bool is_in_effect(const struct graph *g, unit_t n, uint32_t bind,
 			 uint32_t e)
 {
@@ -138,18 +138,18 @@ atom_t store_key(struct graph *g, unit_t n, uint32_t e)
 		return x.b;
 	if (x.a != CONST_INT)
 		return NONE;
-	/* No string of a program starts like this. */
+	/* No string constant in the facts begins with this byte. */
 	len = snprintf(number, sizeof(number), "\1%u", x.b);
 	return atom_intern(g, number, (size_t)len);
 }
 
-/* One thing that is put somewhere. */
+/* One value to store. */
 struct put {
-	atom_t key;	/* of a dict; NONE: who knows */
-	uint32_t place; /* in a list; NONE */
-	set_t keys;	/* what the key may be, if it is not known */
+	atom_t key;	/* of a dict; NONE: not constant */
+	uint32_t place; /* in a list; NONE: not constant */
+	set_t keys;	/* values of the key, if it is not constant */
 	set_t value;
-	bool many; /* the value's elements: it is put into a slice */
+	bool many; /* into a slice: store the value's elements */
 };
 
 static set_t put_value(struct graph *g, const struct put *p)
@@ -225,16 +225,14 @@ static set_t put_into_term(struct graph *g, const struct put *p, term_t id)
 
 static set_t put_into(struct graph *g, const struct put *p, set_t of)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t count = set_terms(g->terms, of, &terms);
 	set_t s = SET_NONE;
 
 	if (of == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, count * sizeof(*copy));
 	for (size_t k = 0; k < count; k++)
-		s = set_join(g->terms, s, put_into_term(g, p, copy[k]));
+		s = set_join(g->terms, s, put_into_term(g, p, terms[k]));
 	return s;
 }
 
@@ -255,7 +253,7 @@ static struct put put_at(struct graph *g, unit_t n, uint32_t index)
 	return p;
 }
 
-/* of[index][..] = value; `path` has the indexes, the outermost last. */
+/* of[i][..] = value; `path` has the indexes, the first one last. */
 static set_t store_path(struct graph *g, unit_t n, set_t of,
 			const uint32_t *path, uint32_t count, set_t value)
 {
@@ -286,22 +284,20 @@ static set_t store_index(struct graph *g, unit_t n, uint32_t place,
 		place = x.a;
 	}
 	of = eval_expr(g, n, place);
-	/* What lies deeper than that is not kept anyway. */
+	/* Terms are cut at TERM_DEPTH anyway. */
 	if (of == SET_NONE || count > TERM_DEPTH)
 		return of;
 	return store_path(g, n, of, path, count, eval_expr(g, n, value));
 }
 
-/* All that the dicts in `from` have is put into `of`. */
+/* Store all items of the dicts in `from` into `of`. */
 static set_t update_from(struct graph *g, set_t of, set_t from)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t count = set_terms(g->terms, from, &terms);
 
-	memcpy(copy, terms, count * sizeof(*copy));
 	for (size_t k = 0; k < count; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		struct put p = { .key = NONE, .place = NONE };
 
 		for (uint32_t m = 0;

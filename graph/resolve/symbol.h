@@ -1,6 +1,6 @@
 /*
- * Symbols, edges, and what a change did to them: the values that the graph's
- * callers and the resolver share.
+ * Symbols, edges, and their changes: the values that the resolver shares with
+ * the graph's callers. The rules: graph/README.md, Symbols and names, Edges.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_SYMBOL_H
 #define STATETAPE_GRAPH_RESOLVE_SYMBOL_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <xxhash.h>
 
-/* A symbol's number is its name's for the life of the graph, never reused. */
+/* The number of a symbol's name: constant for the life of the graph. */
 typedef uint32_t symbol_t;
 #define SYMBOL_NONE UINT32_MAX
 
@@ -18,16 +18,17 @@ enum symbol_kind {
 	SYMBOL_FUNCTION, /* not directly in a class */
 	SYMBOL_METHOD,
 	SYMBOL_CLASS,
-	/* Extended: beside V. */
+	/* Extended symbols, kept beside V. */
 	SYMBOL_MODULE,
 	SYMBOL_VARIABLE,
 	SYMBOL_KINDS
 };
 
 /*
- * Edges. A module's own calls have the module as caller. For reads the callee
- * is a variable; for imports both are modules; for inherits both are classes;
- * for overrides both are methods, the overrider first.
+ * Edges from caller to callee. The caller of module-level calls is the module.
+ * EDGE_READS leads to a variable, EDGE_IMPORTS from module to module,
+ * EDGE_INHERITS from class to base, EDGE_OVERRIDES from method to the method it
+ * overrides.
  */
 enum edge_kind {
 	EDGE_CALL,
@@ -39,21 +40,21 @@ enum edge_kind {
 };
 
 struct symbol {
-	const char *name; /* dotted; the graph's, for its life */
-	const char *file; /* of its first definition; likewise */
+	const char *name; /* dotted; valid as long as the graph */
+	const char *file; /* path of its first definition; as long */
 	enum symbol_kind kind;
 	uint32_t start_line, end_line; /* of its first definition, from 1 */
-	uint32_t definitions;	       /* several are one symbol */
+	uint32_t definitions;	       /* of that name */
 	bool broken;		       /* its text has a syntax error */
-	XXH128_hash_t hash;	       /* of b(v) */
+	XXH128_hash_t hash;	       /* of its own text, b(v) */
 };
 
-/* What the changes since the last settling did to symbols and edges. */
+/* The difference between two settled states. */
 struct symbol_change {
 	symbol_t symbol;
-	enum symbol_kind kind; /* as it is, or as it was */
+	enum symbol_kind kind; /* now, or before if it does not exist now */
 	bool before, after;    /* it existed, it exists; not both false */
-	bool body;	       /* existed and exists, and b differs */
+	bool body;	       /* both, and its text differs */
 };
 struct edge_change {
 	symbol_t caller, callee;
@@ -61,11 +62,13 @@ struct edge_change {
 	bool added; /* else removed */
 };
 struct graph_delta {
+	/* A name that changed sides between V, modules and variables has two
+	   changes in a row: removed, then added. */
 	struct symbol_change *symbols;
 	size_t symbols_count;
-	struct edge_change *edges; /* pairs that came or went, each once */
+	struct edge_change *edges; /* added or removed pairs, each once */
 	size_t edges_count;
-	uint64_t sites; /* resolved anew for this */
+	uint64_t sites; /* slots resolved for this */
 };
 
 #endif

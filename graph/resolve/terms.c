@@ -1,7 +1,7 @@
 /*
- * Terms and sets are kept in two tables that only grow: what one answer was
- * made of, another will be. A set is a sorted run of term numbers in `pool`,
- * a tuple a run of set numbers there.
+ * Terms and sets are interned in two tables that only grow: the values of one
+ * answer will be those of another. A set is a sorted run of term numbers in
+ * `pool`, a tuple a run of set numbers there.
  */
 #include "graph/resolve/terms.h"
 
@@ -28,7 +28,7 @@ struct terms {
 };
 enum { TERMS, SETS, TUPLES, POOL, TERM_SLOTS, RUN_SLOTS };
 
-/* Sets and tuples share a table of runs; a tuple's numbers have this bit. */
+/* Sets and tuples share a table of runs; entries of tuples have this bit. */
 #define TUPLE_BIT (1u << 31)
 
 struct terms *terms_new(void)
@@ -46,7 +46,7 @@ struct terms *terms_new(void)
 	t->n.term_mask = t->n.run_mask = 1023;
 	region_need(&t->homes[TERM_SLOTS], 1024, sizeof(uint32_t));
 	region_need(&t->homes[RUN_SLOTS], 1024, sizeof(uint32_t));
-	/* SET_NONE and SET_ANY, which no search shall find: empty runs. */
+	/* SET_NONE and SET_ANY: empty runs that are not in the table. */
 	region_need(&t->homes[SETS], 2, sizeof(*t->sets));
 	t->n.sets_count = 2;
 	return t;
@@ -250,7 +250,7 @@ static struct term_run run_keep(struct terms *t, const uint32_t *items,
 	return run;
 }
 
-/* The number of the run of these items; they must not lie in the pool. */
+/* The number of the run of these items, which must not lie in the pool. */
 static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 			 bool tuple)
 {
@@ -289,9 +289,9 @@ set_t set_term(struct terms *t, term_t id)
 }
 
 /*
- * What lies deeper than `depth` is left out, term by term, and nothing else
- * is: of two sets the one that holds more still does, and it is all the same
- * whether they are joined before or after.
+ * Leave out what is nested deeper than `depth`, term by term, and nothing
+ * else. So cutting is monotone, and cutting then joining gives the same as
+ * joining then cutting.
  */
 static set_t cut(struct terms *t, set_t s, uint8_t depth);
 
@@ -357,7 +357,7 @@ set_t set_one(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 	return set_term(t, term_make(t, kind, a, b));
 }
 
-/* Runs of items, none of them too deep. */
+/* A run of items, cut so that a tuple of them is not too deep. */
 static uint32_t items_run(struct terms *t, const set_t *items, uint32_t count)
 {
 	return cut_items(t, items, count, TERM_DEPTH - 1);
@@ -376,7 +376,7 @@ set_t set_tuple(struct terms *t, const set_t *items, uint32_t count)
 		t, term_make(t, TERM_TUPLE, count, items_run(t, items, count)));
 }
 
-/* Sorted by key, of equal ones the last; the new count. */
+/* Sort by key, keep the last of equal keys; returns the new count. */
 static uint32_t record_sort(uint32_t *keys, set_t *values, uint32_t count)
 {
 	uint32_t kept = 0;
@@ -401,7 +401,7 @@ static uint32_t record_sort(uint32_t *keys, set_t *values, uint32_t count)
 	return kept;
 }
 
-/* Of sorted keys; of too many the values alone are kept, as one. */
+/* From sorted keys; of too many keys only the joined values are kept. */
 static term_t record_make(struct terms *t, const uint32_t *keys,
 			  const set_t *values, uint32_t count)
 {
@@ -447,7 +447,6 @@ static term_t join_records(struct terms *t, const struct term *a,
 	set_t values[TUPLE_MAX * 2];
 	struct term_run x = t->tuples[a->a], y = t->tuples[b->a];
 
-	/* Making sets moves the pool. */
 	while (i < x.count || k < y.count) {
 		uint32_t left = i < x.count ? t->pool[x.from + i] : 0;
 		uint32_t right = k < y.count ? t->pool[y.from + k] : 0;
@@ -497,7 +496,7 @@ static bool joins(const struct terms *t, term_t x, term_t y)
 	       (a->kind != TERM_TUPLE || a->a == b->a);
 }
 
-/* Puts `x` into the sorted `items`; the new count. */
+/* Insert `x` into the sorted `items`; returns the new count. */
 static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 {
 	uint32_t at = 0;

@@ -1,16 +1,14 @@
 /*
- * What an expression may stand for: sets of terms. A term is a class, an
- * instance of one, a function, a list of something; equal terms have one
- * number, and so have equal sets, so that comparing either is comparing
- * numbers.
+ * Values of expressions: sets of terms. A term is a class, an instance of one,
+ * a function, a list of something. Terms and sets are interned: equal ones
+ * have one number, so comparing them is comparing numbers.
  *
- * Sets form a lattice, and everything that computes with them only ever grows
- * when its inputs grow: what goes round in circles (a function that returns
- * what it is given by another, which ...) then has one least solution, in
- * whatever order it is reached. For that, a set holds at most one list, one
- * dict, one record, one tuple of each length: joining two joins what they hold.
- * Nesting is cut at TERM_DEPTH, and a set that grows beyond SET_MAX becomes
- * SET_ANY, about which nothing is claimed.
+ * Sets form a lattice, and functions of sets are monotone with few exceptions
+ * (solve.c): recursive definitions then have one least solution, independent
+ * of the order of evaluation. To keep the lattice finite, a set holds at most
+ * one list, one dict, one record, and one tuple of each length: joining two
+ * joins their contents. Nesting is cut at TERM_DEPTH, and a set of more than
+ * SET_MAX terms becomes SET_ANY, about which nothing is claimed.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_TERMS_H
 #define STATETAPE_GRAPH_RESOLVE_TERMS_H
@@ -24,8 +22,8 @@
 typedef uint32_t term_t;
 typedef uint32_t set_t;
 
-#define SET_NONE 0u /* nothing is known */
-#define SET_ANY	 1u /* too much is */
+#define SET_NONE 0u /* empty: nothing is known */
+#define SET_ANY	 1u /* anything */
 
 #define TERM_DEPTH 4
 #define SET_MAX	   24
@@ -36,27 +34,29 @@ enum term_kind {
 	TERM_PACKAGE,  /* a: atom, dotted name of a directory without code */
 	TERM_CLASS,    /* a: unit */
 	TERM_INSTANCE, /* a: unit of the class; b: set of its arguments */
-	TERM_SELF,     /* a: unit of a class: an instance of it or of whichever
-			  subclass it was reached through */
+	TERM_SELF,     /* a: unit of a class: an instance of it, or of the
+			  subclass through which a method was reached */
 	TERM_CLS,      /* a: unit of a class: it, or that subclass */
 	TERM_FUNCTION, /* a: unit */
 	TERM_BOUND,    /* a: unit of the function; b: term it is bound to */
-	TERM_SUPER,    /* a: unit of the class to look behind; b: term */
+	TERM_SUPER,    /* a: unit of the class behind which the search in the
+			  MRO starts; b: term of the instance or class */
 	TERM_LAMBDA,   /* a: unit; b: expression in it */
-	TERM_LIBRARY,  /* a: atom, dotted name of something not in here */
+	TERM_LIBRARY,  /* a: atom, dotted name of something that is not in the
+			  repository */
 	TERM_OF,       /* a: term; b: atom: a method of a list, dict, ... */
-	TERM_WRAPPED,  /* a: unit of a function; b: set of what its decorators
-			  made of it */
+	TERM_WRAPPED,  /* a: unit of a function; b: set of the objects that
+			  its decorators return */
 	/* Joined within a set: */
-	TERM_LIST,	/* a: set of elements; anything one iterates over */
+	TERM_LIST,	/* a: set of elements; any iterable */
 	TERM_DICT,	/* a, b: sets of keys, of values */
 	TERM_TUPLE,	/* a: number of items; b: its items' sets, see below */
-	TERM_RECORD,	/* a dict, written out. a: run of atoms, its keys; b:
-			   values, as a tuple's */
-	TERM_AWAITABLE, /* a: set it gives */
-	TERM_MANAGER,	/* a: set that `with` gives */
-	TERM_CALLABLE,	/* a: set that a call gives */
-	TERM_PARTIAL,	/* a: set of what is called */
+	TERM_RECORD,	/* a dict with known keys. a: run of atoms, its keys;
+			   b: values, as a tuple's */
+	TERM_AWAITABLE, /* a: set of its results */
+	TERM_MANAGER,	/* a: set that `with` binds */
+	TERM_CALLABLE,	/* a: set that a call returns */
+	TERM_PARTIAL,	/* a: set of the callables */
 	TERM_TYPE,	/* a: set of instances an annotation stands for */
 	TERM_KINDS
 };
@@ -71,11 +71,12 @@ struct term {
 struct terms;
 struct terms *terms_new(void);
 void terms_free(struct terms *t);
-/* What it consists of. */
+/* The parts that a snapshot keeps. */
 #define TERMS_PARTS 7
 void terms_parts(struct terms *t, struct region_part *ret);
 
 const struct term *term_of(const struct terms *t, term_t id);
+/* The items of a tuple or record, and how many. */
 const set_t *term_items(const struct terms *t, const struct term *tuple);
 
 /* The set of one term. */
@@ -85,8 +86,8 @@ term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b);
 set_t set_tuple(struct terms *t, const set_t *items, uint32_t count);
 /*
  * A dict whose `count` (up to TUPLE_MAX + 1) keys are these atoms; of equal
- * ones the last counts. One with more than TUPLE_MAX, here or by joining, has
- * the key RECORD_REST alone, for all its values.
+ * keys the last counts. A record with more than TUPLE_MAX keys, from the start
+ * or after a join, keeps one key, RECORD_REST, for all of its values.
  */
 #define RECORD_REST UINT32_MAX
 set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
@@ -95,11 +96,10 @@ set_t record_at(const struct terms *t, const struct term *record, uint32_t key);
 uint32_t term_length(const struct terms *t, const struct term *tuple);
 
 set_t set_join(struct terms *t, set_t a, set_t b);
-/* The terms of a set; SET_ANY has none to show. Good until the next call
-   that makes a set. */
+/* The terms of a set, sorted; of SET_ANY none. Valid as long as `t`. */
 size_t set_terms(const struct terms *t, set_t s, const term_t **ret);
 
-/* Runs of numbers that are neither; equal runs have one number. */
+/* Other runs of numbers, interned as well. */
 uint32_t terms_run(struct terms *t, const uint32_t *items, uint32_t count);
 const uint32_t *terms_run_items(const struct terms *t, uint32_t run,
 				uint32_t *ret_count);

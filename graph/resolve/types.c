@@ -1,6 +1,6 @@
 /*
- * Annotations: expressions that stand for classes of things. Also how a
- * function is decorated, and which fixture a parameter of a test stands for.
+ * Annotations: expressions that stand for types. Also the decorations of a
+ * function, and the fixture that a parameter of a test stands for.
  */
 #include "graph/resolve/types.h"
 
@@ -21,7 +21,7 @@ unit_t class_around(const struct graph *g, unit_t n)
 	return g->units[n].u->kind == UNIT_CLASS ? n : NONE;
 }
 
-/* A bare name from outside, as a type. */
+/* A bare name of the library, as a type. */
 static set_t library_instances(struct graph *g, atom_t what)
 {
 	switch (library_kind_of(g, what)) {
@@ -56,16 +56,14 @@ static set_t term_instances(struct graph *g, term_t id)
 
 set_t type_instances(struct graph *g, set_t types)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, types, &terms);
 	set_t s = SET_NONE;
 
 	if (types == SET_ANY)
 		return SET_ANY;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, term_instances(g, copy[k]));
+		s = set_join(g->terms, s, term_instances(g, terms[k]));
 	return s;
 }
 
@@ -117,14 +115,12 @@ static set_t type_tuple(struct graph *g, unit_t n, uint32_t index)
 /* type[C]: the class itself. */
 static set_t type_type(struct graph *g, set_t of)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, of, &terms);
 	set_t s = SET_NONE;
 
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		s = set_join(g->terms, s, class_of_term(g, copy[k]));
+		s = set_join(g->terms, s, class_of_term(g, terms[k]));
 	return s;
 }
 
@@ -187,7 +183,7 @@ static set_t type_name(struct graph *g, unit_t n, uint32_t e)
 	return type_instances(g, s);
 }
 
-/* "a.B" in a place where facts do not expect a type: a TypeVar's bound. */
+/* "a.B" where facts do not parse strings as types: a TypeVar's bound. */
 static set_t type_string(struct graph *g, unit_t n, atom_t text)
 {
 	const char *at = atom_text(g, text);
@@ -257,7 +253,8 @@ static unsigned library_decoration(unsigned what)
 	}
 }
 
-/* Of what makes a method another kind of method. */
+/* Stops at a library class that makes methods properties, static or class
+   methods. */
 static bool sees_decoration(const struct graph *g, atom_t library, void *arg)
 {
 	unsigned *how = arg;
@@ -278,14 +275,13 @@ static unsigned decoration_of(struct graph *g, term_t id)
 	if (t.kind != TERM_CLASS ||
 	    class_library_base(g, t.a, sees_decoration, &how))
 		return how;
-	/* A class of descriptors: what one gets is what it computes. */
+	/* A descriptor class: like a property. */
 	return method_find(g, t.a, WORD_GET) != NONE ? DECO_PROPERTY : 0;
 }
 
 static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, f), e);
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	unsigned how = 0;
 	size_t n;
@@ -300,9 +296,8 @@ static unsigned decorator_eval(struct graph *g, unit_t f, uint32_t e)
 			return DECO_PROPERTY;
 	}
 	n = set_terms(g->terms, eval_expr(g, f, e), &terms);
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		how |= decoration_of(g, copy[k]);
+		how |= decoration_of(g, terms[k]);
 	return how;
 }
 
@@ -331,18 +326,17 @@ unsigned function_decorations(struct graph *g, unit_t f)
 	return solve_ask(g, ASK_DECORATIONS, f, 0);
 }
 
-/* A fixture's value: what it returns, or yields. */
+/* The value of a fixture: what it returns, or yields. false: none of the
+   functions found is a fixture. */
 static bool fixture_value(struct graph *g, set_t found, set_t *ret)
 {
-	term_t copy[SET_MAX];
 	const term_t *terms;
 	size_t n = set_terms(g->terms, found, &terms);
 	bool any = false;
 
 	*ret = SET_NONE;
-	memcpy(copy, terms, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++) {
-		struct term t = *term_of(g->terms, copy[k]);
+		struct term t = *term_of(g->terms, terms[k]);
 		set_t s;
 
 		if ((t.kind != TERM_FUNCTION && t.kind != TERM_WRAPPED) ||
@@ -390,7 +384,7 @@ atom_t fixture_alias(const struct graph *g, unit_t f)
 	return a;
 }
 
-/* A fixture of the module by its own name, or by one it was given. */
+/* A fixture of the module, by its own name or by fixture(name=...). */
 static bool fixture_in(struct graph *g, unit_t module, atom_t name, set_t *ret)
 {
 	uint32_t count = g->files[unit_of(g, module)->file].units_count;
@@ -420,7 +414,7 @@ static bool takes_fixtures(struct graph *g, unit_t f)
 	       function_decorations(g, f) & DECO_FIXTURE;
 }
 
-/* The nearest: the test's class, its module, conftest.py outwards. */
+/* The nearest: in the class, the module, then conftest.py outwards. */
 set_t fixture_find(struct graph *g, unit_t f, atom_t name)
 {
 	unit_t class = unit_of(g, f)->parent, m;

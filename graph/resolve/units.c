@@ -17,7 +17,7 @@ int unit_order(const struct graph *g, unit_t a, unit_t b)
 	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
-/* Mostly one, seldom more than two. */
+/* Mostly one unit, seldom more than two. */
 void units_sort(const struct graph *g, unit_t *units, uint32_t count)
 {
 	for (uint32_t k = 1; k < count; k++) {

@@ -1,6 +1,6 @@
 /*
- * Names the resolver knows by heart. They are the first atoms of every graph,
- * so their numbers are constants.
+ * Names the resolver treats specially. They are the first atoms of every
+ * graph, so their numbers are constants.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_WORDS_H
 #define STATETAPE_GRAPH_RESOLVE_WORDS_H
@@ -52,15 +52,15 @@
 	W(ABC, "collections.abc")             \
 	W(TEST, "test")
 
-/* What of Python's own library passes on what it is given. */
+/* Names of Python's library (and a few others) that the resolver knows. */
 enum library_kind {
 	LIBRARY_OTHER,
-	LIBRARY_LIST, /* of its first argument, as a type or a call */
+	LIBRARY_LIST, /* a list: of its first argument, as type or call */
 	LIBRARY_DICT,
 	LIBRARY_DEFAULTDICT,
 	LIBRARY_TUPLE,
 	LIBRARY_TYPE,
-	LIBRARY_OPTIONAL, /* also Annotated, Final, ClassVar, ...: the first */
+	LIBRARY_OPTIONAL, /* also Annotated, Final, ClassVar: first argument */
 	LIBRARY_UNION,
 	LIBRARY_CALLABLE,
 	LIBRARY_AWAITABLE,
@@ -79,7 +79,7 @@ enum library_kind {
 	LIBRARY_OVERLOAD,
 	LIBRARY_FIXTURE,
 	LIBRARY_PARTIAL,
-	LIBRARY_SAME,	/* gives its first argument: copy, deepcopy, ... */
+	LIBRARY_SAME,	/* returns its first argument: copy, deepcopy, ... */
 	LIBRARY_SORTED, /* a list of the elements of its first argument */
 	LIBRARY_ENUMERATE,
 	LIBRARY_ZIP,
@@ -90,13 +90,13 @@ enum library_kind {
 	LIBRARY_GETATTR,
 	LIBRARY_GATHER,
 	LIBRARY_NEWTYPE,
-	LIBRARY_WRAPS, /* a decorator that gives what it decorates */
+	LIBRARY_WRAPS, /* a decorator that returns what it decorates */
 	LIBRARY_REDUCE,
 	LIBRARY_FROMKEYS,
 	LIBRARY_CHAIN,
 	LIBRARY_OBJECT,
-	LIBRARY_STDLIB, /* a module that is not ours */
-	LIBRARY_REF,	/* calling it gives the argument */
+	LIBRARY_STDLIB, /* a top-level module of the standard library */
+	LIBRARY_REF,	/* calling it returns the argument */
 	LIBRARY_MAKE,	/* an instance of its first argument */
 	LIBRARY_ITERS,	/* iter(): the iterator itself */
 };
