@@ -224,7 +224,7 @@ static void entries_in_another_order_are_named(void **state)
 	assert_non_null(strstr(w->said, "Entry 3 was altered"));
 	assert_non_null(strstr(w->said, "Entry 5 was altered"));
 	assert_found(w, "UPDATE entry SET n = 99 WHERE n = 3",
-		     "Entry 99 is not one of this tape's");
+		     "Entry 99 does not belong to this tape");
 }
 
 static void contents_are_held_against_their_hashes(void **state)
@@ -261,9 +261,9 @@ static void the_indices_are_held_against_the_entries(void **state)
 	assert_found(w, "INSERT INTO touch VALUES (1, 0, 5)",
 		     "The index of symbols has 3 rows");
 	assert_found(w, "UPDATE file SET hash = zeroblob(16) WHERE path = 1",
-		     "\"base.py\" is not what its newest entry made it");
+		     "\"base.py\" does not match its newest entry");
 	assert_found(w, "DELETE FROM file WHERE path = 1",
-		     "\"base.py\" is not what its newest entry made it");
+		     "\"base.py\" is missing: its newest entry left a file");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'base.py'",
 		     "\"base.py\" before its first entry");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'still.py'",
