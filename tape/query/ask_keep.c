@@ -1,9 +1,9 @@
 /*
- * What is kept and what is given up: HOLD, RETIRE.
+ * HOLD and RETIRE: what is kept, what is deleted.
  *
- * Holds are in the store as well as here, so that a tape that is started anew
- * gives up nothing that somebody still needs. A holder comes back with every
- * request of his; the store is written only when that changes something.
+ * Holds are kept here and in the store, so that a restarted tape deletes
+ * nothing that a client still needs. A holder renews its hold with every
+ * request; the store is written only if that changes something.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@
 
 #define MS_PER_DAY INT64_C(86400000)
 #define NS_PER_MS  INT64_C(1000000)
-/* A hold that lasts longer by no more than this part of it is not written. */
+/*
+ * A renewal that extends a hold by less than this fraction of it is not
+ * written.
+ */
 #define HOLD_SLACK 16
 
 static int64_t now_ms(void)
@@ -52,7 +55,9 @@ static void forget_holds(struct answers *a)
 	a->holds.count = kept;
 }
 
-/* NULL: there are too many. A new one has no end yet. */
+/*
+ * Find or add the hold of `holder`; a new one has until_ms 0. NULL: too many.
+ */
 static struct answers_hold *hold_of(struct answers *a, const char *holder)
 {
 	struct answers_hold *h;
@@ -104,7 +109,7 @@ int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
 	h = hold_of(a, holder);
 	if (!h)
 		return answers_refuse(ret, -ENOSPC,
-				      "Too many hold the tape already.");
+				      "The tape has too many holders already.");
 	if (ttl > HOLD_MAX_MS)
 		ttl = HOLD_MAX_MS;
 	until = now_ms() + (int64_t)ttl;

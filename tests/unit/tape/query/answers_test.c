@@ -249,11 +249,11 @@ static void nobody_asks_beyond_the_root(void **state)
 	struct tape_world *w = *state;
 
 	refused(w, "SOURCE", "{\"path\":\"../tape.db\"}",
-		"'../tape.db' is no path of a file in the repository.");
+		"'../tape.db' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{\"path\":\"/etc/passwd\"}",
-		"'/etc/passwd' is no path of a file in the repository.");
+		"'/etc/passwd' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{\"path\":\"\"}",
-		"'' is no path of a file in the repository.");
+		"'' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{}", "SOURCE wants \"path\", a string, escaped.");
 	assert_int_equal(symlinkat("/etc/passwd", w->root_fd, "link"), 0);
 	/* Where it leads to, and not what is there. */
@@ -585,7 +585,7 @@ static void blame_names_who_changed_a_symbol_last(void **state)
 	assert_string_equal(json_string(item, "path"), "a.py");
 	cJSON_Delete(answer);
 	refused(w, "BLAME", "{\"symbol\":\"a.none\"}",
-		"No symbol 'a.none' is known, and no entry speaks of one.");
+		"There is no symbol 'a.none', and no entry mentions one.");
 }
 
 static void a_hold_lasts_its_time(void **state)
