@@ -342,7 +342,7 @@ static void say_author(FILE *out, const struct nominate_author *who,
 		who->cmdline && *who->cmdline ? who->cmdline : who->comm;
 
 	if (who->origin == ENTRY_OUTSIDE) {
-		(void)fputs(plainly ? " by another program"
+		(void)fputs(plainly ? " by somebody else"
 				    : " (from outside the mount)",
 			    out);
 	} else if (who->origin == ENTRY_RECOVERED) {
@@ -435,8 +435,7 @@ static void say_why(FILE *out, const struct nomination *n,
 		(void)fputs("some changes were not recorded", out);
 		break;
 	case WHY_LONG_AGO:
-		(void)fputs("more has changed since than the tape remembers",
-			    out);
+		(void)fputs("more has changed since than is remembered", out);
 		break;
 	case WHY_UNTOUCHED:
 		(void)fputs("nothing the run read or looked for was touched",
