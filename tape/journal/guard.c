@@ -1,11 +1,11 @@
 /*
  * The handler runs in the thread that faulted, in the middle of its store. It
- * reads a static table and calls mmap(2), nothing that takes a lock. The entry
- * it finds cannot change meanwhile: its owner is the very thread that is
- * stopped here. Another thread may be changing other entries; `len` is zero
- * while it changes `start`, and the worst that can come of reading one half
- * from before and one from after is that a stranger's fault, in memory that a
- * journal gave up this very moment, is answered like one of ours.
+ * reads a static table and calls mmap(2); it takes no lock. The table entry it
+ * finds cannot change meanwhile, because its owner is the interrupted thread
+ * itself. Another thread may be changing other entries: `len` is zero while
+ * `start` changes. In the worst case the handler combines an old half with a
+ * new one and treats a foreign fault, in memory that a journal has just
+ * unmapped, like one of ours.
  */
 #include "tape/journal/guard.h"
 
@@ -28,7 +28,7 @@ struct journal_guard {
 
 static struct journal_guard guards[GUARDS_MAX];
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction action_before; /* written before it is needed */
+static struct sigaction action_before; /* set before the handler is installed */
 static uintptr_t page_size;
 
 static struct journal_guard *find_guard(uintptr_t addr)
@@ -55,7 +55,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	uintptr_t addr = (uintptr_t)info->si_addr;
-	/* A signal somebody sent has no address. */
+	/* A signal sent by kill(2) has no address. */
 	bool fault = info->si_code > 0;
 	struct journal_guard *g = fault ? find_guard(addr) : NULL;
 
@@ -63,7 +63,10 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	if (g && put_memory_at(addr)) {
 		atomic_store(&g->hit, true);
 	} else {
-		/* Not ours: the instruction faults again, and fatally so. */
+		/*
+		 * Not ours: the instruction is restarted and faults again,
+		 * fatally.
+		 */
 		(void)sigaction(sig, &action_before, NULL);
 		if (!fault)
 			(void)raise(sig);
@@ -71,7 +74,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Others may have put their handler over ours since the last time. */
+/* Runs again for each guard: other code may have replaced our handler since. */
 static void install(void)
 {
 	struct sigaction bus = {
@@ -127,9 +130,9 @@ void journal_guard_watch(struct journal_guard *g, void *start, size_t len)
 bool journal_guard_hit(struct journal_guard *g)
 {
 	/*
-	 * The handler ran in this thread, between two of its instructions: no
-	 * processor needs telling, but the compiler must have stored what
-	 * comes before.
+	 * The handler ran in this thread, between two instructions. No other
+	 * processor is involved, but the compiler must have emitted the stores
+	 * before this point.
 	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&g->hit, memory_order_relaxed);

@@ -1,9 +1,9 @@
 /*
- * A file that is mapped and then cut short by somebody else answers a store
- * with SIGBUS. A guard turns that into a question one can ask: while a guard
- * watches a mapping, a fault in it puts anonymous memory in the page's place,
- * the store goes through, and journal_guard_hit() says so. A fault anywhere
- * else is as fatal as it ever was. Private to the journal.
+ * When another process truncates a file that we have mapped, a store into the
+ * mapping raises SIGBUS. While a guard watches a mapping, the signal handler
+ * replaces the faulting page by anonymous memory, the store succeeds, and
+ * journal_guard_hit() reports the fault. A fault anywhere else is fatal as
+ * usual. Private to the journal.
  *
  * A guard and the mapping it watches belong to one thread at a time.
  */
@@ -16,17 +16,17 @@
 struct journal_guard;
 
 /*
- * -EMFILE: all guards of the process are taken. Sees to it that SIGBUS comes
- * to us, and that SIGXFSZ is ignored unless somebody handles it: a limit on
- * the size of files must be an error like a full disk.
+ * -EMFILE: all guards of the process are in use. Installs the SIGBUS handler,
+ * and ignores SIGXFSZ unless it is handled already, so that a limit on file
+ * sizes is reported as an error like a full disk.
  */
 int journal_guard_new(struct journal_guard **ret);
 void journal_guard_free(struct journal_guard *g); /* NULL is accepted */
 
-/* Watch these bytes instead of the former ones; NULL and 0: none. */
+/* Watch this range instead of the previous one; NULL and 0: none. */
 void journal_guard_watch(struct journal_guard *g, void *start, size_t len);
 
-/* Was there a fault since the last call of journal_guard_watch()? */
+/* True if a fault occurred since the last journal_guard_watch(). */
 bool journal_guard_hit(struct journal_guard *g);
 
 #endif

@@ -1,50 +1,50 @@
 /*
- * The writer. A journal is a directory (0700) of segments (0600), text files
- * named <number>.log with twenty digits: the number the next line would have
- * had when the segment was made. A segment is
+ * The writer. A journal is a directory (0700) of segments (0600): text files
+ * named <number>.log, twenty digits, where the number is that of the next line
+ * at the time the segment was created. A segment is
  *
  *	line line line ... line 0 0 0 0 0 ...
  *
- * with lines as journal/text.c gives them, their numbers rising, and zeros
- * behind them as far as space was taken in advance. It is closed at
- * segment_bytes, cut to its lines and a single zero; only an orderly
- * journal_close() leaves a segment that ends with its last line. Each segment
- * stands by itself: an author is introduced in it before its first line there,
- * parents first.
+ * with lines as in text.c, their numbers ascending, followed by zeros as far as
+ * space was allocated in advance. A segment that reaches segment_bytes is
+ * truncated to its lines and one zero; only journal_close() leaves a segment
+ * that ends with its last line. Each segment is self-contained: an author is
+ * introduced in it before its first line there, parents first.
  *
  * Speed. An append must not cost the file system's caller a system call, so
- * lines are stored into a shared mapping. Whoever reads the file sees the same
- * pages, so a line is there for everybody when journal_append() returns, and
- * SIGKILL cannot take it back; only the host's death can. Space is taken by
- * writing zeros, WINDOW_SIZE at a time, and not by fallocate(2): pages that
- * are in the cache and dirty already cost a fault of 0.3 microseconds on ext4,
- * pages behind a fallocate cost 5, and write(2) works on every file system.
- * Everything that does not depend on the number is formatted before the lock
- * is taken.
+ * lines are stored into a shared mapping. Readers of the file see the same
+ * pages: a line is visible to every process when journal_append() returns, and
+ * survives SIGKILL; only a crash of the host can lose it. Space is allocated by
+ * writing zeros, WINDOW_SIZE at a time, and not by fallocate(2): a fault on a
+ * page that is in the cache and dirty costs 0.3 microseconds on ext4, one on a
+ * fallocated page 5, and write(2) works on every file system. All fields that
+ * do not depend on the number are formatted before the lock is taken.
  *
- * A reader may look at any moment. The first byte of a line is stored last,
- * so where it is zero there is no line yet; should the reader's copy tear
- * nonetheless, the checksum tells (journal/segment.c).
+ * A reader may read at any moment. The writer stores the first byte of a line
+ * last, so a zero there means that there is no line yet; if the reader's copy
+ * is torn anyway, the checksum shows it (segment.c).
  *
- * What can go wrong costs lines, never the caller. Every number that was given
- * to a line that is not on disk is in lost_from..head, an unbroken range,
- * because once a line was lost so are the following ones until a `gap` line
- * could be written, which closes the range. A full disk is noticed when zeros
- * cannot be written. That somebody removed or cut the segment, or removed or
- * moved the directory, is noticed by two stat(2) calls every CHECK_NS while
- * lines are coming, or by SIGBUS (journal/guard.h). The segment is then given
- * up, what is still readable at its beginning is kept, the rest is lost, lines
- * that seemed to succeed meanwhile included, and a new segment is begun, in a
- * new directory if need be. After a failure the next attempt is CHECK_NS away.
+ * Failures lose lines and are never reported to the caller. Every number whose
+ * line is not on disk lies in lost_from..head, one unbroken range: once a line
+ * is lost, so are the following ones until a `gap` line has been written, which
+ * closes the range. A full disk shows when zeros cannot be written. Removal or
+ * truncation of the segment, and removal or renaming of the directory, show in
+ * two stat(2) calls every CHECK_NS while lines arrive, or as SIGBUS (guard.h).
+ * The writer then abandons the segment: the lines that are still readable at
+ * its beginning are kept, all later ones are lost, including those that were
+ * appended without an error in the meantime; a new segment is created, in a new
+ * directory if necessary. After a failure the next attempt is made CHECK_NS
+ * later.
  *
- * Opening. The last segment is read; behind its last whole line it is cut and
- * goes on, or, if there was damage before that, is left as it is (a reader
- * steps over) and a new one is begun.
+ * Opening. The writer reads the last segment, truncates it behind its last
+ * complete line and continues there. If there is damage before that line, the
+ * segment is left as it is (readers skip the damage) and a new one is created.
  *
- * After a crash of the host the numbers go on CRASH_NUMBERS later, and the
- * jump is a gap like any other; journal/recover.c says why, and how we know.
+ * After a crash of the host the numbers continue CRASH_NUMBERS later, and the
+ * jump is a gap like any other; recover.c says why, and how the crash is
+ * detected.
  *
- * The one lock is the journal's; nothing else is taken while it is held.
+ * There is one lock, the journal's; no other lock is taken while it is held.
  */
 #include "tape/journal/journal.h"
 
@@ -79,18 +79,18 @@
 _Static_assert(WINDOW_SIZE >= JOURNAL_LINE_MAX + PAGE_MAX,
 	       "a window has room for a line wherever it begins in a page");
 
-/* The segment being written; fd is -1 when there is none. */
+/* The segment being written; fd is -1 if there is none. */
 struct journal_segment {
 	int fd;
-	uint64_t id;	   /* no other segment of this process has it */
+	uint64_t id;	   /* unique in this process */
 	uint64_t first;	   /* its name */
 	uint64_t gap_from; /* smallest number a gap line here names, or first */
 	uint64_t lines;
 	uint64_t used;	 /* bytes of lines */
-	uint64_t zeroed; /* bytes of file */
+	uint64_t zeroed; /* size of the file */
 	dev_t dev;
 	ino_t ino;
-	char *map; /* bytes map_at .. map_at + WINDOW_SIZE; NULL: none */
+	char *map; /* file bytes map_at .. map_at + WINDOW_SIZE; NULL: none */
 	uint64_t map_at;
 };
 
@@ -104,20 +104,20 @@ struct journal {
 	pthread_mutex_t lock;
 
 	/* Protected by lock. */
-	int dir_fd; /* locked with flock(2); -1: there is none now */
+	int dir_fd; /* locked with flock(2); -1: none now */
 	dev_t dir_dev;
 	ino_t dir_ino;
 	struct journal_segment seg;
-	struct journal_draft own; /* lines the journal writes of itself */
+	struct journal_draft own; /* for lines about the journal itself */
 	uint64_t head;
 	uint64_t lost_from; /* lost_from..head are not on disk; 0: none */
 	int lost_why;
 	uint64_t lost;
 	int error;
-	uint64_t check_at; /* monotonic time of the next look, or attempt */
+	uint64_t check_at; /* monotonic time of the next check or retry */
 };
 
-/* The clocks; number and author are filled in later. */
+/* Only the clocks; put_line() adds number and author. */
 static struct journal_stamp stamp_now(void)
 {
 	return (struct journal_stamp){
@@ -142,7 +142,7 @@ static void close_segment(struct journal *j)
 	j->seg = (struct journal_segment){ .fd = -1 };
 }
 
-/* Numbers from `from` to the head are not on disk. */
+/* Record that the lines `from`..head are not on disk. */
 static void note_loss(struct journal *j, uint64_t from, int why)
 {
 	if (from > j->head || (j->lost_from > 0 && j->lost_from <= from))
@@ -152,8 +152,8 @@ static void note_loss(struct journal *j, uint64_t from, int why)
 }
 
 /*
- * The segment is not what we made it: it was cut (then its beginning is still
- * good), or it is `gone` from where readers look for it.
+ * Another process truncated the segment (its beginning is still good), or
+ * removed it from where readers look for it (`gone`).
  */
 static void abandon_segment(struct journal *j, int why, bool gone)
 {
@@ -176,7 +176,10 @@ static bool is_same(const struct stat *st, dev_t dev, ino_t ino)
 	return st->st_dev == dev && st->st_ino == ino;
 }
 
-/* Is everything still where it was? What is not is given up, with the why. */
+/*
+ * Check that directory and segment are still in place and of the expected size.
+ * Abandons what is not; returns 0 or the reason.
+ */
 static int check_in_place(struct journal *j)
 {
 	char name[JOURNAL_SEGMENT_NAME];
@@ -205,7 +208,9 @@ static int check_in_place(struct journal *j)
 	return why;
 }
 
-/* Open the directory, make it if need be, and be its only writer. */
+/*
+ * Open the directory, creating it if absent, and lock it against other writers.
+ */
 static int enter_directory(struct journal *j)
 {
 	CLEANUP(close_p) int fd = -1;
@@ -238,7 +243,10 @@ static uint64_t segment_size(struct journal *j, uint64_t first)
 	return (uint64_t)st.st_size;
 }
 
-/* Remove the oldest segments until the rest and one full one may stay. */
+/*
+ * Remove the oldest segments until the rest plus one full segment fit
+ * keep_bytes.
+ */
 static void remove_oldest(struct journal *j)
 {
 	struct journal_segments list;
@@ -261,7 +269,10 @@ static void remove_oldest(struct journal *j)
 	journal_segments_release(&list);
 }
 
-/* Take over `fd`, a segment with `used` bytes in `lines` whole lines. */
+/*
+ * Make `fd` the current segment: `lines` complete lines in `used` bytes. Owns
+ * `fd`, also on failure.
+ */
 static int adopt(struct journal *j, int fd, uint64_t first, uint64_t lines,
 		 uint64_t used)
 {
@@ -289,8 +300,8 @@ static int adopt(struct journal *j, int fd, uint64_t first, uint64_t lines,
 }
 
 /*
- * A name that is taken already is an error like any other; the lines lost to
- * it move the head, and with it the name.
+ * If the name exists already, that is an error like any other: the lines lost
+ * to it advance the head, and with it the name of the next attempt.
  */
 static int begin_segment(struct journal *j)
 {
@@ -309,14 +320,20 @@ static int begin_segment(struct journal *j)
 	return 0;
 }
 
-/* Full: cut it to its lines and the zero that says there was no close. */
+/*
+ * The segment is full: truncate it to its lines and the one zero which says
+ * that it was not closed by journal_close().
+ */
 static void end_segment(struct journal *j)
 {
 	(void)ftruncate(j->seg.fd, (off_t)j->seg.used + 1);
 	close_segment(j);
 }
 
-/* Zeros up to `end`, or as far as there is space: an error only if none. */
+/*
+ * Extend the file with zeros to `end`, or as far as there is space; fails only
+ * if not one byte could be written.
+ */
 static int write_zeros(struct journal_segment *s, uint64_t end)
 {
 	static char zeros[WINDOW_SIZE];
@@ -334,7 +351,7 @@ static int write_zeros(struct journal_segment *s, uint64_t end)
 	return 0;
 }
 
-/* Map the page the next line begins in and what follows. */
+/* Map WINDOW_SIZE bytes from the page in which the next line begins. */
 static int move_window(struct journal *j)
 {
 	struct journal_segment *s = &j->seg;
@@ -370,8 +387,8 @@ static int make_room(struct journal *j, size_t len)
 	if (has_room(&j->seg, len))
 		return 0;
 	/*
-	 * Zeros written behind a place where somebody cut the file would hide
-	 * the cut, so look first.
+	 * If another process truncated the file, zeros written behind the cut
+	 * would hide it.
 	 */
 	r = check_in_place(j);
 	if (r == 0)
@@ -382,8 +399,8 @@ static int make_room(struct journal *j, size_t len)
 }
 
 /*
- * Put the next line into the segment. An error: it is not there and has taken
- * no number.
+ * Store the next line in the segment. On failure the line is not there and has
+ * taken no number.
  */
 static int put_line(struct journal *j, struct journal_draft *d,
 		    struct journal_stamp stamp, uint64_t author)
@@ -414,7 +431,7 @@ static int put_line(struct journal *j, struct journal_draft *d,
 	return 0;
 }
 
-/* Close the range of lost numbers, if there is one. */
+/* Write the gap line that closes the range of lost numbers, if there is one. */
 static int put_gap(struct journal *j, const struct journal_stamp *now)
 {
 	struct journal_event gap = {
@@ -438,8 +455,8 @@ static int put_gap(struct journal *j, const struct journal_stamp *now)
 }
 
 /*
- * Make sure of a segment with room for more, and that what was lost before is
- * named in it.
+ * Make sure that there is a segment with room for more, and that it has a gap
+ * line for earlier losses.
  */
 static int prepare_segment(struct journal *j, const struct journal_stamp *now)
 {
@@ -452,7 +469,7 @@ static int prepare_segment(struct journal *j, const struct journal_stamp *now)
 		j->check_at = now->mono_ns + CHECK_NS;
 		(void)check_in_place(j);
 	}
-	/* Look before it is closed: nobody will afterwards. */
+	/* Check it once more: a closed segment is never checked again. */
 	if (j->seg.fd >= 0 && j->seg.used >= j->segment_bytes &&
 	    check_in_place(j) == 0)
 		end_segment(j);
@@ -465,7 +482,10 @@ static int prepare_segment(struct journal *j, const struct journal_stamp *now)
 	return r;
 }
 
-/* One author, whose parent's line in this segment is `parent`. */
+/*
+ * Write the ACTOR line of one author; `parent` is its parent's line in this
+ * segment.
+ */
 static int introduce_one(struct journal *j, struct journal_author *a,
 			 uint64_t parent, const struct journal_stamp *now)
 {
@@ -480,7 +500,7 @@ static int introduce_one(struct journal *j, struct journal_author *a,
 	return 0;
 }
 
-/* See to it that `author` and its ancestors have lines in this segment. */
+/* Make sure that `author` and its ancestors have lines in this segment. */
 static int introduce(struct journal *j, struct journal_author *author,
 		     const struct journal_stamp *now)
 {
@@ -492,7 +512,7 @@ static int introduce(struct journal *j, struct journal_author *author,
 	for (a = author; a && a->segment != j->seg.id && n < CHAIN_MAX;
 	     a = a->parent)
 		chain[n++] = a;
-	/* Beyond CHAIN_MAX nobody is named. */
+	/* Ancestors beyond CHAIN_MAX are left out. */
 	parent = a && a->segment == j->seg.id ? a->line : 0;
 	while (n > 0) {
 		r = introduce_one(j, chain[--n], parent, now);
@@ -601,7 +621,7 @@ static int recover(struct journal *j)
 	return newest > 0 ? recover_segment(j, newest) : 0;
 }
 
-/* The host's boot, 36 characters; "" if /proc does not say. */
+/* The boot id, 36 characters; "" if it cannot be read. */
 static void read_boot_id(char ret[static 37])
 {
 	CLEANUP(close_p) int fd = -1;
@@ -710,7 +730,10 @@ int journal_open(int dir_fd, const char *name, const char *root,
 	return 0;
 }
 
-/* Leave the segment so that the next opening knows all of it is there. */
+/*
+ * Truncate the segment to its lines, so that the next journal_open() knows that
+ * none is missing.
+ */
 static void close_in_order(struct journal *j)
 {
 	struct journal_stamp now = stamp_now();

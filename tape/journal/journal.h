@@ -1,16 +1,17 @@
 /*
- * The journal is the numbered log of everything that changed below the root:
- * one line per operation, written before the operation's author is answered.
- * It says who wrote where and when; what the file now holds is read from the
- * file. journal.c's head comment gives the bytes.
+ * The journal is the numbered log of every operation that may have changed
+ * something below the root: one line per operation, written before the caller
+ * of the operation gets its answer. A line names author, place and time; the
+ * file itself has the content. text.c's head comment gives the bytes of a line,
+ * journal.c's the segments.
  *
- * The writer is one process; a second journal_open() of the same directory
- * fails with -EBUSY. Any of its threads may append. Readers are other
- * processes (or the same) and never block the writer.
+ * One process writes; a second journal_open() of the same directory fails with
+ * -EBUSY. Any of its threads may append. Readers may be other processes or the
+ * same one, and never block the writer.
  *
- * Appending cannot fail: a line that cannot be kept (full disk, removed
- * directory) still takes its number, is counted, and its range is named by a
- * `gap` line as soon as lines can be kept again.
+ * journal_append() cannot fail: a line that cannot be kept (disk full,
+ * directory removed) still takes its number and is counted, and a `gap` line
+ * names the lost range as soon as lines can be kept again.
  */
 #ifndef STATETAPE_TAPE_JOURNAL_JOURNAL_H
 #define STATETAPE_TAPE_JOURNAL_JOURNAL_H
@@ -25,7 +26,7 @@ enum journal_op {
 	JOURNAL_SESSION, /* a writer started; path = root, detail = boot id */
 	JOURNAL_ACTOR,	 /* a process is introduced (see journal_author) */
 	JOURNAL_GAP,	 /* off..off+len-1 were not kept, because of res */
-	/* What the file system reports. */
+	/* Operations reported by the file system. */
 	JOURNAL_WRITE,
 	JOURNAL_MMAP,	  /* write-back of a shared mapping */
 	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC */
@@ -48,35 +49,35 @@ enum journal_op {
 	JOURNAL_FALLOCATE, /* detail = mode */
 	JOURNAL_COPY,	   /* copy_file_range into path from path2 */
 	JOURNAL_CLOSE,	   /* a handle that could write was released */
-	JOURNAL_OPS,	   /* how many there are */
+	JOURNAL_OPS,	   /* number of operations */
 };
 
 const char *journal_op_name(enum journal_op op);
-/* JOURNAL_NONE when `name` is no operation's. */
+/* JOURNAL_NONE: `name` is not an operation. */
 enum journal_op journal_op_from_name(const char *name);
 
 /*
- * A process that did something. Text is immutable once the author was handed
- * to journal_append(); the last two fields are the journal's own. It must live
- * as long as any append with it may run, and its parents as long as it does.
+ * A process that changed something. The caller must not modify the strings
+ * after it passed the author to journal_append(). An author must outlive every
+ * append that uses it, and its parents must outlive it.
  */
 struct journal_author {
 	uint32_t pid; /* process id (thread group) */
 	uint32_t uid;
-	uint64_t start;	     /* start time, clock ticks since boot */
-	const char *comm;    /* command name */
-	const char *cmdline; /* arguments joined by one space */
-	const char *exe;     /* the executable's path, "" if unknown */
-	bool session_root;   /* the chain of ancestors ends here */
-	struct journal_author *parent; /* NULL: unknown or beyond the root */
+	uint64_t start;		       /* start time, clock ticks since boot */
+	const char *comm;	       /* command name */
+	const char *cmdline;	       /* arguments joined by one space */
+	const char *exe;	       /* path of the executable, "": unknown */
+	bool session_root;	       /* the last ancestor that is recorded */
+	struct journal_author *parent; /* NULL: unknown or unrecorded */
 
-	uint64_t line;	  /* number of its line ... */
-	uint64_t segment; /* ... in this segment. Protected by the journal */
+	uint64_t line;	  /* The journal's own: its ACTOR line */
+	uint64_t segment; /* in this segment. Protected by lock */
 };
 
 /*
- * One operation. Paths are relative to the root, bytes, NUL-terminated; the
- * root itself is "" or ".", read back ".". Texts beyond 4 KiB are cut.
+ * One operation. Paths are NUL-terminated bytes, relative to the root. The root
+ * itself is "" or "."; readers return ".". Texts longer than 4 KiB are cut.
  */
 struct journal_event {
 	enum journal_op op;
@@ -88,15 +89,14 @@ struct journal_event {
 	int64_t len; /* -1: none */
 	int64_t res; /* >= 0, or a negative errno */
 	uint32_t uid;
-	uint32_t pid;		       /* process, 0: the kernel's own work */
+	uint32_t pid;		       /* process, 0: the kernel itself */
 	uint32_t tid;		       /* thread */
 	struct journal_author *author; /* NULL: unknown */
 };
 
 struct journal_limits {
-	uint64_t segment_bytes; /* a segment is rotated at this size; 0: default
-				 */
-	uint64_t keep_bytes;	/* oldest segments go beyond this; 0: default */
+	uint64_t segment_bytes; /* rotate at this size; 0: default */
+	uint64_t keep_bytes;	/* of all segments; 0: default */
 };
 
 struct journal_stats {
@@ -105,30 +105,31 @@ struct journal_stats {
 	uint64_t lost;	   /* lines not kept since the journal was opened */
 	uint64_t segments; /* on disk */
 	uint64_t bytes;	   /* in the current segment */
-	int error; /* an errno: why lines are not kept now; 0: they are */
+	int error; /* errno that keeps lines from being written now; 0: none */
 };
 
 struct journal;
 
 /*
- * Open the journal in directory `dir_fd` (not kept) under the name `name`
- * (a subdirectory, made 0700 if absent), recover it (a torn tail is cut) and
- * append a SESSION line for `root`.
+ * Open the journal in subdirectory `name` of `dir_fd` (not kept; the
+ * subdirectory is created with mode 0700 if absent), recover it (a torn tail is
+ * cut off), and append a SESSION line for `root`.
  */
 int journal_open(int dir_fd, const char *name, const char *root,
 		 const struct journal_limits *limits, struct journal **ret);
-/* Trims the current segment to its lines. NULL is accepted. */
+/* Truncates the current segment behind its last line. Accepts NULL. */
 void journal_close(struct journal *j);
 
-/* Returns the line's number. Any thread; takes no lock but the journal's. */
+/* Returns the number of the line. Any thread; takes only the journal's lock. */
 uint64_t journal_append(struct journal *j, const struct journal_event *e);
 
 void journal_stat(struct journal *j, struct journal_stats *ret);
 
 /*
- * Reading. A line's strings live until the next call on the same reader;
- * authors live as long as the reader. Every number has its line, the journal's
- * own included; an ACTOR line's author is the process it introduces.
+ * Reading. The strings of a line are valid until the next call on the same
+ * reader, its authors as long as the reader. Every number has a line, including
+ * the lines the journal writes about itself; the author of an ACTOR line is the
+ * process that line introduces.
  */
 struct journal_line {
 	uint64_t n;
@@ -140,18 +141,19 @@ struct journal_line {
 struct journal_reader;
 
 /*
- * Read lines with numbers > `since`. A number beyond the head is not an error:
- * nothing comes until the head passes it. -ENOENT: there is no journal; one
- * that is removed later is waited for. One thread per reader.
+ * Read lines with numbers above `since`, which may lie beyond the head: then no
+ * line is returned until the head passes it. -ENOENT: there is no journal. If
+ * the journal is removed later, the reader waits for a new one. A reader
+ * belongs to one thread at a time.
  */
 int journal_reader_open(int dir_fd, const char *name, uint64_t since,
 			struct journal_reader **ret);
 void journal_reader_free(struct journal_reader *r);
 
 /*
- * 1: *ret is the next line. 0: nothing new now. -ESTALE: lines up to and
- * including *ret's number n are gone (rotated away, lost or corrupt; only n is
- * set), and the next call goes on after them. Another negative errno: the
+ * 1: *ret is the next line. 0: no new line yet. -ESTALE: lines up to and
+ * including number ret->n are missing (rotated away, lost or corrupt; only n is
+ * set), and the next call continues behind them. Any other negative errno: the
  * directory cannot be read.
  */
 int journal_reader_next(struct journal_reader *r, struct journal_line *ret);

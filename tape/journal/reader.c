@@ -1,18 +1,20 @@
 /*
- * The reader goes through the segments in the order of their names and hands
- * out each line with a number higher than any before. It holds no lock and
- * keeps no position but that number and a place in one open file:
+ * The reader goes through the segments in the order of their names and returns
+ * each line with a number higher than all before. It takes no lock and keeps no
+ * position but that number and an offset in one open file:
  *
  * - A segment is read from its beginning, even if only its end is wanted,
- *   because there the authors are introduced.
+ *   because it introduces its authors there.
  * - Numbers that do not come are missing, whatever the reason; the next line
- *   that does come shows it, so gap lines, removed segments and damaged lines
+ *   that does come shows it. So gap lines, removed segments and damaged lines
  *   need no cases of their own.
- * - A segment is left when a later one exists. The writer never goes back, so
- *   its end is final then; but lines may have come between our reading the end
- *   and our seeing the later one, hence one more look ("sealed").
- * - The file stays readable when its name is removed, and the directory is
- *   opened anew each time it is listed, so neither has to stay what it was.
+ * - The reader leaves a segment when a later one exists. The writer never goes
+ *   back, so the end is final then; but lines may have been appended after we
+ *   read the end and before we saw the later segment, so the reader seals the
+ *   scan and reads the end once more.
+ * - An open file stays readable when its name is removed, and the directory is
+ *   opened anew each time it is listed, so both may be removed and created
+ *   again.
  */
 #include "tape/journal/journal.h"
 
@@ -26,17 +28,17 @@
 #include "tape/journal/segment.h"
 #include "tape/journal/text.h"
 
-/* Bytes of introductions in one segment. */
+/* Upper bound for the introductions of one segment, in bytes. */
 #define KNOWN_MAX (64u << 20)
 
-/* An author we handed out; all live as long as the reader. */
+/* An author that was returned to the caller; lives as long as the reader. */
 struct reader_author {
 	struct reader_author *next;
 	struct journal_author author;
-	char text[]; /* its three strings */
+	char text[]; /* comm, cmdline, exe */
 };
 
-/* Who was introduced by which line of the current segment. */
+/* An ACTOR line of the current segment. */
 struct reader_introduction {
 	uint64_t n;
 	struct journal_author *author;
@@ -45,19 +47,19 @@ struct reader_introduction {
 struct journal_reader {
 	int parent_fd;
 	char *name;
-	uint64_t last; /* highest number handed out or given up */
+	uint64_t last; /* highest number returned or skipped */
 
 	int fd;		/* current segment, -1: none yet */
 	uint64_t first; /* its name */
 	struct journal_scan scan;
-	struct buf known; /* of struct reader_introduction, by rising n */
+	struct buf known; /* of struct reader_introduction, n ascending */
 	struct reader_author *authors;
 
-	bool waiting; /* `line` was read and comes next */
+	bool waiting; /* `line` was read and is returned next */
 	struct journal_line line;
 };
 
-/* Copy `text` to *at and move *at behind it. */
+/* Copy `text` to *at and advance *at behind it. */
 static const char *keep_text(char **at, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -86,7 +88,7 @@ static struct journal_author *keep_author(struct journal_reader *r,
 	return &p->author;
 }
 
-/* The author introduced by line `n` of this segment; NULL: nobody known. */
+/* The author that line `n` of this segment introduces; NULL: unknown. */
 static struct journal_author *find_author(const struct journal_reader *r,
 					  uint64_t n)
 {
@@ -114,7 +116,7 @@ static uint64_t last_known(const struct journal_reader *r)
 	return count > 0 ? known[count - 1].n : 0;
 }
 
-/* An author that memory does not suffice for stays unknown. */
+/* When memory is short, the author stays unknown. */
 static struct journal_author *introduce(struct journal_reader *r,
 					const struct journal_parsed *p)
 {
@@ -132,7 +134,7 @@ static struct journal_author *introduce(struct journal_reader *r,
 	return i.author;
 }
 
-/* Go to the segment named `first`. -ENOENT: it was removed meanwhile. */
+/* Open the segment `first`. -ENOENT: it has been removed. */
 static int enter_segment(struct journal_reader *r, int dir_fd, uint64_t first)
 {
 	char name[JOURNAL_SEGMENT_NAME];
@@ -154,9 +156,9 @@ static int enter_segment(struct journal_reader *r, int dir_fd, uint64_t first)
 }
 
 /*
- * The name of the segment to go to: the first one behind the current, and at
- * the start the one that holds the number after `last`, or the oldest if that
- * one is gone. 0: there is none.
+ * The segment to read next: the one after the current; at the start the one
+ * that holds number last + 1, or the oldest if that one is gone. 0: there is
+ * none.
  */
 static uint64_t choose(const struct journal_reader *r,
 		       const struct journal_segments *list)
@@ -174,7 +176,7 @@ static uint64_t choose(const struct journal_reader *r,
 	return i < n ? journal_segments_at(list, i) : 0;
 }
 
-/* 1: there is more to look at. 0: there is not. */
+/* 1: there is more to read. 0: there is not. */
 static int go_on_in(struct journal_reader *r, int dir_fd,
 		    const struct journal_segments *list)
 {
@@ -199,7 +201,9 @@ static int open_directory(const struct journal_reader *r)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The current segment has nothing more for us now. Returns as go_on_in(). */
+/*
+ * Nothing more can be read from the current segment now. Returns as go_on_in().
+ */
 static int go_on(struct journal_reader *r)
 {
 	CLEANUP(close_p) int dir_fd = open_directory(r);
@@ -216,7 +220,7 @@ static int go_on(struct journal_reader *r)
 	return k;
 }
 
-/* The next whole line of the current segment, as journal_scan_line(). */
+/* The next complete line of the current segment, as journal_scan_line(). */
 static int next_here(struct journal_reader *r, struct journal_parsed *ret)
 {
 	int k;
@@ -227,7 +231,7 @@ static int next_here(struct journal_reader *r, struct journal_parsed *ret)
 	return k != 0 ? k : journal_scan_skip(&r->scan, ret);
 }
 
-/* The next whole line, whatever its number. */
+/* The next complete line of any segment, whatever its number. */
 static int next_anywhere(struct journal_reader *r, struct journal_parsed *ret)
 {
 	int here, further;
@@ -236,18 +240,21 @@ static int next_anywhere(struct journal_reader *r, struct journal_parsed *ret)
 		here = next_here(r, ret);
 		if (here > 0)
 			return 1;
-		/* What cannot be read is missing, if anything comes after. */
+		/*
+		 * If a later segment exists, lines that cannot be read count as
+		 * missing.
+		 */
 		further = go_on(r);
 		if (further > 0)
 			continue;
 		if (further == 0)
 			further = here;
-		/* A directory that was removed may be made again. */
+		/* A removed directory may be created again. */
 		return further == -ENOENT ? 0 : further;
 	}
 }
 
-/* Read until there is a line with a number we have not had, into r->line. */
+/* Read until there is a line with a new number, into r->line. */
 static int next_new(struct journal_reader *r)
 {
 	struct journal_parsed p;
@@ -276,7 +283,10 @@ int journal_reader_next(struct journal_reader *r, struct journal_line *ret)
 	if (!r->waiting) {
 		k = next_new(r);
 		if (k <= 0)
-			/* To us, the one meaning of -ESTALE is our own. */
+			/*
+			 * -ESTALE has one meaning for the caller: missing
+			 * lines.
+			 */
 			return k == -ESTALE ? -EIO : k;
 	}
 	r->waiting = r->line.n > r->last + 1;

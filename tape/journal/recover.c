@@ -1,20 +1,21 @@
 /*
- * After a crash of the host, the newest lines may not have reached the disk
- * although a reader saw them and remembers how far it came. Their numbers must
- * not be given again, or that reader would pass over the new lines that have
- * them. So we ask of the last segment whether more may have been in it: yes,
- * unless it was closed in order, or its last line was written since this boot
- * (what a killed process wrote is in the page cache and nothing is missing).
+ * After a crash of the host, the newest lines may be missing on disk although a
+ * reader has seen them and remembers their numbers. These numbers must not be
+ * used again: that reader would skip the new lines that have them. So we
+ * determine whether lines of the last segment may be missing: yes, unless the
+ * segment was closed in order, or its last line was written since this boot
+ * (lines of a killed process are in the page cache, none is missing).
  *
- * "In order" is told by the size: only journal_close() cuts a segment to its
- * last line. That sign must be on disk only when it is true: opening a journal
- * makes the size differ and syncs, once; a segment that is full is closed with
- * a zero behind its lines; and a size that is a multiple of a block, or
- * nothing, is not believed, for a crash may have left that of a larger one.
+ * "In order" is recognized by the size: only journal_close() truncates a
+ * segment to its last line. The size must have this value on disk only when it
+ * is true. So opening a journal changes the size and syncs once; a full segment
+ * keeps a zero behind its lines; and a size of zero or of a multiple of a block
+ * does not count, because a crash may leave such a size for a larger file.
  *
- * The boot is told by the clocks: within one boot the two in a line are as far
- * apart as they are now. A clock that was set, or a machine that slept, looks
- * like another boot, which costs numbers and nothing else.
+ * The boot is recognized by the clocks: within one boot, the two clocks of a
+ * line differ by the same amount as now. A clock that was set and a machine
+ * that was suspended look like another boot, which costs numbers and nothing
+ * else.
  */
 #include "tape/journal/recover.h"
 
@@ -26,7 +27,7 @@
 #define BLOCK_MIN    512
 #define SAME_BOOT_NS INT64_C(1000000000)
 
-/* How far the two clocks are apart, in nanoseconds. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds. */
 static int64_t clocks_apart(void)
 {
 	int64_t mono = clock_mono_ns();
@@ -94,7 +95,7 @@ void journal_recover(int fd, struct journal_recovered *ret)
 		count_line(&scan, &p, &rec);
 		last = p.line;
 	}
-	/* A disk that does not let us read is no reason not to go on. */
+	/* A read error does not keep the journal from being opened. */
 	rec.damaged |= r < 0;
 	rec.host_crashed =
 		!closed_in_order(fd, rec.end) && !written_since_boot(&last);

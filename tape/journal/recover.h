@@ -1,6 +1,6 @@
 /*
- * What a segment still holds that somebody left behind: a writer that died, a
- * host that did, or a stranger with a text editor. Private to the journal.
+ * Finds the lines of a segment that was not closed in order: its writer or the
+ * host crashed, or another program changed it. Private to the journal.
  */
 #ifndef STATETAPE_TAPE_JOURNAL_RECOVER_H
 #define STATETAPE_TAPE_JOURNAL_RECOVER_H
@@ -9,17 +9,17 @@
 #include <stdint.h>
 
 struct journal_recovered {
-	uint64_t lines; /* whole ones */
-	uint64_t last;	/* the highest number of them, 0: none */
-	uint64_t end;	/* offset behind the last of them */
-	bool damaged;	/* something before `end` is no line, or unreadable */
-	bool host_crashed; /* lines behind `end` may have existed */
+	uint64_t lines;	   /* complete ones */
+	uint64_t last;	   /* highest line number, 0: none */
+	uint64_t end;	   /* offset behind the last line */
+	bool damaged;	   /* not all before `end` is readable lines */
+	bool host_crashed; /* lines behind `end` may have been lost */
 };
 
-/* All of the segment `fd`. */
+/* Reads the whole segment `fd`. */
 void journal_recover(int fd, struct journal_recovered *ret);
 
-/* Only as far as it is whole from its beginning; the flags stay false. */
+/* Stops at the first byte that is not part of a line; the flags stay false. */
 void journal_recover_beginning(int fd, struct journal_recovered *ret);
 
 #endif

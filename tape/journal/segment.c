@@ -1,16 +1,16 @@
 /*
- * Reading while the writer writes. The writer stores a line's first byte last
- * and the lines one after the other, but a read(2) of many bytes is no single
- * moment: it may copy the place of line A before A is there and the place of
- * line B, right behind, after B is there. So a line that does not check out is
- * read a second time before anybody draws a conclusion (journal_scan_line()),
- * and a later whole line condemns what lies before it only if that still does
- * not check out when looked at again *after* the later line was seen
- * (journal_scan_skip()): what was written before it is complete by then.
+ * Reading while the writer writes. The writer stores the first byte of a line
+ * last, and one line after the other, but a read(2) of many bytes is not
+ * atomic: it may copy the place of line A before A is stored and the place of
+ * line B, right behind, after B is stored. So a line that fails its check is
+ * read a second time before it counts as absent (journal_scan_line()), and a
+ * later complete line proves that the bytes before it are damaged only if they
+ * still fail the check when read again *after* the later line was seen
+ * (journal_scan_skip()): by then everything stored before that line is visible.
  *
- * Work is linear in the bytes. A line is at most JOURNAL_LINE_MAX long, the
- * window holds any, and `probe` remembers how far rubbish was searched, so
- * that a reader that comes back to a damaged tail does not search it again.
+ * The work is linear in the bytes. A line has at most JOURNAL_LINE_MAX bytes,
+ * so the window holds any line, and `probe` remembers how far a damaged tail
+ * has been searched, so that the reader does not search it again.
  */
 #include "tape/journal/segment.h"
 
@@ -38,7 +38,7 @@ void journal_segment_name(uint64_t first, char ret[static JOURNAL_SEGMENT_NAME])
 	memcpy(ret + NAME_DIGITS, NAME_SUFFIX, sizeof(NAME_SUFFIX));
 }
 
-/* The number in a segment's name; 0: this is no segment's name. */
+/* The number in the name of a segment; 0: not the name of a segment. */
 static uint64_t segment_number(const char *name)
 {
 	uint64_t v = 0;
@@ -63,7 +63,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All names of `dir`; what cannot be a file of ours is left out. */
+/* Collect the numbers of all segments in `dir`. */
 static int read_names(DIR *dir, struct buf *numbers)
 {
 	struct dirent *e;
@@ -96,7 +96,10 @@ int journal_segments_list(int dir_fd, struct journal_segments *ret)
 	CLEANUP(closedir_p) DIR *dir = NULL;
 	int r;
 
-	/* A descriptor of its own: the caller's has one offset for all. */
+	/*
+	 * A descriptor of our own, because duplicates share one directory
+	 * offset.
+	 */
 	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -155,7 +158,7 @@ void journal_scan_seal(struct journal_scan *s)
 	s->window.len = 0;
 }
 
-/* Fill the window from `offset` on; it is short at the end of the file. */
+/* Fill the window from `offset`; it is shorter at the end of the file. */
 static int load(struct journal_scan *s, uint64_t offset)
 {
 	ssize_t got;
@@ -173,7 +176,7 @@ static int load(struct journal_scan *s, uint64_t offset)
 	return 0;
 }
 
-/* What the window shows from `offset` on; *ret_len is 0 if nothing. */
+/* The bytes of the window from `offset`; *ret_len is 0 if there are none. */
 static char *view(struct journal_scan *s, uint64_t offset, size_t *ret_len)
 {
 	*ret_len = 0;
@@ -184,9 +187,9 @@ static char *view(struct journal_scan *s, uint64_t offset, size_t *ret_len)
 }
 
 /*
- * The piece the window shows at `offset`: up to and including a newline, or up
- * to a NUL, which may be at once. *ret_len is its length. False: it does not
- * end in the window.
+ * The piece at `offset`: up to and including the next newline, or up to the
+ * next NUL, in which case it may be empty. False: it does not end in the
+ * window.
  */
 static bool piece_at(struct journal_scan *s, uint64_t offset, char **ret,
 		     size_t *ret_len)
@@ -233,7 +236,7 @@ int journal_scan_line(struct journal_scan *s, struct journal_parsed *ret)
 	return 1;
 }
 
-/* Let the window show `probe` and a full length behind it, if there is. */
+/* Load the window from `probe`. 1: there are bytes. 0: end of file. */
 static int reload_at_probe(struct journal_scan *s)
 {
 	int r = load(s, s->probe);
@@ -244,8 +247,8 @@ static int reload_at_probe(struct journal_scan *s)
 }
 
 /*
- * A piece begins at `probe` and does not end in the window. 1: go on. 0: the
- * file ends before the piece does.
+ * The piece at `probe` does not end in the window. 1: continue. 0: the file
+ * ends first.
  */
 static int read_on(struct journal_scan *s)
 {
@@ -253,14 +256,14 @@ static int read_on(struct journal_scan *s)
 		return reload_at_probe(s);
 	if (s->window.len < WINDOW_SIZE)
 		return 0;
-	/* No line is that long. */
+	/* Longer than any line: skip it. */
 	s->probe += s->window.len;
 	return reload_at_probe(s);
 }
 
 /*
- * Move `probe` behind the next whole line. 1: *ret is it. 0: there is none,
- * and `probe` is where to go on when the file has grown.
+ * Move `probe` behind the next complete line. 1: *ret is that line. 0: there is
+ * none, and the search continues at `probe` when the file has grown.
  */
 static int seek_line(struct journal_scan *s, struct journal_parsed *ret)
 {

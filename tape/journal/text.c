@@ -20,24 +20,24 @@
  *	16 checksum  XXH3 (64 bits, seed 0) of everything before the TAB in
  *		     front of it, as 16 lower-case hex digits
  *
- * An `actor` line introduces a process in the same frame: ino is its start
- * time in clock ticks, res is 1 if the chain of ancestors ends with it, author
- * is its parent's line, path its executable, path2 its command name, detail
- * its command line; here an empty text is an empty text.
+ * An `actor` line introduces a process, with the same fields: ino is its start
+ * time in clock ticks, res is 1 if it is the session root, the last ancestor
+ * recorded, author is its parent's line, path its executable, path2 its command
+ * name, detail its command line; here empty means empty, not absent.
  *
- * Texts are bytes from outside. What is valid UTF-8 and no control character
- * stands for itself, so that eyes and grep find it. A TAB is \t, a newline \n,
- * a backslash \\, and any other control character (C0, DEL, C1) or byte that
- * is no part of valid UTF-8 is \xNN. A text longer than JOURNAL_TEXT_MAX ends
- * in a backslash and an ellipsis. No other escape has that shape and a true
- * backslash is always doubled, so a cut text is never taken for a whole one;
- * read back, it ends in the ellipsis alone.
+ * Texts are arbitrary bytes. Valid UTF-8 that is no control character is
+ * written as it is, so that grep and people can find it. A TAB is \t, a newline
+ * \n, a backslash \\, and any other control character (C0, DEL, C1) or byte
+ * that is not part of valid UTF-8 is \xNN. A text longer than JOURNAL_TEXT_MAX
+ * ends in a backslash and an ellipsis. No other escape looks like that and a
+ * literal backslash is always doubled, so a cut text cannot be mistaken for a
+ * complete one; parsed, it ends in the ellipsis alone.
  *
- * Hence a line never holds a newline, a TAB or a NUL but its own, its first
- * byte is never NUL, and it is never longer than JOURNAL_LINE_MAX.
+ * So the only newline and TABs in a line are its own, it contains no NUL, and
+ * it is never longer than JOURNAL_LINE_MAX.
  *
- * Lines are built from the back: digits come out that way round by nature, and
- * what is known last (number, clocks, author) stands in front.
+ * Lines are built from the end: digits are produced in that order, and the
+ * fields known last (number, clocks, author) come first.
  */
 #include "tape/journal/text.h"
 
@@ -83,15 +83,18 @@ enum journal_op journal_op_from_name(const char *name)
 	return JOURNAL_NONE;
 }
 
-/* `text` as a field at `out`, at most JOURNAL_TEXT_ROOM; returns its end. */
+/*
+ * Write `text`, escaped, to `out`: at most JOURNAL_TEXT_ROOM bytes. Returns the
+ * end.
+ */
 static char *put_text(char *out, const char *text)
 {
 	return escape_upto(text, JOURNAL_TEXT_MAX, out);
 }
 
 /*
- * The put_*_before() functions write a field and its TAB so that they end
- * where `p` points, and return where they begin.
+ * The put_*_before() functions write a field and its TAB so that they end at
+ * `p`, and return where the field begins.
  */
 static char *put_number_before(char *p, uint64_t v)
 {
@@ -131,7 +134,7 @@ static char *put_bytes_before(char *p, const char *bytes, size_t len)
 	return p;
 }
 
-/* Fields 4 to 11, all that is in front of the texts and known without lock. */
+/* Fields 4 to 11: those before the texts that are known without the lock. */
 static void draft_middle(struct journal_draft *d, const struct journal_event *e)
 {
 	const char *op = journal_op_name(e->op);
@@ -236,9 +239,9 @@ static bool checksum_fits(const char *text, size_t len)
 	return sum == XXH3_64bits(text, (size_t)(tab - text));
 }
 
-/* The fields still to be read; `bad` once one of them was not what it must. */
+/* The fields still to be parsed; `bad` once one of them was invalid. */
 struct line_fields {
-	char *at; /* NULL behind the last one */
+	char *at; /* NULL: no more fields */
 	bool bad;
 };
 
@@ -302,7 +305,7 @@ static enum journal_op next_op(struct line_fields *f)
 	return name ? journal_op_from_name(name) : JOURNAL_NONE;
 }
 
-/* A text in place: what it stands for is never longer than what is written. */
+/* Unescapes in place: the result is never longer than the escaped text. */
 static char *next_text(struct line_fields *f)
 {
 	char *field = next_field(f);

@@ -1,6 +1,6 @@
 /*
- * One event, or one introduced process, as one line of text, and back. Pure:
- * no I/O, no clock, no allocation; any thread. journal/text.c's head comment
+ * One event, or the introduction of one process, as a line of text, and back.
+ * Pure: no I/O, no clock, no allocation; any thread. text.c's head comment
  * gives the line byte by byte.
  */
 #ifndef STATETAPE_TAPE_JOURNAL_TEXT_H
@@ -11,29 +11,29 @@
 
 #include "tape/journal/journal.h"
 
-/* Of a path, a detail, a command line, only so many bytes are kept. */
+/* Longer paths, details and command lines are cut to this many bytes. */
 #define JOURNAL_TEXT_MAX 4096
-/* A text as it stands in a line: four bytes for each, and the cut's mark. */
+/* An escaped text: up to four bytes per byte, and the mark of a cut. */
 #define JOURNAL_TEXT_ROOM (4 * JOURNAL_TEXT_MAX + 16)
-/* Everything in front of the texts, at its longest. */
+/* Upper bound for the fields before the texts. */
 #define JOURNAL_FRONT_MAX 224
 /* A whole line: front, three texts, two TABs, checksum, newline. */
 #define JOURNAL_LINE_MAX (JOURNAL_FRONT_MAX + 3 * JOURNAL_TEXT_ROOM + 32)
-/* No line has a larger number, so that arithmetic on them cannot wrap. */
+/* Upper bound for line numbers, so that arithmetic on them cannot wrap. */
 #define JOURNAL_NUMBER_MAX (UINT64_C(1) << 62)
 
 /*
- * A line without what is known only under the writer's lock. It takes what it
- * needs from the event, which need not outlive the call.
+ * A line without its stamp. It copies what it needs from the event, which need
+ * not outlive the call.
  */
 struct journal_draft {
-	size_t middle_at; /* the middle fills its array from here to the end */
+	size_t middle_at; /* `middle` is used from here to its end */
 	size_t text_end;
 	char middle[144];
 	char line[JOURNAL_LINE_MAX];
 };
 
-/* What is known only under the writer's lock. */
+/* The fields that are known only under the writer's lock. */
 struct journal_stamp {
 	uint64_t n;
 	uint64_t mono_ns;
@@ -43,28 +43,28 @@ struct journal_stamp {
 
 void journal_draft_event(struct journal_draft *d,
 			 const struct journal_event *e);
-/* The ACTOR line of `a`; the stamp's author is its parent. */
+/* The ACTOR line of `a`; the stamp's author is the line of its parent. */
 void journal_draft_author(struct journal_draft *d,
 			  const struct journal_author *a);
-/* The finished line, newline included; it lives in the draft. */
+/* Returns the finished line with its newline; it points into the draft. */
 const char *journal_draft_finish(struct journal_draft *d,
 				 const struct journal_stamp *s,
 				 size_t *ret_len);
 
 struct journal_parsed {
-	struct journal_line line; /* its event's author is NULL */
+	struct journal_line line; /* event.author is NULL */
 	uint64_t author;	  /* number of the author's line, 0: none */
 };
 
 /*
- * Take apart the line of `len` bytes at `text` (without its newline). The
- * strings of *ret live in `text`, which is changed; a text whose checksum is
- * wrong is left as it was. -EBADMSG: no line of ours. An operation we do not
- * know is JOURNAL_NONE: a newer writer's line still has its number.
+ * Parse the line of `len` bytes at `text` (without its newline). The strings of
+ * *ret point into `text`, which is modified; a text with a wrong checksum is
+ * left as it was. -EBADMSG: not a line of a journal. An unknown operation
+ * becomes JOURNAL_NONE, so that a line of a newer writer still has its number.
  */
 int journal_parse(char *text, size_t len, struct journal_parsed *ret);
 
-/* The process a parsed ACTOR line introduces, without its parent. */
+/* The process that a parsed ACTOR line introduces, without its parent. */
 void journal_parsed_author(const struct journal_parsed *p,
 			   struct journal_author *ret);
 

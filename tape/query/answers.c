@@ -1,6 +1,4 @@
-/*
- * The table of questions, and those about the tape as a whole.
- */
+/* The table of questions, and the answers to SYNC, STATUS and VERIFY. */
 #include "tape/query/answers.h"
 
 #include <errno.h>
@@ -91,7 +89,7 @@ int answers_ensure_drift(struct answers *a)
 	return a->drift ? 0 : answers_fill(a);
 }
 
-/* -- For all. */
+/* -- Helpers. */
 
 int answers_refuse(cJSON *ret, int r, const char *format, ...)
 {
@@ -122,7 +120,7 @@ uint32_t answers_number32(const cJSON *q, const char *name, uint32_t otherwise)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* -- The tape as a whole. */
+/* -- SYNC, STATUS, VERIFY. */
 
 static int ask_sync(struct answers *a, const cJSON *q, cJSON *ret)
 {

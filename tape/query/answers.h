@@ -1,12 +1,12 @@
 /*
- * The tape's questions: what statetape-tape(5) lists, answered from the store,
- * the graph and the files. The handler fits tape/wire/wire.h; the daemon serves
- * it on its socket, and a verb that finds no daemon calls it in its own
- * process, with a store opened for reading and no graph. Questions that need
- * what is not there are answered with "The tape is not running."
+ * Answers the questions that statetape-tape(5) lists, from the store, the graph
+ * and the files. answers_ask() is a handler for tape/wire/wire.h: the daemon
+ * serves it on its socket. A verb that finds no daemon calls it in its own
+ * process, with a store opened for reading and without a graph; questions that
+ * need more are refused with "The tape is not running."
  *
- * One thread's at a time: whoever changes the store or the graph does not ask
- * meanwhile.
+ * One thread at a time, the one that owns store and graph: neither may change
+ * during a call.
  */
 #ifndef STATETAPE_TAPE_QUERY_ANSWERS_H
 #define STATETAPE_TAPE_QUERY_ANSWERS_H
@@ -22,7 +22,7 @@ struct graph;
 struct store;
 struct store_retired;
 
-/* How far the tape has come. */
+/* Position of the tape. */
 struct answers_head {
 	uint64_t n;	  /* newest entry */
 	uint64_t journal; /* newest line applied */
@@ -31,68 +31,67 @@ struct answers_head {
 
 struct answers_config {
 	struct store *store;   /* not NULL; must outlive the answers */
-	int root_fd;	       /* the files as they are; -1: not known */
-	const char *fs_socket; /* whom to ask what was read; NULL: nobody.
-				  Copied */
+	int root_fd;	       /* the files as of now; -1: none */
+	const char *fs_socket; /* for READSET; NULL: none. Copied */
 
-	/* The daemon's part; NULL in a process that only reads. */
+	/* Set by the daemon; NULL in a process that only reads. */
 
 	/*
-	 * Drain the journal, apply it, and say how far that led: the barrier.
-	 * It may append entries, and tell of them by answers_entry().
+	 * SYNC: drain and apply the journal, and return the position reached.
+	 * May append entries, which it reports with answers_entry().
 	 */
 	int (*sync)(void *ctx, struct answers_head *ret);
 	/*
-	 * Add what the daemon alone knows to a STATUS answer: journal, ready,
-	 * pending, skipped, subscribers, gaps, pid, repo, since.
+	 * Add the members of a STATUS answer that only the daemon knows:
+	 * journal, ready, pending, skipped, subscribers, gaps, pid, repo,
+	 * since.
 	 */
 	int (*status)(void *ctx, cJSON *answer);
 	void *ctx;
 };
 
 /*
- * Fills the index of what drifted last from the store at the first question
- * that needs it, or at answers_fill(). Memory that cannot be had ends the
- * process.
+ * The drift index is filled from the store by the first question that needs it,
+ * or by answers_fill(). Running out of memory ends the process.
  */
 struct answers *answers_new(const struct answers_config *c);
 void answers_free(struct answers *a);
 
-/* The graph to ask, settled and as of the newest entry; NULL: none (yet). */
+/* Set the graph, settled and as of the newest entry; NULL: none (yet). */
 void answers_graph(struct answers *a, const struct graph *g);
 
 /*
- * Fill the index now, from what the store holds. Then every entry appended
- * afterwards must be told of, in order, once its commit went well; entries
- * told before the index is filled are found in the store.
+ * Fill the drift index from the store now. From then on the daemon must call
+ * answers_entry() for every entry it appends, in order, after its commit
+ * succeeded. Calls before the index is filled have no effect: filling reads
+ * those entries from the store.
  */
 int answers_fill(struct answers *a);
 void answers_entry(struct answers *a, const struct entry *e);
 
 /*
- * The oldest entry somebody holds (HOLD) whose time has not passed;
- * UINT64_MAX: nobody holds any.
+ * The oldest entry under a hold (HOLD) that has not expired; UINT64_MAX: none.
  */
 uint64_t answers_held(const struct answers *a);
-/* Who held when the process before ended holds on. */
+/* Load the holds that the store has from an earlier process. */
 int answers_load_holds(struct answers *a);
 /*
- * Give up what is older than `days` (0: no bound), and then the oldest until
- * the store has at most `bytes` (0: no bound), but nothing that is held: see
+ * Delete what is older than `days` (0: no bound), then the oldest until the
+ * store has at most `bytes` (0: no bound), but nothing that is held: see
  * store_retire().
  */
 int answers_retire(struct answers *a, uint64_t days, uint64_t bytes,
 		   struct store_retired *ret);
 
-/* A wire_handler; `answers` is the struct. */
+/* A wire_handler; `answers` is a struct answers. */
 int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer);
 
 /*
- * An entry as it is published, and as answers have it (cJSON_Delete it).
- * Never NULL: memory that cannot be had ends the process.
+ * An entry as JSON, as it is published and as answers contain it (cJSON_Delete
+ * it). Never NULL: running out of memory ends the process.
  */
 cJSON *entry_json(const struct entry *e);
-/* "edit", "function": of enum entry_kind, of enum symbol_kind. */
+/* "edit", "function"... for an enum entry_kind, an enum symbol_kind. */
 const char *entry_kind_name(enum entry_kind kind);
 const char *symbol_kind_name(unsigned kind);
 

@@ -1,6 +1,6 @@
 /*
- * What the files answers_*.c share: a handler per question, and how to get at
- * a version of a file.
+ * Shared by answers.c and the ask_*.c files: a handler per question, and access
+ * to versions of a file.
  */
 #ifndef STATETAPE_TAPE_QUERY_ANSWERS_I_H
 #define STATETAPE_TAPE_QUERY_ANSWERS_I_H
@@ -15,22 +15,22 @@ struct drift;
 struct facts_reader;
 struct outline;
 
-/* -- Limits; those that others meet are in protocol.h. */
+/* -- Limits; those visible to clients are in protocol.h. */
 
-#define LIST_BYTES_MAX (24u << 20) /* of entries in one answer, about */
-#define OUTLINES_MAX   256	   /* kept */
-#define OUTLINES_BYTES (32u << 20) /* likewise */
-#define SOURCE_MAX     (32u << 20) /* of a file that is read as it is now */
+#define LIST_BYTES_MAX (24u << 20) /* of entries in one answer, estimated */
+#define OUTLINES_MAX   256	   /* outlines cached */
+#define OUTLINES_BYTES (32u << 20) /* and their size */
+#define SOURCE_MAX     (32u << 20) /* of a current file */
 #define HOLD_MAX_MS    (UINT64_C(86400000) * HOLD_MAX_DAYS)
-#define CREDITS_MAX    4096  /* of whom to name in reasons */
-#define SPANS_MAX      16384 /* whose symbols at birth are remembered */
+#define CREDITS_MAX    4096  /* authors cached for reasons */
+#define SPANS_MAX      16384 /* spans whose symbols are cached */
 #define FS_PATIENCE_MS 1000
 
 struct answers_outline {
 	char *path;
 	XXH128_hash_t hash;
 	struct outline *outline;
-	uint64_t used; /* by the clock of questions */
+	uint64_t used; /* answers.asked at the last use */
 };
 
 struct answers_hold {
@@ -44,7 +44,7 @@ struct answers_names {
 	size_t count;
 };
 
-/* Who made an entry, as far as reasons speak of it. */
+/* The author of an entry, as far as reasons name it. */
 struct answers_credit {
 	uint64_t n; /* 0: none */
 	char *comm, *cmdline, *path;
@@ -56,18 +56,20 @@ struct answers {
 	struct answers_config config;
 	char *fs_socket;
 	const struct graph *graph;
-	struct drift *drift; /* NULL: not filled yet */
+	struct drift *drift; /* NULL: not yet filled */
 	struct facts_reader *reader;
-	struct arena scratch; /* until the question is answered */
-	uint64_t asked;	      /* questions so far */
+	struct arena scratch; /* released after each question */
+	uint64_t asked;	      /* number of questions so far */
 	ARRAY(struct answers_outline) outlines;
 	size_t outlines_bytes;
 	ARRAY(struct answers_hold) holds;
 	struct answers_credit credits[CREDITS_MAX]; /* by number */
-	/* What spans covered at their birth, which stays so for ever. */
-	struct intern *spans; /* "BIRTH START END PATH"; NULL: none yet */
-	ARRAY(struct answers_names)
-	covers; /* by number in `spans`, in the arena: */
+	/*
+	 * Cache of the symbols that a span covered at its birth, which never
+	 * changes.
+	 */
+	struct intern *spans; /* keys "BIRTH START END PATH"; NULL: none yet */
+	ARRAY(struct answers_names) covers; /* by id in `spans` */
 	struct arena covers_arena;
 };
 
@@ -80,29 +82,31 @@ answers_question ask_drift, ask_nominate;
 answers_question ask_readset;
 answers_question ask_hold, ask_retire;
 
-/* Puts the sentence into the answer and returns `r`. */
+/* Set the answer's "error" to the sentence. Returns `r`. */
 __attribute__((format(printf, 3, 4))) int
 answers_refuse(cJSON *ret, int r, const char *format, ...);
-/* Refuses what the table does not allow (protocol.h). */
+/* Refuse members that the table does not allow (protocol.h). */
 int answers_check_members(const struct protocol_member *table, const char *what,
 			  const cJSON *object, cJSON *ret);
-/* "The tape is not running." */
+/* Refuse with "The tape is not running." */
 int answers_refuse_offline(cJSON *ret);
 
 /*
- * A member that is a path or a name: its bytes, until the question is
- * answered. NULL: there is none.
+ * The bytes of a member that is a path or a name, unescaped; valid until the
+ * question is answered. NULL: no such member.
  */
 const char *answers_bytes_of(struct answers *a, const cJSON *item);
 const char *answers_bytes_in(struct answers *a, const cJSON *q,
 			     const char *name);
 /*
- * The same of a path, which must lie below the root, without the links in it
- * unless the question says not to follow them. NULL: it was refused.
+ * The member "path", which must lie below the root, with symbolic links
+ * resolved unless the question says "follow": false. NULL: it was refused.
  */
 const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret);
-/* The path that leads to the same without a link; as given where there is
-   none, or one that leads out of the repository. */
+/*
+ * Resolve the symbolic links in a path. Returns `path` itself if there are
+ * none, or if they lead out of the repository.
+ */
 const char *answers_follow_links(struct answers *a, const char *path);
 
 /* -- Versions. */
@@ -112,14 +116,14 @@ const char *answers_follow_links(struct answers *a, const char *path);
 struct answers_version {
 	uint64_t n;	    /* as of this entry */
 	XXH128_hash_t hash; /* of the content */
-	char *text; /* NULL: not fetched yet, see answers_version_text() */
+	char *text;	    /* NULL: not loaded; see answers_version_text() */
 	size_t len;
 };
 void answers_version_release(struct answers_version *v);
 
 /*
- * What `path` held as of `n`. -ENOENT: there was no such file, or nobody
- * knows; the answer says so.
+ * The version of `path` as of `n`. -ENOENT: there was no such file, or it is
+ * unknown; the answer says so.
  */
 int answers_version_find(struct answers *a, const char *path, uint64_t n,
 			 struct answers_version *v, cJSON *ret);
@@ -127,17 +131,19 @@ int answers_version_find(struct answers *a, const char *path, uint64_t n,
 int answers_version_text(struct answers *a, const char *path,
 			 struct answers_version *v, cJSON *ret);
 
-/* Of a file with a language; the answers' until the next is asked for. */
+/*
+ * For a file with a language. The outline is cached: valid until the next call.
+ */
 int answers_version_outline(struct answers *a, const char *path,
 			    struct answers_version *v, cJSON *ret,
 			    const struct outline **ret_outline);
 
-/* The lines `start` to `end` (0: first, last) of a text. */
+/* The lines `start` to `end` of a text (0: first, last). */
 struct answers_lines {
 	const char *at;
 	size_t len;
 	uint32_t start, end; /* end < start: none */
-	uint32_t lines;	     /* in the text */
+	uint32_t lines;	     /* in the whole text */
 };
 struct answers_lines answers_cut_lines(const char *text, size_t len,
 				       uint32_t start, uint32_t end);
@@ -145,7 +151,7 @@ struct answers_lines answers_cut_lines(const char *text, size_t len,
 /* -- Drift. */
 int answers_ensure_drift(struct answers *a);
 void answers_forget_spans(struct answers *a);
-/* What is known of who made entry `n`; never NULL. */
+/* The author of entry `n`; never NULL. */
 const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n);
 
 uint32_t answers_number32(const cJSON *q, const char *name, uint32_t otherwise);

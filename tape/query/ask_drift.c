@@ -1,9 +1,9 @@
 /*
  * Questions about drift: DRIFT, NOMINATE.
  *
- * Records come with the names they cover. Those that do not are resolved here,
- * from the file as it was at their birth; where that is not kept any more, the
- * lines themselves are what is watched.
+ * Records come with the names of the symbols they cover. For those that do not,
+ * the names are resolved here from the file as of the record's birth; where
+ * that content is not kept any more, the lines themselves are watched.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +58,7 @@ int ask_drift(struct answers *a, const cJSON *q, cJSON *ret)
 	return 0;
 }
 
-/* -- Who did it. */
+/* -- Authors. */
 
 static int take_credit(const struct entry *e, void *arg)
 {
@@ -91,7 +91,7 @@ const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n)
 
 /* -- Records. */
 
-/* Strings of a list; what is none is passed over. */
+/* The strings of a list; other items are skipped. */
 static struct answers_names names_in(struct answers *a, const cJSON *list)
 {
 	struct answers_names n = { .at = NULL };
@@ -118,7 +118,7 @@ static struct nominate_paths paths_in(struct answers *a, const cJSON *record,
 	return (struct nominate_paths){ n.at, n.count };
 }
 
-/* The lines themselves. */
+/* The pseudo-symbol that watches the lines of a file. */
 static struct answers_names as_file(struct answers *a, const char *path)
 {
 	size_t len = strlen(path), front = strlen(NOMINATE_FILE);
@@ -206,9 +206,9 @@ static void remember_span(struct answers *a, const char *key, size_t len,
 }
 
 /*
- * The names a record covers, by its span. Who asks about a conversation asks
- * about the same spans each time, so what was found out is remembered, unless
- * a link was on the way or nobody knows what the file held.
+ * The symbols that the span of a record covers. A conversation asks about the
+ * same spans again and again, so the result is cached, unless the path contains
+ * a symbolic link or the content at birth is unknown.
  */
 static struct answers_names covered(struct answers *a,
 				    const struct nominate_record *r)
@@ -232,7 +232,7 @@ static struct answers_names covered(struct answers *a,
 	return n;
 }
 
-/* -1: no kind. */
+/* -1: unknown kind. */
 static int kind_in(const cJSON *record)
 {
 	static const char *const kinds[] = {
@@ -278,7 +278,7 @@ static int read_record(struct answers *a, const cJSON *item,
 	return 0;
 }
 
-/* The names it covers, as given or as found out. */
+/* The symbols it covers, as given or resolved. */
 static void read_symbols(struct answers *a, const cJSON *item,
 			 struct nominate_record *r)
 {
@@ -295,7 +295,7 @@ static void read_symbols(struct answers *a, const cJSON *item,
 	r->symbols_count = n.count;
 }
 
-/* -- Touches of paths, as far back as the oldest birth. */
+/* -- Touches of paths, loaded as far back as the oldest birth. */
 
 static bool needs_paths(const struct nominate_record *r)
 {
@@ -362,7 +362,7 @@ static void put_hits(cJSON *o, const struct nomination *n)
 		json_put_bool(o, "more", true);
 }
 
-/* `id` becomes the answer's. */
+/* `id` is moved into the answer. */
 static void put_nomination(struct answers *a, cJSON *id,
 			   const struct nominate_record *r,
 			   const struct nomination *n, cJSON *list)
@@ -404,7 +404,7 @@ static int nominate_records(struct answers *a, const struct nominate_view *v,
 		r = read_record(a, item, &record, ret);
 		if (r < 0)
 			return r;
-		/* Nothing has happened since. */
+		/* There are no entries after its birth. */
 		if (record.birth >= v->head)
 			continue;
 		read_symbols(a, item, &record);
@@ -420,7 +420,7 @@ static int nominate_records(struct answers *a, const struct nominate_view *v,
 	return 0;
 }
 
-/* The names on one line of "brief"; the line is cut into them. */
+/* Split one line of "brief" into names, in place. */
 static struct answers_names names_on(struct answers *a, char *line)
 {
 	struct answers_names n = { .at = NULL };
@@ -439,9 +439,9 @@ static struct answers_names names_on(struct answers *a, char *line)
 }
 
 /*
- * Most records are reads of symbols that the asker knows. Said as lines of one
- * text ("ID TAB BIRTH TAB NAME TAB NAME..."), five hundred of them cost a
- * tenth of what as many JSON objects do.
+ * Most records are reads of symbols that the client knows. As lines of one text
+ * ("ID TAB BIRTH TAB NAME TAB NAME..."), five hundred of them cost a tenth of
+ * as many JSON objects.
  */
 static int nominate_brief(struct answers *a, const struct nominate_view *v,
 			  const char *brief, cJSON *list, cJSON *ret)
@@ -484,7 +484,7 @@ int ask_nominate(struct answers *a, const cJSON *q, cJSON *ret)
 	const char *brief = json_string(q, "brief");
 	cJSON *list;
 	struct nominate_view v;
-	/* Only handed on to graph_find(), which does not change it. */
+	/* Only passed to graph_find(), which does not modify it. */
 	union {
 		const struct graph *g;
 		void *arg;

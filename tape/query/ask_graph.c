@@ -1,6 +1,4 @@
-/*
- * Questions to the graph: SYMBOL, NEIGHBOURS.
- */
+/* Questions about the graph: SYMBOL, NEIGHBOURS. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,8 +34,8 @@ static bool begins(const char *at, size_t len, const char *word)
 }
 
 /*
- * The header without its decorators, in one line: from the first line that
- * begins as a definition does to the colon.
+ * The header without its decorators, as one line: from the first line that
+ * begins a definition to the colon.
  */
 static void put_signature(cJSON *ret, const char *at, size_t len)
 {
@@ -99,7 +97,10 @@ static void put_body(const struct answers_version *v, const struct outline *o,
 		json_push_number(one, start);
 		json_push_number(one, end);
 		c = answers_cut_lines(v->text, v->len, start, end);
-		/* Definitions do not overlap, but on one line they may. */
+		/*
+		 * Definitions on one line share its text, so the sum may exceed
+		 * the file.
+		 */
 		if (c.len > v->len - len)
 			continue;
 		memcpy(body + len, c.at, c.len);
@@ -157,7 +158,7 @@ static const char *const step_names[WALK_STEPS] = {
 	[WALK_IMPORTERS] = "importers",	  [WALK_IMPORTED] = "imported",
 };
 
-/* A bit per step; 0: there is an unknown one, which was refused. */
+/* One bit per step; 0: an unknown step, which was refused. */
 static unsigned steps_in(const cJSON *q, cJSON *ret)
 {
 	const cJSON *list = json_member(q, "steps"), *item;

@@ -1,9 +1,9 @@
 /*
- * What is kept and what is given up: HOLD, RETIRE.
+ * HOLD and RETIRE: what is kept, what is deleted.
  *
- * Holds are in the store as well as here, so that a tape that is started anew
- * gives up nothing that somebody still needs. A holder comes back with every
- * request of his; the store is written only when that changes something.
+ * Holds are kept here and in the store, so that a restarted tape deletes
+ * nothing that a client still needs. A holder renews its hold with every
+ * request; the store is written only if that changes something.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,10 @@
 #include "tape/store/store.h"
 
 #define MS_PER_DAY INT64_C(86400000)
-/* A hold that lasts longer by no more than this part of it is not written. */
+/*
+ * A renewal that extends a hold by less than this fraction of it is not
+ * written.
+ */
 #define HOLD_SLACK 16
 
 uint64_t answers_held(const struct answers *a)
@@ -43,7 +46,9 @@ static void forget_holds(struct answers *a)
 	a->holds.count = kept;
 }
 
-/* NULL: there are too many. A new one has no end yet. */
+/*
+ * Find or add the hold of `holder`; a new one has until_ms 0. NULL: too many.
+ */
 static struct answers_hold *hold_of(struct answers *a, const char *holder)
 {
 	struct answers_hold *h;
@@ -94,7 +99,7 @@ int ask_hold(struct answers *a, const cJSON *q, cJSON *ret)
 	h = hold_of(a, holder);
 	if (!h)
 		return answers_refuse(ret, -ENOSPC,
-				      "Too many hold the tape already.");
+				      "The tape has too many holders already.");
 	if (ttl > HOLD_MAX_MS)
 		ttl = HOLD_MAX_MS;
 	until = clock_wall_ms() + (int64_t)ttl;

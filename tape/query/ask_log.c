@@ -12,11 +12,11 @@
 #include "tape/query/nominate.h"
 #include "tape/store/store.h"
 
-/* Entries on their way into an answer. */
+/* Collects entries for an answer. */
 struct log_collector {
 	cJSON *list;
-	size_t left;  /* how many more may come */
-	size_t bytes; /* about */
+	size_t left;  /* entries that may still be added */
+	size_t bytes; /* estimated */
 	bool more;
 };
 
@@ -25,7 +25,7 @@ static size_t size_of(const struct entry *e)
 	return 1024 + e->symbols_count * 120 + e->ranges_count * 32;
 }
 
-/* 1: that is enough. */
+/* 1: the answer is full. */
 static int collect(const struct entry *e, void *arg)
 {
 	struct log_collector *c = arg;
@@ -62,7 +62,7 @@ int ask_since(struct answers *a, const cJSON *q, cJSON *ret)
 	return 0;
 }
 
-/* A time that is out of all bounds is none. */
+/* A time too large for the type is clamped. */
 static int64_t time_in(const cJSON *q, const char *name)
 {
 	uint64_t n = json_number(q, name, 0);
@@ -137,7 +137,7 @@ static int put_entry(const struct entry *e, void *arg)
 	return 0;
 }
 
-/* `entry` 0: nothing changed it since the tape began. */
+/* `entry` 0: unchanged since the tape began. */
 static int put_blame(struct answers *a, cJSON *o, uint64_t entry)
 {
 	int r;
@@ -206,7 +206,7 @@ static int blame_file(struct answers *a, const char *path, cJSON *ret)
 	return put_blame(a, o, since);
 }
 
-/* One symbol by its name, wherever it is or was. */
+/* One symbol by name, existing or removed. */
 static int blame_name(struct answers *a, const char *name, cJSON *ret)
 {
 	cJSON *o = json_push_object(json_array(ret, "symbols"));
@@ -219,11 +219,10 @@ static int blame_name(struct answers *a, const char *name, cJSON *ret)
 	if (r < 0)
 		return r;
 	if (!there && !entry)
-		return answers_refuse(
-			ret, -ENOENT,
-			"No symbol '%s' is known, and no entry speaks "
-			"of one.",
-			name);
+		return answers_refuse(ret, -ENOENT,
+				      "There is no symbol '%s', and no entry "
+				      "mentions one.",
+				      name);
 	json_put_bytes(o, "name", name);
 	if (there) {
 		json_put_text(o, "kind", symbol_kind_name(is.kind));

@@ -1,7 +1,7 @@
 /*
- * Paths in questions. The tape knows a file by the one path that leads to it
- * without a link, and whoever read it may have come by another: so links are
- * followed first, as they are now, and never out of the repository.
+ * Paths in questions. The tape knows a file by its path without symbolic links,
+ * but a client may have read it through another: so links are resolved first,
+ * as they are now, and never out of the repository.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "graph/build/look.h"
 #include "tape/query/answers_i.h"
 
-/* As many as the kernel follows. */
+/* The kernel's own limit. */
 #define LINKS_MAX 40
 
 const char *answers_bytes_of(struct answers *a, const cJSON *item)
@@ -35,7 +35,7 @@ const char *answers_bytes_in(struct answers *a, const cJSON *q,
 	return answers_bytes_of(a, json_member(q, name));
 }
 
-/* No part of it is empty, "." or "..". */
+/* No component is empty, "." or "..". */
 static bool is_below(const char *path)
 {
 	for (const char *at = path;; at++) {
@@ -50,15 +50,15 @@ static bool is_below(const char *path)
 	}
 }
 
-/* A path that is being followed: what is behind us, and what is to come. */
+/* Resolution of a path: the part already resolved, and the rest. */
 struct followed_path {
-	char done[PATH_MAX]; /* without a link in it */
+	char done[PATH_MAX]; /* without links */
 	size_t done_len;
 	char rest[PATH_MAX];
 	int links;
 };
 
-/* The next part of the rest; false: there is none. */
+/* Move the next component of the rest to `part`. False: there is none. */
 static bool next_part(struct followed_path *w, char *part)
 {
 	char *at = w->rest + strspn(w->rest, "/");
@@ -70,7 +70,7 @@ static bool next_part(struct followed_path *w, char *part)
 	return len > 0;
 }
 
-/* False: that would lead out of the repository. */
+/* False: it would lead out of the repository. */
 static bool go_up(struct followed_path *w)
 {
 	if (!w->done_len)
@@ -92,7 +92,7 @@ static bool go_into(struct followed_path *w, const char *part)
 	return true;
 }
 
-/* If what is behind us ends in a link: go back, and on where it leads. */
+/* If the resolved part ends in a link, replace the link by its target. */
 static bool follow_link(struct followed_path *w, int root_fd)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
@@ -100,7 +100,7 @@ static bool follow_link(struct followed_path *w, int root_fd)
 	ssize_t len = fd < 0 ? -1 : readlinkat(fd, "", target, sizeof(target));
 	int n;
 
-	/* No link, or nothing at all. */
+	/* Not a link, or no such file. */
 	if (len < 0)
 		return true;
 	if (len == sizeof(target) || target[0] == '/' ||
@@ -130,7 +130,7 @@ static bool follow(struct followed_path *w, int root_fd)
 	return w->done_len > 0;
 }
 
-/* Mostly there is no link in it, which one call tells. */
+/* Fast path: one call shows whether there is a link. Usually there is none. */
 static bool is_plain(int root_fd, const char *path)
 {
 	CLEANUP(close_p) int fd = look_open(root_fd, path, O_PATH);
@@ -164,7 +164,8 @@ const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret)
 	}
 	if (!is_below(path)) {
 		(void)answers_refuse(
-			ret, 0, "'%s' is no path of a file in the repository.",
+			ret, 0,
+			"'%s' is not a path of a file in the repository.",
 			path);
 		return NULL;
 	}

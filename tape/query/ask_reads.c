@@ -1,6 +1,6 @@
 /*
- * READSET: what processes opened and looked for, which the file system's
- * process knows.
+ * READSET: the paths that processes opened, listed or missed, as the fs process
+ * recorded them.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,8 +49,8 @@ int ask_readset(struct answers *a, const cJSON *q, cJSON *ret)
 	if (r == -ECONNREFUSED)
 		return answers_refuse(
 			ret, r,
-			"Nothing is mounted: what was read is remembered "
-			"only while it is.");
+			"Nothing is mounted; reads are recorded only "
+			"under a mount.");
 	why = json_string(answer, "error");
 	if (r == -EREMOTEIO && why)
 		return answers_refuse(ret, r, "%s", why);

@@ -1,10 +1,9 @@
 /*
- * Questions about what files hold and held: SYMBOLS, SOURCE, VERSIONS,
- * CONTENT.
+ * Questions about the contents of files: SYMBOLS, SOURCE, VERSIONS, CONTENT.
  *
- * A file that nobody changed since the tape began has no content in the store,
- * but the file itself is still what it was: what is read there counts if it
- * has the hash the store wants.
+ * A file that has not changed since the tape began has no content in the store.
+ * Then the file itself is read, and its content is used if it has the hash that
+ * the store names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,9 +29,9 @@ static bool same(XXH128_hash_t a, XXH128_hash_t b)
 	return a.low64 == b.low64 && a.high64 == b.high64;
 }
 
-/* -- Files as they are. */
+/* -- Current files. */
 
-/* Of a link, where it leads to: that is its content on the tape. */
+/* The content of a symbolic link on the tape is its target. */
 static int read_file(int root_fd, const char *path, char **ret, size_t *ret_len)
 {
 	CLEANUP(buf_release) struct buf text = BUF(SOURCE_MAX);
@@ -125,7 +124,7 @@ int answers_version_text(struct answers *a, const char *path,
 			      path, v->n);
 }
 
-/* -- Outlines, of which the last few are kept. */
+/* -- Outlines, of which the last few are cached. */
 
 static struct answers_outline *outline_kept(struct answers *a, const char *path,
 					    XXH128_hash_t hash)
@@ -230,7 +229,7 @@ static void put_symbol(cJSON *list, const struct outline_symbol *s)
 	json_put_number(o, "end", s->end);
 }
 
-/* Those that the lines belong to; if to none, the module. */
+/* The symbols that cover the lines; if there are none, the module. */
 static void put_covered(const struct outline *o, const cJSON *q, cJSON *list)
 {
 	uint32_t start = answers_number32(q, "start", 0);
@@ -255,7 +254,7 @@ static int put_file(struct answers *a, const char *path,
 	uint32_t lines = 0;
 	cJSON *o;
 
-	/* Without its content it is a file all the same. */
+	/* A file is listed even if its content is not kept. */
 	if (answers_version_text(a, path, v, ret) == 0)
 		lines = answers_cut_lines(v->text, v->len, 0, 0).lines;
 	cJSON_DeleteItemFromObjectCaseSensitive(ret, "error");
@@ -290,7 +289,7 @@ int ask_symbols(struct answers *a, const cJSON *q, cJSON *ret)
 	if (!lang_of(path))
 		return put_file(a, path, &v, ret);
 	r = answers_version_outline(a, path, &v, ret, &o);
-	/* What nobody can read any more is still a file's. */
+	/* Without its content, list it as a file without symbols. */
 	if (r == -ENODATA)
 		return put_file(a, path, &v, ret);
 	if (r < 0)
@@ -328,7 +327,7 @@ int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
 	return 0;
 }
 
-/* -- Versions in their order. */
+/* -- Lists of versions. */
 
 struct version_list {
 	const char *path;
@@ -336,7 +335,7 @@ struct version_list {
 	size_t left;
 };
 
-/* A rename is the end of one path and the beginning of another. */
+/* A rename is the last version of one path and the first of another. */
 static int put_version(const struct entry *e, void *arg)
 {
 	struct version_list *h = arg;
@@ -344,7 +343,7 @@ static int put_version(const struct entry *e, void *arg)
 	const char *is = e->path2 && !from ? e->path2 : e->path;
 	cJSON *o;
 
-	/* The log's filter is a glob, which fits other paths as well. */
+	/* The filter is a glob and may match other paths, too. */
 	if (!is || strcmp(is, h->path) != 0)
 		return 0;
 	if (!h->left)

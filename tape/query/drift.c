@@ -1,9 +1,9 @@
 /*
- * Symbols and paths are interned; a name's number is its place in an array.
- * Touches of a path stand in a list of their own, oldest first, with copies of
- * the lines they changed. Of entries with very many ranges one is kept, from
- * the first to the last: a record between two of them is then taken for
- * changed, which costs a look at it and no more.
+ * Symbols and paths are interned; the id of a name is its index in an array.
+ * Each path has a list of touches, oldest first, with copies of the changed
+ * line ranges. An entry with more than RANGES_MAX ranges gets a single one,
+ * from the first to the last: a record between two of them then counts as
+ * changed, which costs one needless check.
  */
 #include "tape/query/drift.h"
 
@@ -17,15 +17,15 @@
 
 struct path_slot {
 	ARRAY(struct drift_touch) touches;
-	uint64_t names;	   /* of a directory */
-	uint64_t appeared; /* it, or something below it */
+	uint64_t names;	   /* newest entry that changed names in it */
+	uint64_t appeared; /* newest entry that created it, or a file below */
 };
 
 struct drift {
 	struct intern *symbols;
-	ARRAY(struct drift_last) last; /* by number in symbols */
+	ARRAY(struct drift_last) last; /* by id in symbols */
 	struct intern *paths;
-	ARRAY(struct path_slot) slots; /* by number in paths */
+	ARRAY(struct path_slot) slots; /* by id in paths */
 	uint64_t floor, head, gap;
 	size_t touches, bytes;
 };
@@ -42,7 +42,7 @@ struct drift *drift_new(uint64_t head)
 
 static void touch_release(struct drift *d, const struct drift_touch *t)
 {
-	/* Constant to others, ours to free. */
+	/* Const for callers; we allocated it. */
 	union {
 		const struct entry_range *ranges;
 		void *memory;
@@ -126,13 +126,16 @@ static const struct path_slot *slot_find(const struct drift *d,
 	return n == INTERN_NONE || n >= d->slots.count ? NULL : &d->slots.at[n];
 }
 
-/* Lines in front of a side of a range; an empty one is told by the last. */
+/*
+ * The number of lines before one side of a range. As in a diff, an empty side
+ * names the line before it.
+ */
 static uint32_t lines_before(uint32_t at, uint32_t count)
 {
 	return count ? at - 1 : at;
 }
 
-/* One range from the first to the last. */
+/* The range from the first of `r` to the last. */
 static struct entry_range hull(const struct entry_range *r, size_t count)
 {
 	const struct entry_range *last = &r[count - 1];
@@ -243,7 +246,7 @@ static void slot_forget(struct drift *d, struct path_slot *p, uint64_t n)
 		array_release(&p->touches);
 }
 
-/* Touches up to `n` are forgotten. */
+/* Forget touches up to entry `n`. */
 static void raise_floor(struct drift *d, uint64_t n)
 {
 	d->touches = 0;

@@ -1,7 +1,7 @@
 /*
- * A symbol's drift since a birth is one lookup per set. Lines of a file are
- * carried forward through the edits after the birth, oldest first: an edit
- * above moves them, one that touches them ends it.
+ * The drift of a symbol since a birth is one lookup per set. The lines of a
+ * file are carried through the edits after the birth, oldest first: an edit
+ * above shifts them, an edit that touches them nominates the record.
  */
 #include "tape/query/nominate.h"
 
@@ -29,7 +29,7 @@ static bool comes_before(const struct nominate_hit *a,
 	return a->set != b->set ? a->set < b->set : a->entry > b->entry;
 }
 
-/* Keep the best, in order. */
+/* Insert in order; beyond NOMINATE_HITS_MAX the last one is dropped. */
 static void add_hit(struct nomination *n, const struct nominate_hit *h)
 {
 	size_t at = n->hits_count;
@@ -46,7 +46,7 @@ static void add_hit(struct nomination *n, const struct nominate_hit *h)
 	n->hits[at] = *h;
 }
 
-/* How `name` drifted since; false: it did not. */
+/* How `name` drifted since `birth`. False: it did not. */
 static bool drifted(const struct nominate_view *v, const char *name,
 		    uint64_t birth, struct nominate_hit *ret)
 {
@@ -74,15 +74,19 @@ struct nominate_lines {
 	uint32_t start, end;
 };
 
-/* 0-based: so many lines are in front of it. */
+/*
+ * The number of lines before one side of a range; an empty side names the line
+ * before it.
+ */
 static uint32_t in_front(uint32_t at, uint32_t count)
 {
 	return count ? at - 1 : at;
 }
 
 /*
- * Through one edit. false: it touched the lines. What is put in between two of
- * them touches them, what is put before the first or behind the last does not.
+ * Shift the lines through one edit. False: the edit touched them. Insertion
+ * between two of them touches them; insertion before the first or after the
+ * last does not.
  */
 static bool carry(const struct drift_touch *t, struct nominate_lines *s)
 {
@@ -104,7 +108,7 @@ static bool carry(const struct drift_touch *t, struct nominate_lines *s)
 	return true;
 }
 
-/* Did this touch change the lines, or whether there is such a file? */
+/* Did this touch change the lines, create or remove the file? */
 static bool touches_lines(const struct drift_touch *t, struct nominate_lines *s,
 			  bool whole)
 {
@@ -154,7 +158,7 @@ static enum nominate_why why_of(const struct nominate_hit *h)
 	return h->removed ? WHY_REMOVED : WHY_EDITED;
 }
 
-/* The reason tells of what the action follows from. */
+/* Choose action and reason, so that the reason explains the action. */
 static void conclude(struct nomination *n)
 {
 	const struct nominate_hit *first = &n->hits[0];
@@ -175,7 +179,7 @@ static void conclude(struct nomination *n)
 		n->name += strlen(NOMINATE_FILE);
 }
 
-/* Lines of this file cannot be carried so far. */
+/* Touches that far back are not kept. */
 static bool long_ago(const struct nominate_view *v,
 		     const struct nominate_record *r, struct nomination *n)
 {
@@ -209,7 +213,7 @@ static bool nominate_span(const struct nominate_view *v,
 	if (!n->drifted)
 		return false;
 	conclude(n);
-	/* It may be one that found no room among the hits. */
+	/* The symbol that asks for REFRESH may not be among the hits kept. */
 	if (refresh)
 		n->action = NOMINATE_REFRESH;
 	return true;
@@ -253,7 +257,7 @@ static bool nominate_run(const struct nominate_view *v,
 	}
 	if (long_ago(v, r, n))
 		return true;
-	/* Only what came after the birth counts. */
+	/* Only entries after the birth count. */
 	n->entry = r->birth;
 	add_cause(n, WHY_GAP, "", drift_gap(v->drift));
 	for (size_t k = 0; k < r->opened.count; k++)
@@ -279,7 +283,7 @@ bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 	struct nomination n;
 	bool nominated = false;
 
-	/* The hits beyond their count are never looked at. */
+	/* Hits beyond hits_count are never read and stay uninitialised. */
 	n.action = NOMINATE_KEEP;
 	n.why = WHY_UNTOUCHED;
 	n.entry = n.by = 0;
@@ -297,7 +301,7 @@ bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 
 /* -- Reasons. */
 
-/* The name as people say it: Class.method, function, module. */
+/* The name without its module: Class.method, function, module. */
 static const char *short_name(const char *name)
 {
 	const char *dot = strrchr(name, '.'), *before;
@@ -328,7 +332,9 @@ static void say_command(FILE *out, const char *cmdline)
 		(void)fprintf(out, " %.*s", (int)second, end + 1);
 }
 
-/* `plainly`: to somebody who knows of no mount, tape or process. */
+/*
+ * `plainly`: for a reader who knows nothing of mounts, entries and processes.
+ */
 static void say_author(FILE *out, const struct nominate_author *who,
 		       bool plainly)
 {
@@ -341,7 +347,7 @@ static void say_author(FILE *out, const struct nominate_author *who,
 			    out);
 	} else if (who->origin == ENTRY_RECOVERED) {
 		(void)fputs(plainly ? " between two sessions"
-				    : " (found when nobody had watched)",
+				    : " (found by comparing the tree)",
 			    out);
 	} else if (text && *text) {
 		(void)fputs(plainly ? " by " : " (", out);
@@ -369,11 +375,11 @@ static void say_lines(FILE *out, const struct nomination *n,
 			      n->file ? n->name : short_name(n->name));
 }
 
-/* How a sentence of say_why() goes on. */
+/* How a sentence of say_why() continues. */
 static const struct nominate_phrase {
-	const char *link; /* to the number of the entry */
-	bool author;	  /* there is one to be named behind it */
-	bool doer;	  /* or without the number */
+	const char *link; /* words before the number of the entry */
+	bool author;	  /* name the author after the number */
+	bool doer;	  /* name the author in nominate_words() */
 } phrases[] = {
 	[WHY_EDITED] = { " by entry", true, true },
 	[WHY_REMOVED] = { " by entry", true, true },
@@ -438,7 +444,7 @@ static void say_why(FILE *out, const struct nomination *n,
 	}
 }
 
-/* What was written into `out`. Closes it. */
+/* Close `out` and return its text. */
 static char *said(FILE *out, char **text)
 {
 	if (fclose(out) == 0 && *text)

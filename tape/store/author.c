@@ -1,7 +1,7 @@
 /*
- * Who did it, with the processes above. A process is its number, its start and
- * what it ran: after an exec it is the same process with another row, and a
- * number that comes again after a reboot is told apart by what it ran.
+ * Authors and their ancestors. A process is identified by pid, start time and
+ * what it ran: an exec makes a new row for the same process, and a pid that
+ * recurs after a reboot differs in what it ran.
  */
 #include "tape/store/store_i.h"
 
@@ -21,7 +21,7 @@ static const char *text(const char *maybe)
 	return maybe ? maybe : "";
 }
 
-/* The number of the row that `find` finds: 1. None: 0. */
+/* 1: *ret is the id of the row found. 0: no row. */
 static int find_row(struct store *s, sqlite3_stmt *find, int64_t *ret)
 {
 	int rc = store_step(s, find);
@@ -98,7 +98,7 @@ int store_author_put(struct store *s, const struct journal_author *a,
 
 	for (unsigned i = 0; i < depth; i++, a = a->parent)
 		line[i] = a;
-	/* From the oldest, for each row names its parent's. */
+	/* From the oldest ancestor: each row refers to its parent's. */
 	while (rc == 0 && depth > 0)
 		rc = put_one(s, line[--depth], id, &id);
 	if (rc == 0)
@@ -106,7 +106,7 @@ int store_author_put(struct store *s, const struct journal_author *a,
 	return rc;
 }
 
-/* Its parent's number, 0: none; -EBADMSG: there is no such row. */
+/* *ret_parent is the row id of the parent, 0: none. -EBADMSG: no such row. */
 static int get_one(struct store *s, int64_t id, struct arena *a,
 		   struct journal_author *ret, int64_t *ret_parent)
 {

@@ -1,8 +1,8 @@
 /*
- * What an entry's hash is made of: SHA-256 over the hash before it (32 bytes,
- * zeros before the first entry) and these, numbers as eight bytes with the
- * lowest first, texts as their length plus one and their bytes, an absent
- * text as 0:
+ * The chain hash of an entry: SHA-256 of the previous entry's hash (32 bytes,
+ * zeros before the first entry) and the following, where a number is eight
+ * bytes, lowest first, a text its length plus one and its bytes, an absent text
+ * the number 0:
  *
  *	"statetape entry 1"
  *	n, at_ns, kind, origin, syntax, path, path2
@@ -14,9 +14,9 @@
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
  *
- * Each part tells its own length, so that no two entries have the same bytes.
- * Names and authors are in it as texts: a row of theirs that is altered alters
- * every entry that refers to it.
+ * Each part states its own length, so no two different entries hash the same
+ * bytes. Names and authors are hashed as texts: altering one of their rows
+ * invalidates every entry that refers to it.
  */
 #include "tape/store/store_i.h"
 

@@ -1,6 +1,6 @@
 /*
- * Contents, each once, as one zstd frame. What is text is told as git tells
- * it: there is no NUL in it.
+ * Contents, each stored once, as one zstd frame. As in git, a content is text
+ * if it contains no NUL.
  */
 #include "tape/store/store_i.h"
 
@@ -10,9 +10,9 @@
 #include "graph/base/cleanup.h"
 
 /*
- * Among the levels of zstd, what the base of a repository costs and what it
- * takes on disk: level 3 is within a tenth of level 1's time for files of
- * a few KiB, where setting up dominates, and a tenth smaller.
+ * Compression level of zstd. For files of a few KiB, where the setup dominates,
+ * level 3 takes at most a tenth more time than level 1, and its output is a
+ * tenth smaller.
  */
 #define STORE_LEVEL 3
 
@@ -39,7 +39,7 @@ bool store_has_content(struct store *s, XXH128_hash_t hash)
 	return content_there(s, hash, &there) == 0 && there;
 }
 
-/* The frame, in the store's buffer. */
+/* Compress `text` into s->bytes. */
 static int compress(struct store *s, const char *text, size_t len)
 {
 	size_t n;
@@ -98,7 +98,7 @@ int store_put_content(struct store *s, XXH128_hash_t hash, const char *text,
 	return store_note(s, rc);
 }
 
-/* `q` is at its row. */
+/* `q` is at the row of the content. */
 static int decompress(struct store *s, sqlite3_stmt *q, char **ret_text,
 		      size_t *ret_len)
 {

@@ -1,3 +1,7 @@
+/*
+ * Entries as rows: what is selected by has a column, the rest is packed into
+ * `detail` (store/pack.c), and table `touch` indexes the symbols.
+ */
 #include "tape/store/store_i.h"
 
 #include <errno.h>
@@ -19,7 +23,7 @@ enum entry_set store_how_set(int64_t how)
 
 /* -- Writing. */
 
-/* The numbers that stand for an entry's texts. */
+/* The row ids of an entry's texts. */
 struct entry_ids {
 	int64_t path, path2, author; /* 0: none */
 	ARRAY(struct packed_symbol) symbols;
@@ -69,7 +73,7 @@ static int number_all(struct store *s, const struct entry *e,
 	return rc;
 }
 
-/* Before its first entry, a path held what that entry says it did. */
+/* The first entry of a path says what the path held before. */
 static int keep_base(struct store *s, const struct entry *e, int64_t path)
 {
 	bool used = false;
@@ -184,7 +188,7 @@ static int append(struct store *s, struct entry *e)
 	return 0;
 }
 
-/* What could not be read back as it was given. */
+/* False for entries that could not be read back unchanged. */
 static bool is_sound(const struct entry *e)
 {
 	if (e->kind >= ENTRY_KINDS || e->origin > ENTRY_RECOVERED ||
@@ -207,7 +211,7 @@ int store_append(struct store *s, struct entry *e)
 
 /* -- Reading. */
 
-/* Of the row `q` is at, what needs no other table. */
+/* The columns of the current row of `q` that need no other table. */
 static int read_columns(sqlite3_stmt *q, struct arena *a, struct entry *e,
 			struct packed *p)
 {
@@ -221,7 +225,7 @@ static int read_columns(sqlite3_stmt *q, struct arena *a, struct entry *e,
 		return -EBADMSG;
 	e->at_ns = sqlite3_column_int64(q, 0);
 	e->kind = (enum entry_kind)kind;
-	/* A number whose path is not there any more. */
+	/* The row refers to a path that is missing. */
 	if ((sqlite3_column_type(q, 2) == SQLITE_NULL) !=
 		    (sqlite3_column_type(q, 9) == SQLITE_NULL) ||
 	    (sqlite3_column_type(q, 3) == SQLITE_NULL) !=

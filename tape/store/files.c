@@ -1,7 +1,7 @@
 /*
- * What the tape knows of the files as they are, and what a path held at any
- * entry. A path that is in no entry yet held before the tape what it holds
- * now: that is its base, and stays so once entries come.
+ * The state of the files as of now, and the content hash of a path as of any
+ * entry. While a path is in no entry, its base (the content before the tape) is
+ * what it holds now; its first entry fixes the base.
  */
 #include "tape/store/store_i.h"
 
@@ -25,7 +25,7 @@ static int put_row(struct store *s, int64_t path, const struct store_file *f)
 	return store_run(s, q);
 }
 
-/* `base` is that of a path without entries, and of no other. */
+/* Set the base of a path that is in no entry yet. */
 static int set_base(struct store *s, int64_t path, const XXH128_hash_t *base)
 {
 	bool used = false;
@@ -108,9 +108,9 @@ int store_files(struct store *s, store_file_visit *visit, void *arg)
 	return rc;
 }
 
-/* The newest entry of a path up to `n`, in one of its two places. */
+/* The newest entry that names a path, as `path` or as `path2`. */
 struct path_mention {
-	uint64_t n; /* 0: there is none */
+	uint64_t n; /* 0: none */
 	bool has;
 	XXH128_hash_t hash;
 };
@@ -129,7 +129,7 @@ static int newest_mention(struct store *s, enum store_sql which, int64_t path,
 	if (rc > 0) {
 		ret->n = (uint64_t)sqlite3_column_int64(q, 0);
 		ret->has = store_column_hash(q, 2, &ret->hash);
-		/* Of a rename, the content is under the second name. */
+		/* After a rename the content is at path2. */
 		if (which == SQL_VERSION &&
 		    sqlite3_column_int(q, 1) == ENTRY_RENAME)
 			ret->has = false;
@@ -169,7 +169,7 @@ int store_version(struct store *s, const char *path, uint64_t n,
 		return rc;
 	m = as_path2.n >= as_path.n ? &as_path2 : &as_path;
 	if (m->n == 0) {
-		/* Between the base and what was given up, nothing is known. */
+		/* The retired entries between base and `first` are unknown. */
 		if (n < INT64_MAX && n + 1 < store_first(s))
 			return -ENOENT;
 		rc = base_of(s, id, ret_hash);

@@ -1,6 +1,7 @@
 /*
- * Who needs what from which entry on, until when (CLOCK_REALTIME). Not a part
- * of what happened: a hold changes no hash.
+ * Holds: which holder needs everything from which entry on, until when
+ * (CLOCK_REALTIME). They are not part of the history: a hold changes no chain
+ * hash.
  */
 #include "tape/store/store_i.h"
 

@@ -1,16 +1,16 @@
 /*
- * Paths and symbols have numbers, so that entries and indices are small. A
- * symbol is kept as the part behind its last dot and the scope before it, in
- * this order of the index: so "the symbols that end in .load" are a lookup. A
- * name without a scope has the empty one; a dot at the very beginning is part
- * of the name, for no scope lies before it.
+ * Entries and indices refer to paths and symbols by row id, which keeps them
+ * small. A symbol is stored as the part after its last dot and the scope before
+ * it, indexed in this order, so "all symbols that end in .load" is one lookup.
+ * A name without a scope has the empty one; a leading dot is part of the name,
+ * because there is no scope before it.
  */
 #include "tape/store/store_i.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The first column of the only row. -ENOENT: there is none. */
+/* The first column of the only row. -ENOENT: no row. */
 static int one_number(struct store *s, sqlite3_stmt *q, int64_t *ret)
 {
 	int rc = store_step(s, q);
@@ -113,7 +113,7 @@ int store_symbol_find(struct store *s, const char *name, int64_t *ret)
 	return one_number(s, q, ret);
 }
 
-/* 1: it is there already. */
+/* 1: the symbol exists already. */
 static int symbol_add(struct store *s, const char *name, int64_t *ret)
 {
 	int rc = 0;

@@ -12,8 +12,8 @@
  *	            the range in front, before_count, and the same of `after`
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
  *
- * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has one form,
- * so that equal entries have equal bytes and nothing hides in them.
+ * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
+ * encoding, so equal entries have equal bytes.
  */
 #include "tape/store/pack.h"
 
@@ -35,7 +35,7 @@ static int put(struct buf *out, uint64_t value)
 	return buf_add(out, bytes, len);
 }
 
-/* Distances of 32-bit numbers fit into 33 bits and a sign. */
+/* The distance of two 32-bit numbers fits into 33 bits and a sign. */
 static int put_signed(struct buf *out, int64_t value)
 {
 	return put(out,
@@ -104,7 +104,7 @@ int store_pack(const struct packed *p, struct buf *out)
 	return rc;
 }
 
-/* What is left to read; `bad` once it was not ours. */
+/* The bytes left; `bad` once they were invalid. */
 struct unpack_cursor {
 	const unsigned char *at, *end;
 	bool bad;
@@ -117,7 +117,7 @@ static uint64_t get(struct unpack_cursor *c)
 
 	for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
 		byte = *c->at++;
-		/* Bits that would fall off, or a last byte of no bits. */
+		/* Overflow, or a superfluous last byte. */
 		if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0))
 			break;
 		value |= (uint64_t)(byte & 0x7f) << shift;
@@ -137,7 +137,7 @@ static uint64_t get_max(struct unpack_cursor *c, uint64_t max)
 	return c->bad ? 0 : value;
 }
 
-/* `from` and the signed distance from it. */
+/* `from` plus a signed distance. */
 static uint32_t get_further(struct unpack_cursor *c, int64_t from)
 {
 	uint64_t coded = get_max(c, UINT64_C(1) << 34);
@@ -149,7 +149,9 @@ static uint32_t get_further(struct unpack_cursor *c, int64_t from)
 	return c->bad ? 0 : (uint32_t)value;
 }
 
-/* A count of things that have at least `each` bytes. */
+/*
+ * A count of elements of at least `each` bytes, so it cannot exceed the input.
+ */
 static size_t get_count(struct unpack_cursor *c, size_t each)
 {
 	return get_max(c, (uint64_t)(c->end - c->at) / each);

@@ -1,7 +1,7 @@
 /*
- * What an entry has beside its columns, as bytes. Pure: no I/O, no clock;
- * store/pack.c's head comment gives the bytes. Symbols are numbers here, which
- * the database gives names to.
+ * The fields of an entry that have no column of their own, as bytes. Pure: no
+ * I/O, no clock; pack.c's head comment gives the bytes. Symbols are row ids
+ * here.
  */
 #ifndef STATETAPE_TAPE_STORE_PACK_H
 #define STATETAPE_TAPE_STORE_PACK_H
@@ -25,7 +25,7 @@ struct packed {
 	enum entry_origin origin;
 	enum entry_syntax syntax;
 	bool had, has, marker;
-	bool kept; /* the content was in the store when it was written */
+	bool kept; /* the content was in the store at the append */
 	uint64_t bytes;
 	uint32_t plus, minus;
 	uint64_t journal_first, journal_last;
@@ -38,8 +38,8 @@ struct packed {
 /* Appends to `out`. Fails as buf_add() does. */
 int store_pack(const struct packed *p, struct buf *out);
 /*
- * The arrays are in the arena. -EBADMSG: these are no bytes of ours. What is
- * understood packs into the same bytes again.
+ * The arrays are in the arena. -EBADMSG: not bytes of store_pack(). Packing the
+ * result again gives the same bytes.
  */
 int store_unpack(const void *bytes, size_t len, struct arena *a,
 		 struct packed *ret);

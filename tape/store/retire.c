@@ -1,14 +1,15 @@
 /*
- * Giving up what is old. A content is needed for as long as a version can be
- * shown that has it: what a path held at entry n is the `after` of its newest
- * entry up to n, which is the `before` of its next one, or what the file holds
- * now. So a content's last use is the newest entry that has it as either, and
- * one that a file holds now has no end. Contents go in the order of their last
- * use, and all versions from some entry on stay whole.
+ * Retiring old contents and entries. A content is needed as long as a version
+ * that has it can be shown. The content of a path at entry n is the `after` of
+ * its newest entry up to n; that equals the `before` of its next entry, or the
+ * current file. So the last use of a content is the newest entry that has it as
+ * `before` or `after`, and a content that a file holds now has no last use.
+ * Contents are deleted in the order of their last use, so that all versions
+ * from some entry on stay complete.
  *
- * An entry that goes takes along its place in the indices, and names and
- * authors that nothing refers to any more. What its path held then becomes the
- * path's base, and its hash the one the chain begins with.
+ * Deleting an entry also deletes its rows in the indices, and names and authors
+ * that are not referred to any more. The content its path had then becomes the
+ * base of the path, and its hash the start of the chain.
  */
 #include "tape/store/store_i.h"
 
@@ -17,14 +18,17 @@
 
 #include "graph/base/cleanup.h"
 
-/* To come below a size, so many rows go at a time before it is looked at. */
+/*
+ * To get below a size, delete this many at a time between two checks of the
+ * size.
+ */
 #define RETIRE_CONTENTS 16
-/* Each time reads the whole index of symbols. */
+/* Larger steps, because each deletion scans the whole index of symbols. */
 #define RETIRE_ENTRIES(count) ((count) / 32 + 1024)
 
 struct retire_run {
 	struct store *s;
-	uint64_t bytes; /* to come down to; 0: no bound */
+	uint64_t bytes; /* target size; 0: no bound */
 	uint64_t held;
 	struct store_retired done;
 };
@@ -43,7 +47,7 @@ static int used_bytes(struct store *s, uint64_t *ret)
 	return rc;
 }
 
-/* 1: more has to go. */
+/* 1: more has to be deleted. */
 static int is_too_large(const struct retire_run *r)
 {
 	uint64_t used = 0;
@@ -52,7 +56,10 @@ static int is_too_large(const struct retire_run *r)
 	return rc < 0 ? rc : used > r->bytes;
 }
 
-/* Runs `sql` with numbers ?1 and ?2, telling how many rows it changed. */
+/*
+ * Run `sql` with ?1 = `first` and ?2 = `second`; *ret_count is the number of
+ * rows changed.
+ */
 static int change_rows(struct store *s, const char *sql, uint64_t first,
 		       uint64_t second, uint64_t *ret_count)
 {
@@ -74,8 +81,9 @@ static int change_rows(struct store *s, const char *sql, uint64_t first,
 /* -- Contents. */
 
 /*
- * `last_use` has what may go, with the newest entry that has it. A file that
- * was renamed over is in no `before`: its last use is the entry before that.
+ * Table `last_use` lists the contents that may be deleted, with their last use.
+ * A file that was replaced by a rename is in no `before`: its last use is the
+ * entry of that rename.
  */
 static const char find_last_uses[] =
 	"CREATE TEMP TABLE last_use (content INTEGER PRIMARY KEY, n INTEGER);"
@@ -94,7 +102,9 @@ static const char find_last_uses[] =
 	" WHERE c.hash NOT IN (SELECT hash FROM file);"
 	"CREATE INDEX temp.last_use_n ON last_use (n)";
 
-/* Those last used below `below`, at most `limit` of them, oldest first. */
+/*
+ * Delete contents last used below `below`, about `limit` of them, oldest first.
+ */
 static int drop_contents(struct retire_run *r, uint64_t below, uint64_t limit,
 			 uint64_t *ret)
 {
@@ -117,7 +127,10 @@ static int drop_contents(struct retire_run *r, uint64_t below, uint64_t limit,
 		return 0;
 	newest = sqlite3_column_int64(q, 0);
 	(void)sqlite3_reset(q);
-	/* All of that last use: versions from the next entry on are whole. */
+	/*
+	 * All with the same last use, so that versions from the next entry on
+	 * are complete.
+	 */
 	rc = change_rows(r->s,
 			 "DELETE FROM content WHERE id IN"
 			 " (SELECT content FROM last_use WHERE n <= ?1)",
@@ -134,7 +147,9 @@ static int drop_contents(struct retire_run *r, uint64_t below, uint64_t limit,
 	return 0;
 }
 
-/* What is last used before entry `cut`, then by size. */
+/*
+ * Delete contents last used before entry `cut`, then more until the size fits.
+ */
 static int retire_contents(struct retire_run *r, uint64_t cut)
 {
 	uint64_t gone = 1;
@@ -154,7 +169,10 @@ static int retire_contents(struct retire_run *r, uint64_t cut)
 
 /* -- Entries. */
 
-/* What paths of entries below ?1 held when the last of these was written. */
+/*
+ * Set the base of each path in entries below ?1 to what it held after the last
+ * of them.
+ */
 static const char move_bases[] =
 	"UPDATE path SET base = (SELECT CASE WHEN e.kind = 3"
 	"  AND e.path2 IS NOT path.id THEN NULL ELSE e.after END FROM entry e"
@@ -164,7 +182,7 @@ static const char move_bases[] =
 	" WHERE id IN (SELECT path FROM entry WHERE n < ?1 AND kind != 4"
 	"  UNION SELECT path2 FROM entry WHERE n < ?1)";
 
-/* Names and authors that nothing refers to, once entries have gone. */
+/* Delete names and authors without references, after entries were deleted. */
 static const char *const sweeps[] = {
 	"DELETE FROM symbol WHERE id NOT IN (SELECT symbol FROM touch)",
 	"DELETE FROM path WHERE id NOT IN (SELECT path FROM file)"
@@ -177,7 +195,10 @@ static const char *const sweeps[] = {
 	"DELETE FROM program WHERE id NOT IN (SELECT program FROM author)",
 };
 
-/* Entries below `below`, of which the last one's hash becomes the root. */
+/*
+ * Delete entries below `below`; the hash of the last one becomes the root of
+ * the chain.
+ */
 static int drop_entries(struct retire_run *r, uint64_t below)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
@@ -219,7 +240,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Those before entry `cut`, then by size. */
+/* Delete entries before `cut`, then more until the size fits. */
 static int retire_entries(struct retire_run *r, uint64_t cut)
 {
 	const struct store_self *self = &r->s->self;
@@ -242,7 +263,10 @@ static int retire_entries(struct retire_run *r, uint64_t cut)
 
 /* -- Both. */
 
-/* The first entry that is not older, or the one held; 0: no bound. */
+/*
+ * The first entry that is not older than `before_ns`, or r->held if that is
+ * lower; 0: no bound.
+ */
 static int find_cut(const struct retire_run *r, int64_t before_ns,
 		    uint64_t *ret)
 {
@@ -305,7 +329,10 @@ int store_retire(struct store *s, int64_t before_ns, uint64_t bytes,
 		return rc;
 	r.done.bytes = before > after ? before - after : 0;
 	*ret = r.done;
-	/* The pages go back to the file system; it may also be done later. */
+	/*
+	 * Return free pages to the file system; failing that, a later
+	 * retirement does it.
+	 */
 	(void)store_exec(s, "PRAGMA incremental_vacuum");
 	(void)store_checkpoint(s);
 	return 0;

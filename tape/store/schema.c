@@ -3,7 +3,7 @@
 #define TEXT_(x) #x
 #define TEXT(x)	 TEXT_(x)
 
-/* clang-format off: as it is read by people. */
+/* clang-format off: users read this with `.schema`. */
 const char store_schema[] =
 	"CREATE TABLE self (           -- one row about the store\n"
 	"  id INTEGER PRIMARY KEY CHECK (id = 1),\n"

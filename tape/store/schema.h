@@ -1,7 +1,4 @@
-/*
- * The database's tables and views, as SQLite keeps them and as
- * statetape-tape(5) shows them.
- */
+/* The tables and views of the database, documented in statetape-tape(5). */
 #ifndef STATETAPE_TAPE_STORE_SCHEMA_H
 #define STATETAPE_TAPE_STORE_SCHEMA_H
 

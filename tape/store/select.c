@@ -1,8 +1,8 @@
 /*
- * Which entries? A filter that names few things (paths, symbols, processes) is
- * answered from the indices: the numbers under each are gathered, and what all
- * such filters have in common is sorted. A filter that names many (`*.py`) is
- * tested while walking down from the newest, for then a match is never far.
+ * Selecting entries by a filter. Where a condition matches few paths, symbols
+ * or processes, their entries are gathered from the indices, intersected and
+ * sorted. Where it matches many (`*.py`), it is tested while walking down from
+ * the newest entry: then a match is never far.
  */
 #include "tape/store/store_i.h"
 
@@ -13,19 +13,22 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/path.h"
 
-/* More than these are many: gathering reads all entries of each. */
+/*
+ * More matches than this count as many, because gathering reads all entries of
+ * each.
+ */
 #define SELECT_FEW 256
 
-/* Numbers of things or of entries, sorted. */
+/* Row ids or entry numbers, sorted. */
 struct select_numbers {
 	int64_t *at;
 	uint32_t count, size;
 };
 
-/* What one part of the filter names. */
+/* The rows that one condition of the filter matches. */
 struct select_wanted {
-	bool is_asked; /* false: everything fits */
-	bool is_more;  /* something fits that is not by number */
+	bool is_asked; /* false: no condition */
+	bool is_more;  /* it also matches entries without a row id */
 	struct select_numbers ids;
 };
 
@@ -33,8 +36,12 @@ struct selection {
 	struct store *s;
 	const struct store_filter *f;
 	struct select_wanted paths, authors, symbols;
-	unsigned origins; /* of entries without an author: a bit for each */
-	/* Entries that fit all parts with few things; else from all. */
+	unsigned origins; /* bit set of enum entry_origin, for entries without
+			     an author */
+	/*
+	 * Entries that match all conditions with few rows; if not set, all
+	 * entries.
+	 */
 	bool is_gathered;
 	struct select_numbers gathered;
 };
@@ -83,7 +90,7 @@ static bool is_few(const struct select_wanted *w)
 	return !w->is_more && w->is_asked && w->ids.count <= SELECT_FEW;
 }
 
-/* -- What the filter names. */
+/* -- The rows that the filter matches. */
 
 static const char *column(sqlite3_stmt *q, int at)
 {
@@ -110,7 +117,7 @@ static int want_paths(struct selection *x)
 	return rc;
 }
 
-/* Is `name` `end`, or does it end in it after a dot? */
+/* Is `name` equal to `end`, or does it end in "." and `end`? */
 static bool ends_in(const char *name, const char *end)
 {
 	size_t len = strlen(name), end_len = strlen(end);
@@ -144,7 +151,10 @@ static int want_symbols(struct selection *x)
 	return rc;
 }
 
-/* UNION, not UNION ALL: a circle among the rows comes to an end, too. */
+/*
+ * UNION, not UNION ALL, so that the recursion ends even if the rows form a
+ * cycle.
+ */
 static const char descendants[] =
 	"WITH RECURSIVE below (id) AS (SELECT id FROM author WHERE pid = ?1"
 	" UNION SELECT a.id FROM author a JOIN below b ON a.parent = b.id)"
@@ -159,7 +169,7 @@ static bool author_fits(const char *glob, sqlite3_stmt *q)
 	       fnmatch(glob, column(q, 2), 0) == 0;
 }
 
-/* Who did not pass through the mount is told by a word. */
+/* Entries without an author match by the name of their origin. */
 static void want_origins(struct selection *x)
 {
 	for (int o = ENTRY_OUTSIDE; o <= ENTRY_RECOVERED; o++)
@@ -219,7 +229,7 @@ static int gather_one(struct store *s, sqlite3_stmt *q, int64_t id,
 	return rc;
 }
 
-/* What is in both; the first may not have been set yet. */
+/* Intersect x->gathered, if it is set, with `with`, which is consumed. */
 static void intersect(struct selection *x, struct select_numbers *with)
 {
 	uint32_t kept = 0;
@@ -271,7 +281,7 @@ static int gather_all(struct selection *x)
 
 /* -- Walking down. */
 
-/* What stands in the first byte of the detail: store/pack.c. */
+/* The origin is in the first byte of the detail: store/pack.c. */
 static bool origin_fits(const struct selection *x, sqlite3_stmt *q)
 {
 	const uint8_t *flags = sqlite3_column_blob(q, 5);
@@ -280,7 +290,7 @@ static bool origin_fits(const struct selection *x, sqlite3_stmt *q)
 	       x->origins >> (*flags & 3) & 1;
 }
 
-/* `q` is at n, at, path, path2, author, flags of an entry. */
+/* Columns of `q`: n, at, path, path2, author, first byte of detail. */
 static bool row_fits(const struct selection *x, sqlite3_stmt *q)
 {
 	int64_t at = sqlite3_column_int64(q, 1);
@@ -298,7 +308,9 @@ static bool row_fits(const struct selection *x, sqlite3_stmt *q)
 	       origin_fits(x, q);
 }
 
-/* Symbols are in the entry's own bytes, and not in a column. */
+/*
+ * Symbols are in the packed detail, not in a column, so they are tested last.
+ */
 static bool symbols_fit(const struct selection *x, const struct entry *e)
 {
 	if (!x->symbols.is_asked || is_few(&x->symbols))

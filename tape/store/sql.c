@@ -1,3 +1,7 @@
+/*
+ * The prepared statements, SQLite's result codes as negative errno, and binding
+ * and reading of the types we store.
+ */
 #include "tape/store/store_i.h"
 
 #include <errno.h>
@@ -104,7 +108,7 @@ int store_errno(const struct store *s, int code)
 	case SQLITE_NOTADB:
 	case SQLITE_CONSTRAINT:
 	case SQLITE_MISMATCH:
-	case SQLITE_ERROR: /* a table or a column that is not there */
+	case SQLITE_ERROR: /* a table or column is missing */
 		return -EBADMSG;
 	default:
 		return io_errno(s);
@@ -122,7 +126,9 @@ sqlite3_stmt *store_sql(struct store *s, enum store_sql which, int *ret_rc)
 	int code;
 
 	if (*q) {
-		/* The result of its last step, which was looked at then. */
+		/*
+		 * Returns the error of the last step, which was handled then.
+		 */
 		(void)sqlite3_reset(*q);
 		return *q;
 	}
@@ -171,7 +177,10 @@ int store_number(struct store *s, const char *sql, int64_t otherwise,
 	return 0;
 }
 
-/* Bindings fail only for numbers that are not in the statement: our mistake. */
+/*
+ * sqlite3_bind_*() fails only for parameters that are not in the statement: our
+ * mistake.
+ */
 
 void store_bind_text(sqlite3_stmt *q, int at, const char *text)
 {

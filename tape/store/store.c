@@ -1,21 +1,21 @@
 /*
- * The database. `self` has one row about the store: the newest entry and its
- * chain hash (so that an entry removed at the end is missed), the oldest one
- * kept and the hash before it (so that the chain can be checked from there),
- * how far the journal was applied, how many contents there are, from which
- * entry on none was given up, and a checksum of all that (XXH3-64 of the
- * numbers as eight bytes each, the lowest first, and the hashes, in the order
- * of the columns). All tables are in store/schema.c.
+ * The database. Table `self` has one row: the newest entry and its chain hash
+ * (so that an entry deleted at the end is noticed), the oldest entry kept and
+ * the hash before it (so that the chain can be checked from there), the journal
+ * position, the number of contents, the entry from which on no content was
+ * retired, and a checksum of all these (XXH3-64 of the numbers, eight bytes
+ * each, lowest first, and of the hashes, in the order of the columns). All
+ * tables are in schema.c.
  *
- * Durability. The log of writes (WAL) is written at a commit and not synced: a
- * process killed loses nothing committed, for the kernel has it. The log is
- * synced before its pages go into the database, and the database before the
- * log is begun anew (synchronous = NORMAL): a host that crashes leaves a log
- * whose frames' checksums say how far it is good, on a database that is whole.
+ * Durability. A commit writes the write-ahead log and does not sync it: what a
+ * killed process committed is in the page cache and is not lost. The log is
+ * synced before its pages go into the database, and the database before the log
+ * starts over (synchronous = NORMAL): a host that crashes leaves a consistent
+ * database and a log whose frame checksums show how far it is valid.
  *
- * One writer: a lock on a file beside, not on the database. SQLite's own locks
- * on that are lost when anybody in the process closes a descriptor of it, and
- * for that reason nothing here ever opens it but SQLite.
+ * One writer: the lock is on a separate file. POSIX locks, which SQLite takes
+ * on the database, are lost when any code of the process closes a descriptor of
+ * it; so nothing but SQLite ever opens the database here.
  */
 #include "tape/store/store.h"
 
@@ -34,10 +34,10 @@
 #include "tape/store/store_i.h"
 
 #define STORE_BUSY_MS 2000
-/* Pages in the log of writes at which a commit itself makes it shorter. */
+/* Length of the log, in pages, at which a commit runs a checkpoint. */
 #define STORE_LOG_PAGES "8192"
 
-/* A sentence for the caller, who may not want one. */
+/* Sets the sentence unless the caller passed NULL. Returns `rc`. */
 __attribute__((format(printf, 3, 4))) static int refuse(char **ret_why, int rc,
 							const char *format, ...)
 {
@@ -65,8 +65,9 @@ static int refuse_damaged(const struct store *s, char **ret_why, int rc,
 {
 	if (rc != -EBADMSG)
 		return refuse_errno(ret_why, rc, path);
-	return refuse(ret_why, rc, "The tape \"%s\" is damaged, or none: %s.",
-		      path, sqlite3_errmsg(s->db));
+	return refuse(ret_why, rc,
+		      "The tape \"%s\" is damaged or not a tape: %s.", path,
+		      sqlite3_errmsg(s->db));
 }
 
 /* Held until the store is freed. */
@@ -88,7 +89,7 @@ static int lock(struct store *s, const char *path, char **ret_why)
 	return refuse_errno(ret_why, -errno, path);
 }
 
-/* For its owner alone, whatever the umask; SQLite's other files follow it. */
+/* Mode 0600 whatever the umask; SQLite gives its other files the same mode. */
 static int make_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -100,7 +101,10 @@ static int make_file(const char *path)
 	return chmod(path, 0600) < 0 ? -errno : 0;
 }
 
-/* Nobody asks SQLite what memory it has; counting takes a lock each time. */
+/*
+ * We never query SQLite's memory statistics, and counting takes a lock each
+ * time.
+ */
 static void configure(void)
 {
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -123,14 +127,14 @@ static int connect_to(struct store *s, const char *path)
 	if (code != SQLITE_OK)
 		return store_errno(s, code);
 	(void)sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
-	/* What a database says of itself is not run as code of ours. */
+	/* Never run code that the schema of a foreign database defines. */
 	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	return store_exec(s, "PRAGMA temp_store = MEMORY;"
 			     "PRAGMA cache_size = -16384");
 }
 
-/* 1: it is ours. 0: there is nothing in it yet. */
+/* 1: it is a store. 0: it is empty. */
 static int recognise(struct store *s, const char *path, char **ret_why)
 {
 	int64_t application = 0, version = 0, tables = 0;
@@ -232,7 +236,10 @@ static int self_write(struct store *s)
 
 static int create(struct store *s)
 {
-	/* Before there is anything: pages given up can be given back. */
+	/*
+	 * auto_vacuum must precede the first table; it lets retired pages be
+	 * freed.
+	 */
 	int rc = store_exec(s, "PRAGMA auto_vacuum = INCREMENTAL;"
 			       "PRAGMA journal_mode = WAL;"
 			       "BEGIN IMMEDIATE");
@@ -359,7 +366,7 @@ void store_abort(struct store *s)
 {
 	if (!s->is_open)
 		return;
-	/* A full disk may have ended it already. */
+	/* On a full disk SQLite may have rolled back already. */
 	if (!sqlite3_get_autocommit(s->db))
 		(void)run_kept(s, SQL_ROLLBACK);
 	s->self = s->committed;
@@ -395,7 +402,7 @@ int store_checkpoint(struct store *s)
 		return -EINVAL;
 	code = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
 					 NULL, NULL);
-	/* A reader in the way: what is left goes the next time. */
+	/* A reader blocks part of it: the next checkpoint does the rest. */
 	return (code & 0xff) == SQLITE_BUSY ? 0 : store_errno(s, code);
 }
 
@@ -408,7 +415,7 @@ int store_set_position(struct store *s, uint64_t journal_n)
 	return rc;
 }
 
-/* What a reader knows is from when it last looked; a writer knows. */
+/* A writer's copy is current; a reader's may be outdated. */
 static const struct store_self *self_now(struct store *s)
 {
 	struct store_self self;
@@ -449,7 +456,7 @@ int store_stat(struct store *s, struct store_stats *ret)
 		rc = store_number(s,
 				  "SELECT count(*) FROM entry WHERE kind = 4",
 				  0, &gaps);
-	/* The length of a blob is in its row: its text is not read. */
+	/* length() of a blob is in the row header: the text is not read. */
 	if (rc == 0)
 		rc = store_number(s, "SELECT sum(length(text)) FROM content", 0,
 				  &bytes);

@@ -1,24 +1,23 @@
 /*
- * Where the tape is kept: entries, the contents files had, and what the tape
- * knows of each file now, in one SQLite database of a repository's state
- * directory. One process writes, any number read meanwhile.
+ * The tape on disk: entries, the contents of files, and the state of each file
+ * as of now, in one SQLite database in the state directory of a repository. One
+ * process writes, any number may read at the same time.
  *
- * What belongs together is written together: entries, contents, the files'
- * state and the journal's position go in one transaction, so that a process
- * killed at any moment leaves a store that says exactly how far it came.
- * Nothing is synced on the way; after a crash of the host the store is whole,
- * and the last moments may be missing.
+ * Entries, contents, file states and the journal position of one batch are
+ * written in one transaction, so a process killed at any moment leaves a store
+ * that says exactly how far it came. Commits are not synced; after a crash of
+ * the host the store is consistent, and the last moments may be missing.
  *
- * One thread's at a time. store.c's head comment gives the tables.
+ * A store belongs to one thread at a time. schema.c gives the tables.
  */
 #ifndef STATETAPE_TAPE_STORE_STORE_H
 #define STATETAPE_TAPE_STORE_STORE_H
 
 #include "tape/store/entry.h"
 
-#define STORE_NAME "tape.db" /* in the directory of a repository's state */
+#define STORE_NAME "tape.db" /* in the state directory of a repository */
 
-/* Larger files, and those that are no text, have hashes but no contents. */
+/* Of larger files and of binary ones only the hash is kept, not the content. */
 #define STORE_CONTENT_MAX (1u << 20)
 
 struct store;
@@ -26,56 +25,61 @@ struct store;
 enum store_mode { STORE_WRITE, STORE_READ };
 
 /*
- * -ENOENT: nothing to read. -EBUSY: another process writes. -EBADMSG: it is no
- * store, or a newer program's. *ret_why (free it) is a sentence, if given.
+ * -ENOENT: nothing to read. -EBUSY: another process writes. -EBADMSG: not a
+ * store, or the store of a newer program. If `ret_why` is not NULL, *ret_why is
+ * a sentence that says why (free it), or NULL.
  */
 int store_open(const char *path, enum store_mode mode, struct store **ret,
 	       char **ret_why);
 void store_free(struct store *s);
 
 /*
- * -- Writing. Every call between the two fails as a whole with the commit: the
- * first failure is the commit's, too, and leaves the store as it was at the
- * beginning (-ENOSPC: the disk is full). Outside of the two, writing calls
- * fail with -EINVAL, and all of them with -EROFS in a store that only reads.
+ * -- Writing. Once a call of a transaction failed, the commit fails with the
+ * same error and leaves the store as it was at store_begin() (-ENOSPC: the disk
+ * is full). Outside a transaction writing calls fail with -EINVAL, in a store
+ * opened for reading with -EROFS.
  *
- * For one change the order is: its content, its entry, the file's new state.
- * So an entry knows whether its content is kept, and what a path held before
- * its first entry is what was put before. All of them go in one transaction:
- * store_verify() compares files with the newest entries of their paths.
+ * The order for one change is: content, entry, new state of the file. So an
+ * entry records whether its content is kept, and the state put before the first
+ * entry of a path is what the path held before it. All three go into one
+ * transaction, because store_verify() compares files with the newest entries of
+ * their paths.
  */
 int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_abort(struct store *s);
 
-/* Gives it the next number and its chain hash, both set in `e`. */
+/* Assigns the next number and the chain hash; sets both in `e`. */
 int store_append(struct store *s, struct entry *e);
 
 /*
- * Moves what was committed from the log of writes into the database proper,
- * syncing it. For when there is nothing else to do: a commit does it only when
- * the log has grown long. Not in a transaction.
+ * Run a WAL checkpoint: copy committed pages from the log into the database and
+ * sync it. For idle moments; a commit does it only when the log has grown long.
+ * Not in a transaction.
  */
 int store_checkpoint(struct store *s);
 
-/* Up to which line the journal has been applied. */
+/* The number of the last journal line that was applied. */
 int store_set_position(struct store *s, uint64_t journal_n);
 uint64_t store_position(struct store *s);
 uint64_t store_head(struct store *s);  /* newest entry, 0: none yet */
 uint64_t store_first(struct store *s); /* oldest kept; head + 1: none */
 
 /*
- * A content, kept once however often it occurs. Text up to the maximum; other
- * bytes (longer, or with a NUL among them) are passed over, which is no error.
+ * Keep a content, once for all its occurrences. Longer ones than
+ * STORE_CONTENT_MAX and those that contain a NUL are skipped, which is not an
+ * error.
  */
 int store_put_content(struct store *s, XXH128_hash_t hash, const char *text,
 		      size_t len);
 bool store_has_content(struct store *s, XXH128_hash_t hash);
-/* Allocated with a NUL behind it (free it). -ENOENT: not kept (any more). */
+/*
+ * Allocated and NUL-terminated (free it). -ENOENT: not kept, or not any more.
+ */
 int store_content(struct store *s, XXH128_hash_t hash, char **ret_text,
 		  size_t *ret_len);
 
-/* What the tape knows of each file that is there now. */
+/* The recorded state of a file that exists now. */
 struct store_file {
 	const char *path;
 	XXH128_hash_t hash;
@@ -88,25 +92,25 @@ typedef int store_file_visit(const struct store_file *f, void *arg);
 int store_files(struct store *s, store_file_visit *visit, void *arg);
 
 /*
- * -- Reading. An entry handed to a visitor lives until it returns. A visitor
- * may ask the store meanwhile; its non-zero result ends the visiting and is
- * what the call returns.
+ * -- Reading. An entry is valid until the visitor it was passed to returns. A
+ * visitor may query the store; a non-zero result ends the visit and is returned
+ * to the caller.
  */
 typedef int store_entry_visit(const struct entry *e, void *arg);
 
 /* -ENOENT: no such entry. */
 int store_entry(struct store *s, uint64_t n, store_entry_visit *visit,
 		void *arg);
-/* In order, from n+1 (or from the oldest kept), at most `limit`. */
+/* In order, from n + 1 or the oldest kept, at most `limit`. */
 int store_since(struct store *s, uint64_t n, size_t limit,
 		store_entry_visit *visit, void *arg);
 
-/* Zeroed: all of them. */
+/* Zeroed: matches all entries. */
 struct store_filter {
-	uint64_t before;    /* only numbers below it; 0: all */
+	uint64_t before;    /* only numbers below this; 0: all */
 	const char *path;   /* glob: path_matches() of graph/base/path.h */
-	const char *symbol; /* its name, or the end of it after a dot */
-	uint32_t pid;	    /* it or a descendant; 0: any */
+	const char *symbol; /* full name, or the part after some dot */
+	uint32_t pid;	    /* author's or an ancestor's; 0: any */
 	int64_t since_ns, until_ns; /* 0: no bound */
 	const char *author;	    /* glob on command name or command line */
 };
@@ -115,36 +119,39 @@ int store_select(struct store *s, const struct store_filter *f, size_t limit,
 		 store_entry_visit *visit, void *arg);
 
 /*
- * What `path` held as of entry `n` (as it is now: UINT64_MAX). *ret_since is
- * the entry that made it so, 0: older than the tape. -ENOENT: it was not
- * there, or is not known.
+ * The content hash of `path` as of entry `n` (UINT64_MAX: now). *ret_since is
+ * the entry that gave it this content, 0: older than the tape. -ENOENT: there
+ * was no such file, or its content is unknown.
  */
 int store_version(struct store *s, const char *path, uint64_t n,
 		  XXH128_hash_t *ret_hash, uint64_t *ret_since);
 
-/* Every entry that has `symbol` in a set, newest first: its number and set. */
+/* Every entry above `since` that has `symbol` in a set, newest first. */
 typedef int store_touch_visit(uint64_t n, enum entry_set set, bool removed,
 			      void *arg);
 int store_touches(struct store *s, const char *symbol, uint64_t since,
 		  store_touch_visit *visit, void *arg);
-/* All symbols' newest entry per set, to fill an index with at start. */
+/*
+ * The newest entry of each symbol in each set, to fill the drift index at
+ * start.
+ */
 typedef int store_last_visit(const char *symbol, enum entry_set set, uint64_t n,
 			     bool removed, void *arg);
 int store_last(struct store *s, store_last_visit *visit, void *arg);
 
-/* -- Keeping house. */
+/* -- Upkeep. */
 struct store_stats {
 	uint64_t entries, first, contents, files;
-	uint64_t gaps;		/* of the entries */
+	uint64_t gaps;		/* gap entries */
 	uint64_t bytes;		/* of the database */
-	uint64_t content_bytes; /* of that, for contents */
+	uint64_t content_bytes; /* thereof contents */
 };
 int store_stat(struct store *s, struct store_stats *ret);
 
 /*
- * Somebody needs what is there from entry `n` on, until then (in milliseconds
- * since 1970); who holds again replaces what he held. Ones that have ended are
- * forgotten. A transaction of its own, unless one is open.
+ * `holder` needs everything from entry `n` on until `until_ms` (milliseconds
+ * since 1970). Replaces the earlier hold of the same holder; expired holds are
+ * deleted. Runs in a transaction of its own unless one is open.
  */
 int store_put_hold(struct store *s, const char *holder, uint64_t n,
 		   int64_t until_ms);
@@ -153,21 +160,22 @@ typedef int store_hold_visit(const char *holder, uint64_t n, int64_t until_ms,
 int store_holds(struct store *s, store_hold_visit *visit, void *arg);
 
 /*
- * Check everything: the chain of hashes, every number there, contents against
- * their hashes, files against the newest entries of their paths. A sentence per
- * finding, which names the entry; paths in it are bytes. Returns how many, or a
- * negative errno. Not in a transaction.
+ * Check everything: the hash chain, that no number is missing, contents against
+ * their hashes, files against the newest entries of their paths. Calls `found`
+ * with one sentence per finding, which names the entry; paths in it are raw
+ * bytes. Returns the number of findings, or a negative errno. Not in a
+ * transaction.
  */
 typedef void store_finding(const char *sentence, void *arg);
 int store_verify(struct store *s, store_finding *found, void *arg);
 
 /*
- * Give up what is older than `before_ns` (0: no bound) and then the oldest
- * until at most `bytes` are used (0: no bound): contents first, entries last.
- * What the files hold now, and what is needed to show a version from entry
- * `held` on, stays (UINT64_MAX: nothing is held), and so do the entries from
- * there on. The chain stays verifiable from the oldest entry kept. Not in a
- * transaction: it is one.
+ * Delete what is older than `before_ns` (0: no bound), then the oldest until at
+ * most `bytes` are used (0: no bound): contents first, entries last. Kept are
+ * the current contents of files, the contents of every version from entry
+ * `held` on (UINT64_MAX: nothing is held), and the entries from `held` on. The
+ * chain can still be verified from the oldest entry kept. Not in a transaction:
+ * it runs one itself.
  */
 struct store_retired {
 	uint64_t contents, entries, bytes;

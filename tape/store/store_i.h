@@ -1,6 +1,7 @@
 /*
- * What the files of the store share. Functions return 0 or a negative errno;
- * those that write note a failure, and the transaction fails with it.
+ * Shared by the files of the store. Functions return 0 or a negative errno;
+ * those that write record a failure in the transaction, whose commit then fails
+ * with it.
  */
 #ifndef STATETAPE_TAPE_STORE_STORE_I_H
 #define STATETAPE_TAPE_STORE_STORE_I_H
@@ -18,24 +19,27 @@
 #include "tape/store/pack.h"
 #include "tape/store/store.h"
 
-/* Ancestors of a process: more are a circle, or a bomb. */
+/*
+ * Bound on the ancestors of a process: a longer chain is a cycle, or a fork
+ * bomb.
+ */
 #define STORE_ANCESTORS_MAX 64
 #define STORE_HASH_SIZE	    16
-/* Of `entry.detail`: as many symbols as a file of the largest size can have. */
+/* Bound on `entry.detail`: enough for the symbols of the largest file. */
 #define STORE_DETAIL_MAX (64u << 20)
 
-/* The store's one row about itself, as of this transaction. */
+/* The row of table `self`, as of the open transaction. */
 struct store_self {
 	uint64_t n; /* newest entry */
 	uint8_t chain[ENTRY_CHAIN_SIZE];
-	uint64_t first;			/* oldest entry kept; n + 1: none is */
+	uint64_t first;			/* oldest entry kept; n + 1: none */
 	uint8_t root[ENTRY_CHAIN_SIZE]; /* the chain hash before it */
 	uint64_t journal;
 	uint64_t contents;
-	uint64_t whole; /* from this entry on, no kept content was given up */
+	uint64_t whole; /* no content from this entry on was retired */
 };
 
-/* Statements that are kept. None is open while a visitor runs. */
+/* Prepared statements. None is open while a visitor runs. */
 enum store_sql {
 	SQL_BEGIN,
 	SQL_COMMIT,
@@ -72,44 +76,44 @@ enum store_sql {
 struct store {
 	sqlite3 *db;
 	bool writes;
-	bool is_open; /* a transaction */
-	int failed;   /* the first failure in it */
+	bool is_open; /* in a transaction */
+	int failed;   /* first error of the transaction */
 	int lock_fd;
 	struct store_self self;
 	struct store_self committed;
 	sqlite3_stmt *statements[SQLS];
 	ZSTD_CCtx *compress;
 	ZSTD_DCtx *decompress;
-	struct buf bytes; /* room to pack and compress in */
+	struct buf bytes; /* scratch for packing and compressing */
 };
 
-/* -- store/sql.c: SQLite's ways as ours. */
+/* -- store/sql.c: SQLite calls that return our error codes. */
 int store_errno(const struct store *s, int code);
-/* NULL: *ret_rc says why. It is reset and ready to bind. */
+/* A statement, reset and ready to bind. NULL: *ret_rc has the error. */
 sqlite3_stmt *store_sql(struct store *s, enum store_sql which, int *ret_rc);
-/* Prepared for one use; sqlite3_finalize() it. */
+/* For statements used once; sqlite3_finalize() it. */
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret);
-/* 1: a row. 0: no more of them. */
+/* 1: a row. 0: no more rows. */
 int store_step(struct store *s, sqlite3_stmt *q);
-/* Runs to its end, for those that have no rows. Resets. */
+/* Run a statement that returns no rows, and reset it. */
 int store_run(struct store *s, sqlite3_stmt *q);
 int store_exec(struct store *s, const char *sql);
-/* A statement of one number, `otherwise` where it has no row. */
+/* Run a query for one number; `otherwise` if it has no row. */
 int store_number(struct store *s, const char *sql, int64_t otherwise,
 		 int64_t *ret);
 void store_finalize_p(sqlite3_stmt **q);
 
 void store_bind_text(sqlite3_stmt *q, int at, const char *text);
 void store_bind_hash(sqlite3_stmt *q, int at, XXH128_hash_t hash);
-/* False: there is none in the column, or it is no hash. */
+/* False: the column holds no hash. */
 bool store_column_hash(sqlite3_stmt *q, int at, XXH128_hash_t *ret);
 bool store_column_chain(sqlite3_stmt *q, int at, uint8_t ret[ENTRY_CHAIN_SIZE]);
-/* "" for none, in the arena. */
+/* Copied to the arena; "" for NULL. */
 const char *store_column_text(sqlite3_stmt *q, int at, struct arena *a);
 
-/* May this call write? Notes nothing. */
+/* 0: a transaction is open and has not failed. */
 int store_may_write(const struct store *s);
-/* Notes a failure of the open transaction; returns it. */
+/* Record the first failure of the open transaction. Returns `rc`. */
 int store_note(struct store *s, int rc);
 
 /* -- store.c */
@@ -123,27 +127,30 @@ int store_author_put(struct store *s, const struct journal_author *a,
 int store_author_get(struct store *s, int64_t id, struct arena *a,
 		     const struct journal_author **ret);
 
-/* -- store/names.c: paths and symbols by their numbers. */
-/* -ENOENT: it has none. */
+/* -- store/names.c: row ids of paths and symbols. */
+/* -ENOENT: no row. */
 int store_path_find(struct store *s, const char *path, int64_t *ret);
 int store_path_put(struct store *s, const char *path, int64_t *ret);
-/* Is it in an entry? */
+/* Does an entry name this path? */
 int store_path_used(struct store *s, int64_t id, bool *ret);
-/* What it held before the oldest entry; NULL: it was not there. */
+/* Its content before its oldest entry; NULL: there was no file. */
 int store_path_set_base(struct store *s, int64_t id, const XXH128_hash_t *base);
 int store_symbol_find(struct store *s, const char *name, int64_t *ret);
 int store_symbol_put(struct store *s, const char *name, bool likely_new,
 		     int64_t *ret);
 int store_symbol_get(struct store *s, int64_t id, struct arena *a,
 		     const char **ret);
-/* Scope and name as they are kept, put together again. */
+/* The full name, from scope and name as they are stored. */
 const char *store_symbol_join(struct arena *a, const char *scope,
 			      const char *name);
-/* Where a name's last part begins; its scope ends before the dot, if any. */
+/*
+ * Offset of the last part of a name; *ret_scope is the length of the scope
+ * before the dot.
+ */
 size_t store_symbol_split(const char *name, size_t *ret_scope);
 
 /* -- store/entries.c */
-/* How a symbol is touched, in the index: its sets, and X of the removed. */
+/* Column `touch.how`: the set, with X divided into changed and removed. */
 enum store_how {
 	HOW_X,
 	HOW_DX,
@@ -155,8 +162,8 @@ enum store_how store_how(enum entry_set set, bool removed);
 enum entry_set store_how_set(int64_t how);
 
 /*
- * The entry lives in the arena, and so does what it was unpacked from (if
- * given). -EBADMSG: what is there is no entry.
+ * The entry and *ret_packed (may be NULL) are in the arena. -EBADMSG: the row
+ * is not a valid entry.
  */
 int store_load(struct store *s, uint64_t n, struct arena *a, struct entry *ret,
 	       struct packed *ret_packed);

@@ -1,7 +1,7 @@
 /*
  * Symbols and the entries that touched them. The index is by symbol, set and
- * number, so the newest entry of a set is its end: as many lookups as there
- * are symbols, whatever the length of the tape.
+ * number, so the newest entry of a set is at its end: store_last() takes one
+ * lookup per symbol and set, however long the tape is.
  */
 #include "tape/store/store_i.h"
 
@@ -43,7 +43,10 @@ int store_touches(struct store *s, const char *symbol, uint64_t since,
 	"(SELECT max(n) FROM touch WHERE symbol = s.id" \
 	" AND how = " #how ")"
 
-/* `q` is at scope, name, and the newest entry by enum store_how, or NULL. */
+/*
+ * Columns of `q`: scope, name, and the newest entry for each enum store_how, or
+ * NULL.
+ */
 static int visit_newest(sqlite3_stmt *q, store_last_visit *visit, void *arg)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };

@@ -1,12 +1,13 @@
 /*
- * Everything is read and compared with what it must be. An entry is checked
- * against the hash that stands in the row before it, so that one altered entry
- * is one finding and not all that follow; who rewrote an entry together with
- * its hash is found at the next, and at the last by the store's own record.
+ * Reads everything and compares it with what it must be. An entry is checked
+ * against the hash that is stored in the row before it, so that one altered
+ * entry is one finding and does not implicate all later ones. An entry that was
+ * altered together with its hash shows at the next entry, the newest one in
+ * table `self`.
  *
- * Whoever can write the database can make all of it anew, hashes included.
- * Against that helps only a number and a hash noted elsewhere, as every
- * subscriber of the tape has them.
+ * A process that can write the database can recompute all of it, hashes
+ * included. Only a number and a hash that were noted elsewhere help against
+ * that; every subscriber of the tape receives them.
  */
 #include "tape/store/store_i.h"
 
@@ -24,10 +25,10 @@ struct verify_check {
 	void *arg;
 	int findings;
 	struct store_self self;
-	uint64_t next;	 /* entry that comes */
-	bool is_chained; /* the hash before it is known: */
+	uint64_t next;	 /* number of the next entry */
+	bool is_chained; /* `chain` is the hash before it */
 	uint8_t chain[ENTRY_CHAIN_SIZE];
-	uint64_t touches; /* what the entries' symbols come to */
+	uint64_t touches; /* rows that the index should have */
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -92,7 +93,10 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The index has each symbol of the entry. Counted once, as it is there. */
+/*
+ * Each symbol of the entry must be in the index. Duplicates count once, as in
+ * the index.
+ */
 static int check_touches(struct verify_check *c, const struct entry *e,
 			 const struct packed *p, struct arena *a)
 {
@@ -156,7 +160,7 @@ static void check_kept(struct verify_check *c, const struct entry *e, bool kept)
 	       e->path2 ? e->path2 : e->path, e->n);
 }
 
-/* `q` is at its number and its hash. */
+/* Columns of `q`: number and chain hash. */
 static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -166,7 +170,7 @@ static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 	int rc;
 
 	if (n < c->self.first || n > c->self.n) {
-		report(c, "Entry %" PRIu64 " is not one of this tape's.", n);
+		report(c, "Entry %" PRIu64 " does not belong to this tape.", n);
 		return 0;
 	}
 	check_hole(c, n);
@@ -219,8 +223,8 @@ static int check_entries(struct verify_check *c)
 	rc = store_number(c->s, "SELECT count(*) FROM touch", 0, &touches);
 	if (rc == 0 && (uint64_t)touches != c->touches)
 		report(c,
-		       "The index of symbols has %" PRId64 " rows, and the "
-		       "entries come to %" PRIu64 ".",
+		       "The index of symbols has %" PRId64 " rows, but the "
+		       "entries require %" PRIu64 ".",
 		       touches, c->touches);
 	return rc;
 }
@@ -234,7 +238,7 @@ static const char users[] =
 	" UNION ALL SELECT p.path, 0 FROM file f JOIN path p ON p.id = f.path"
 	" WHERE f.hash = ?1 LIMIT 1";
 
-/* Names a content by where it occurs. */
+/* Report a content by a path and entry that has it. */
 static int report_content(struct verify_check *c, XXH128_hash_t hash,
 			  const char *what)
 {
@@ -309,9 +313,9 @@ static int check_contents(struct verify_check *c)
 	return rc;
 }
 
-/* -- Files, and what was there before the tape. */
+/* -- Files, and their contents before the tape. */
 
-/* Each row of the statement is a path of which this is to be said. */
+/* Report each path that `sql` returns. */
 static int check_paths(struct verify_check *c, const char *sql,
 		       const char *what)
 {
@@ -324,14 +328,14 @@ static int check_paths(struct verify_check *c, const char *sql,
 		if (rc <= 0)
 			return rc;
 		path = (const char *)sqlite3_column_text(q, 0);
-		report(c, "What the store has of \"%s\" %s", path ? path : "?",
+		report(c, "The recorded state of \"%s\" %s", path ? path : "?",
 		       what);
 		rc = 0;
 	}
 	return rc;
 }
 
-/* The newest entry of a path, in either place; a rename leaves its first. */
+/* The newest entry that names a path, as `path` or `path2`. */
 #define NEWEST(path)                                                         \
 	"(SELECT max(n) FROM (SELECT max(n) AS n FROM entry WHERE path"      \
 	" = " path " UNION ALL SELECT max(n) FROM entry WHERE path2 = " path \
@@ -348,7 +352,7 @@ static int check_files(struct verify_check *c)
 				  " AND (e.after IS NOT f.hash"
 				  "  OR (e.kind = 3 AND e.path2 IS NOT "
 				  "f.path)))",
-		"is not what its newest entry made it.");
+		"does not match its newest entry.");
 
 	if (rc == 0)
 		rc = check_paths(
@@ -359,7 +363,7 @@ static int check_files(struct verify_check *c)
 					" AND (e.kind != 3 OR e.path2 IS p.id)"
 					" AND p.id NOT IN (SELECT path FROM "
 					"file)",
-			"is not what its newest entry made it: a file.");
+			"is missing: its newest entry left a file.");
 	if (rc == 0)
 		rc = check_paths(
 			c,
@@ -368,7 +372,7 @@ static int check_files(struct verify_check *c)
 			" WHERE e.kind != 4 AND p.base IS NOT e.before"
 			" AND NOT EXISTS (SELECT 1 FROM entry"
 			"  WHERE path2 = p.id AND n < e.n)",
-			"before its first entry is not what that entry says.");
+			"before its first entry does not match that entry.");
 	if (rc == 0)
 		rc = check_paths(
 			c,
@@ -377,7 +381,7 @@ static int check_files(struct verify_check *c)
 			" AND NOT EXISTS (SELECT 1 FROM entry"
 			"  WHERE path = p.id) AND NOT EXISTS"
 			" (SELECT 1 FROM entry WHERE path2 = p.id)",
-			"before the tape is not what it says of it now.");
+			"before the tape does not match its state now.");
 	return rc;
 }
 
@@ -397,7 +401,7 @@ static int check_all(struct verify_check *c)
 		rc = check_contents(c);
 	if (rc == 0)
 		rc = check_files(c);
-	/* Pages that cannot be read, named above. */
+	/* Damaged pages; unless they were reported above, report them now. */
 	if (rc == -EBADMSG && c->findings == 0)
 		report(c, "The database is damaged: %s.",
 		       sqlite3_errmsg(c->s->db));
@@ -407,7 +411,7 @@ static int check_all(struct verify_check *c)
 int store_verify(struct store *s, store_finding *found, void *arg)
 {
 	struct verify_check c = { .s = s, .found = found, .arg = arg };
-	/* One state of it, whoever writes meanwhile. */
+	/* A read transaction, so that concurrent commits are not seen. */
 	bool is_alone = sqlite3_get_autocommit(s->db);
 	int rc = is_alone ? store_exec(s, "BEGIN") : -EINVAL;
 

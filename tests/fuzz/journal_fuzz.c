@@ -7,8 +7,9 @@
  *	e  a text to be escaped
  *	s  a segment that somebody opens to read, and then to write
  *
- * Nothing may crash, what is understood must mean the same when written and
- * read again, and a journal that was opened must take lines and show them.
+ * Nothing may crash; input that is accepted must be the same after writing and
+ * reading it again; and a journal that could be opened must accept lines and
+ * return them.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -44,7 +45,7 @@ static bool is_kept_whole(const char *text)
 	return !text || strlen(text) <= JOURNAL_TEXT_MAX;
 }
 
-/* What was understood must come back the same through the writer. */
+/* An accepted line must survive the writer unchanged. */
 static void check_again(const struct journal_parsed *p)
 {
 	static struct journal_draft d;
@@ -96,7 +97,9 @@ static void parse_line(const uint8_t *data, size_t len, bool with_checksum)
 	free(text);
 }
 
-/* Escaped, it is clean; and it is what a line would say. */
+/*
+ * Escaped, it has no control characters, and it is what a line would contain.
+ */
 static void try_escape(const uint8_t *data, size_t len)
 {
 	char *text = malloc(len + 1), *out;
@@ -119,7 +122,7 @@ static void try_escape(const uint8_t *data, size_t len)
 	free(text);
 }
 
-/* All there is to read, in rising order; returns the last number. */
+/* Read everything, numbers ascending. Returns the last number. */
 static uint64_t read_all(int dir_fd)
 {
 	struct journal_reader *r;
@@ -160,7 +163,7 @@ static void open_segment(const uint8_t *data, size_t len)
 	must(journal_append(j, &e) > last);
 	journal_stat(j, &stats);
 	must(stats.lost == 0 && stats.error == 0);
-	/* A number may be too high to be followed by any. */
+	/* Readers accept no number above the maximum. */
 	if (stats.head <= JOURNAL_NUMBER_MAX)
 		must(read_all(place.fd) == stats.head);
 	journal_close(j);
@@ -169,7 +172,7 @@ static void open_segment(const uint8_t *data, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	/* Memory, where there is such a place: opening a journal syncs. */
+	/* On tmpfs if possible: opening a journal syncs. */
 	if (access("/dev/shm", W_OK) == 0)
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 		(void)setenv("TMPDIR", "/dev/shm", 1);

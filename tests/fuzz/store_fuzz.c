@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as the packed part of an entry. What is understood must
- * pack into the very same bytes, so that nothing can hide in them.
+ * Arbitrary bytes as the packed part of an entry. Bytes that are accepted must
+ * pack into the very same bytes again.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * A directory with a journal in it, and journals by hand: segments with lines
- * of one's own, made, looked at and damaged without the journal's knowledge.
- * What a test needs to begin with must work: failures here abort.
+ * A directory with a journal in it, and functions that create, inspect and
+ * damage segments behind the journal's back. Failures here abort: the set-up of
+ * a test must work.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_JOURNAL_FILES_H
 #define STATETAPE_TESTS_SUPPORT_JOURNAL_FILES_H
@@ -39,7 +39,7 @@ static inline void place_release(struct place *t)
 	scratch_free(t->path);
 }
 
-/* Remove the whole journal from under whoever uses it. */
+/* Remove the whole journal while it is in use. */
 static inline void place_remove_journal(const struct place *t)
 {
 	char *path = NULL;
@@ -49,7 +49,7 @@ static inline void place_remove_journal(const struct place *t)
 	scratch_free(path);
 }
 
-/* The line number `n` about `path`, with the clocks of some other boot. */
+/* Line `n` about `path`, with the clocks of another boot. */
 static inline size_t segment_line(char *out, uint64_t n, const char *path)
 {
 	static _Thread_local struct journal_draft d;
@@ -64,7 +64,7 @@ static inline size_t segment_line(char *out, uint64_t n, const char *path)
 	return len;
 }
 
-/* Open the segment named `first` of t's journal, made if need be. */
+/* Open segment `first` of t's journal, created if absent. */
 static inline int segment_open(const struct place *t, uint64_t first)
 {
 	char name[JOURNAL_SEGMENT_NAME];
@@ -99,7 +99,7 @@ static inline void segment_fill(int fd, uint64_t from, uint64_t to)
 	}
 }
 
-/* How many segments there are; *ret_newest is the newest one's name. */
+/* The number of segments; *ret_newest is the name of the newest. */
 static inline size_t segment_count(const struct place *t, uint64_t *ret_newest)
 {
 	struct journal_segments list = { 0 };

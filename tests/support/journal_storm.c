@@ -14,7 +14,7 @@
 
 #include "tape/journal/journal.h"
 
-/* One line in so many has a change behind it. */
+/* One in this many lines really changes the file. */
 #define CHANGE_EVERY 500
 
 static void change(int root, const char *path, uint64_t k)

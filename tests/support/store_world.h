@@ -1,6 +1,4 @@
-/*
- * A store in a directory of the test's own, and entries to put into it.
- */
+/* A store in a scratch directory, and entries to put into it. */
 #ifndef STATETAPE_TESTS_SUPPORT_STORE_WORLD_H
 #define STATETAPE_TESTS_SUPPORT_STORE_WORLD_H
 
@@ -44,7 +42,7 @@ static inline int world_setup(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
-	/* Memory, where there is such a place: closing a store syncs. */
+	/* On tmpfs if possible: closing a store syncs. */
 	if (access("/dev/shm", W_OK) == 0)
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 		(void)setenv("TMPDIR", "/dev/shm", 1);
@@ -101,7 +99,9 @@ static inline struct entry change(const char *path, const char *before,
 	return e;
 }
 
-/* In a transaction of its own, with its content and the file's new state. */
+/*
+ * Appends the entry in a transaction of its own, with content and file state.
+ */
 static inline uint64_t put_change(struct store *s, struct entry *e,
 				  const char *after)
 {
@@ -133,7 +133,7 @@ static inline uint64_t put(struct store *s, const char *path,
 	return put_change(s, &e, after);
 }
 
-/* A file that is there when the tape begins. */
+/* A file that exists before the first entry. */
 static inline void put_base(struct store *s, const char *path, const char *text)
 {
 	struct store_file f = { .path = path,

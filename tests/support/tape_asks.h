@@ -1,6 +1,4 @@
-/*
- * Asking the tape of a tape_world, in cmocka's tests.
- */
+/* Queries to the tape of a tape_world, for cmocka tests. */
 #ifndef STATETAPE_TESTS_SUPPORT_TAPE_ASKS_H
 #define STATETAPE_TESTS_SUPPORT_TAPE_ASKS_H
 
@@ -33,7 +31,9 @@ static inline int tape_teardown(void **state)
 	return 0;
 }
 
-/* The question as JSON text; what it returned. */
+/*
+ * Ask with the members in the JSON text `question`. Returns as answers_ask().
+ */
 static inline int ask_for(struct tape_world *w, const char *ask,
 			  const char *question, cJSON **ret)
 {
@@ -60,7 +60,7 @@ static inline cJSON *ask(struct tape_world *w, const char *name,
 				    ? json_string(answer, "error")
 				    : strerror(-r));
 	assert_int_equal(r, 0);
-	/* The manual knows all that is told. */
+	/* Every member of an answer must be documented. */
 	cJSON_ArrayForEach (m, answer)
 		if (!protocol_member(
 			    protocol_questions[protocol_find(name)].told,
@@ -81,7 +81,7 @@ static inline void expect(struct tape_world *w, const char *name,
 	cJSON_Delete(is);
 }
 
-/* It is refused, with that sentence. */
+/* Assert that the question is refused with this sentence. */
 static inline void refused(struct tape_world *w, const char *name,
 			   const char *question, const char *why)
 {

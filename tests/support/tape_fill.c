@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 			      why ? why : "which repository?");
 		return 1;
 	}
-	/* By this one knows that it was mounted before. */
+	/* Marks the repository as one that was mounted before. */
 	(void)mkdirat(s.dir_fd, STATE_JOURNAL, 0700);
 	tape_must(asprintf(&db, "%s/" STORE_NAME, s.dir) > 0, "memory");
 	tape_world_open(&w, s.repo, db);

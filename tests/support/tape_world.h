@@ -1,6 +1,6 @@
 /*
- * A small repository on disk, its graph and its store, kept in step without a
- * daemon: what one write does to all three, for tests of who asks them.
+ * A small repository on disk with its graph and store, kept in step without a
+ * daemon, for tests that query them.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_TAPE_WORLD_H
 #define STATETAPE_TESTS_SUPPORT_TAPE_WORLD_H
@@ -24,7 +24,7 @@
 #include "tests/support/scratch.h"
 
 struct tape_world {
-	char *dir; /* the repository in "repo", the store beside it */
+	char *dir; /* holds the repository "repo" and the store */
 	char *repo;
 	int root_fd;
 	struct store *store;
@@ -52,7 +52,7 @@ static inline int tape_world_sync(void *ctx, struct answers_head *ret)
 	return 0;
 }
 
-/* A repository that is there, and the path of its database. */
+/* Uses an existing repository, and the given path for the database. */
 static inline void tape_world_open(struct tape_world *w, const char *repo,
 				   const char *db)
 {
@@ -100,7 +100,7 @@ static inline void tape_world_release(struct tape_world *w)
 	free(w->repo);
 }
 
-/* The file's text (free it), NULL: there is none. */
+/* The text of the file (free it); NULL: no such file. */
 static inline char *tape_read(const struct tape_world *w, const char *path)
 {
 	int fd = openat(w->root_fd, path, O_RDONLY | O_CLOEXEC);
@@ -139,7 +139,9 @@ static inline void tape_put_file(const struct tape_world *w, const char *path,
 
 typedef ARRAY(struct entry_symbol) tape_symbols;
 
-/* As it is, or as it was. */
+/*
+ * The kind of a symbol from the delta, which also has removed ones; else `is`.
+ */
 static inline enum symbol_kind tape_kind(const struct graph_delta *d,
 					 symbol_t s, enum symbol_kind is)
 {
@@ -166,7 +168,7 @@ static inline void tape_set(const struct graph *g, const struct graph_delta *d,
 	}
 }
 
-/* What the graph says of the change. */
+/* The symbols of the entry, from the delta of the graph. */
 static inline void tape_settle(struct tape_world *w, tape_symbols *to)
 {
 	struct graph_delta delta;
@@ -205,8 +207,8 @@ static inline void tape_commit(struct tape_world *w, struct entry *e,
 }
 
 /*
- * The file becomes `text` (NULL: it is removed), by `author` (NULL: unknown).
- * Returns the entry's number.
+ * Change the file to `text` (NULL: remove it), by `author` (NULL: unknown).
+ * Returns the number of the entry.
  */
 static inline uint64_t tape_write(struct tape_world *w, const char *path,
 				  const char *text,
@@ -295,7 +297,7 @@ static inline uint64_t tape_rename(struct tape_world *w, const char *from,
 	return e.n;
 }
 
-/* A file that was there before the tape began. */
+/* A file that exists before the first entry. */
 static inline void tape_base(struct tape_world *w, const char *path,
 			     const char *text)
 {

@@ -1,8 +1,8 @@
 /*
- * What one line in the journal costs: nanoseconds per journal_append() beside
- * nanoseconds per write(2) of the same bytes to the end of a file, both in the
- * directory given, in turns within the same run. Processor time stands beside
- * the time on the wall, which on a busy machine says little.
+ * The cost of one journal line: nanoseconds per journal_append() next to
+ * nanoseconds per write(2) of the same bytes appended to a file, both in the
+ * given directory, alternating within one run. Processor time is printed next
+ * to wall time, which says little on a busy machine.
  *
  *	bench-journal DIRECTORY [LINES [THREADS]]
  */
@@ -59,7 +59,7 @@ static const struct journal_event event = {
 	.author = &compiler,
 };
 
-/* Two clocks, or the time between two readings of them. */
+/* The values of two clocks, or the differences of two readings. */
 struct bench_span {
 	double wall_ns;
 	double cpu_ns;
@@ -98,7 +98,7 @@ static void *append_lines(void *arg)
 	return NULL;
 }
 
-/* Per line, with `threads` of them at once. */
+/* Time per line, with `threads` threads appending at once. */
 static struct bench_span time_journal(struct journal *j, long lines,
 				      int threads)
 {

@@ -1,9 +1,9 @@
 /*
- * What asking for nominations costs: bench_nominate [RECORDS [ROUNDS]].
+ * The cost of NOMINATE: bench_nominate [RECORDS [ROUNDS]].
  *
  * A tape of 2,000 entries over 3,000 symbols is made in memory and on disk and
  * served on a socket; a client asks about RECORDS records (500), each covering
- * four symbols, of which `stale` have drifted. Beside it stands the empty
+ * four symbols, of which `stale` have drifted. For comparison: an empty
  * question (SYNC) over the same socket, and the verdicts alone, without JSON.
  */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static double now_us(void)
 	return (double)clock_mono_ns() / 1e3;
 }
 
-/* Of all threads: what a busy neighbour does not change much. */
+/* Processor time of all threads, which a busy machine hardly changes. */
 static double cpu_us(void)
 {
 	return (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e3;
@@ -88,7 +88,7 @@ static size_t ask(struct client *c, const struct client_record *r, size_t n)
 	return count;
 }
 
-/* One in so many is stale: births lie before or after the last entry. */
+/* One of `one_in` records is stale (0: none). */
 static void bench(struct client *c, size_t records, size_t rounds,
 		  unsigned one_in)
 {

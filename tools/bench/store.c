@@ -1,15 +1,15 @@
 /*
- * What an entry costs in the store: bytes on disk without contents, and time,
- * beside a bare SQLite insert of a row of the same size in a transaction of
- * its own. And what the base of a repository costs: many files with their
- * contents, beside reading and compressing them alone.
+ * The cost of an entry in the store: bytes on disk without contents, and time,
+ * next to a bare SQLite insert of a row of the same size in a transaction of
+ * its own. And the cost of the base of a repository: many files with their
+ * contents, next to reading and compressing them alone.
  *
  *	bench_store [ENTRIES [FILES]]
  *
- * The entries are made up after the sessions of coding agents: an edit of one
- * of 300 files by a process of its own, below a shell of its own for every
- * third, with one to three symbols that changed, up to four at the ends of
- * edges, one or two ranges.
+ * The entries resemble those of sessions of coding agents: each edits one of
+ * 300 files, by a new process (every third below a new shell), with one to
+ * three changed symbols, up to four endpoints of changed edges, and one or two
+ * ranges.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -168,7 +168,7 @@ static double append(struct store *s, unsigned count, unsigned each)
 	return ns_seconds(clock_mono_ns()) - start;
 }
 
-/* As much of SQLite as there has to be: one row and its commit. */
+/* The minimum of SQLite: one row and its commit. */
 static double bare(const char *path, unsigned count)
 {
 	static const char row[300];
@@ -225,7 +225,7 @@ static void bench_entries(const char *dir, unsigned count)
 
 /* -- The base of a repository. */
 
-/* Lines like a program's, 5 to 6 KiB. */
+/* 5 to 6 KiB of lines that resemble a program. */
 static size_t make_file(char *text, size_t size, unsigned i)
 {
 	size_t len = 0;

@@ -1,8 +1,6 @@
 /*
- * The journal against simple models.
- *
- * Usage: journal_prop [SEED]. The seed is printed; it decides what each thread
- * does, not how the threads fall together.
+ * The journal against simple models. Usage: journal_prop [SEED]. The seed is
+ * printed; it determines what each thread does, not how the threads interleave.
  */
 #include "tape/journal/journal.h"
 
@@ -41,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Numbers with many digits and with few, small, large and negative ones. */
+/* Numbers with many and with few digits, small, large and negative ones. */
 static uint64_t random_number(void)
 {
 	return dice_roll(&dice) >> dice_below(&dice, 64);
@@ -54,7 +52,7 @@ static int64_t random_signed(void)
 	return dice_below(&dice, 2) ? v : -v - 1;
 }
 
-/* Up to `max` bytes without NUL: plain ones, UTF-8 ones, any. */
+/* Up to `max` bytes without NUL: ASCII, UTF-8, or arbitrary. */
 static const char *random_text(char *out, size_t max)
 {
 	static const char *const pieces[] = { "\xc3\xa9", "\xe2\x80\xa6",
@@ -158,7 +156,7 @@ static void any_event_comes_back_as_it_was(void **state)
 	}
 }
 
-/* Line n of the model is about this path. */
+/* The path of line n of the model. */
 static const char *model_path(uint64_t n)
 {
 	static char path[64];
@@ -222,15 +220,16 @@ static struct damage random_damage(int fd)
 	return d;
 }
 
-/* May line n (1-based within the segment) have come to harm? */
+/* May line n (1-based within the segment) be damaged? */
 static bool was_hit(const struct damage *d, const off_t *ends, uint64_t n)
 {
 	return ends[n - 1] < d->to && ends[n] > d->from;
 }
 
 /*
- * Read all there is. Up to `upto`, a line that comes must be as the model's,
- * one that does not must have been hit. Returns the number of the last line.
+ * Read everything. Up to `upto`, a line that is returned must equal the
+ * model's, and one that is not must have been damaged. Returns the number of
+ * the last line.
  */
 static uint64_t check_survivors(const struct damage *d, const off_t *ends,
 				uint64_t upto)
@@ -246,7 +245,10 @@ static uint64_t check_survivors(const struct damage *d, const off_t *ends,
 		assert_true(l.n > last);
 		for (n = last + 1; n <= l.n && n <= upto; n++) {
 			if (k == -ESTALE)
-				/* The newline before it is its neighbour's. */
+				/*
+				 * The newline before it belongs to its
+				 * neighbour.
+				 */
 				assert_true(was_hit(d, ends, n) ||
 					    (n > 1 && was_hit(d, ends, n - 1)));
 			else
@@ -313,7 +315,10 @@ static void *write_lines(void *arg)
 	return NULL;
 }
 
-/* Each line once, in the order of the numbers, each writer's in its order. */
+/*
+ * Each line once, in the order of the numbers, the lines of each writer in
+ * their order.
+ */
 static void read_along(struct journal_reader *r)
 {
 	int next[WRITERS] = { 0 };
@@ -383,7 +388,7 @@ static void cut(const char *path, off_t size)
 	(void)close(fd);
 }
 
-/* Remove and cut what the writers are writing, now and then. */
+/* Now and then remove or truncate the segment in use. */
 static void *vandalise(void *arg)
 {
 	struct vandal *v = arg;
@@ -408,8 +413,7 @@ static void *vandalise(void *arg)
 }
 
 /*
- * A reader that comes when all is over finds every number on disk or is told
- * that it is not.
+ * A reader that starts when all is done gets every number, or -ESTALE for it.
  */
 static void check_after_vandals(uint64_t head)
 {
@@ -430,7 +434,7 @@ static void check_after_vandals(uint64_t head)
 	journal_reader_free(r);
 }
 
-/* Two writers at once, each all its lines. */
+/* Two threads append at once, each all its lines. */
 static void write_in_twos(struct journal *j)
 {
 	struct writer w[2];
@@ -472,7 +476,7 @@ static void vandals_cost_lines_and_nothing_else(void **state)
 	atomic_store(&v.stop, true);
 	assert_int_equal(pthread_join(vandal, NULL), 0);
 
-	/* Let it notice the last blow and get over it. */
+	/* Let it notice the last damage and recover. */
 	do {
 		journal_stat(j, &stats);
 		(void)usleep(1000);

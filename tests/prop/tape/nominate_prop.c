@@ -1,17 +1,18 @@
 /*
- * No stale record escapes (Theorem 1(a) of the method). Repositories made by
- * the dice are edited by the dice; records of random spans of their files are
- * held, each born at some entry. After every step each record's local view, as
- * it was at birth and as it is, is taken from two graphs built from nothing:
- * the texts of the symbols it covers and the calls they make. A record whose
- * view changed must be nominated, by the drift that the graph which followed
- * all edits told on the way.
+ * No stale record escapes nomination. Random repositories are edited at random;
+ * records of random spans of their files are held, each born at some entry.
+ * After every step the local view of each record, at birth and now, is computed
+ * from two graphs built from scratch: the texts of the symbols it covers and
+ * the calls they make. A record whose view changed must be nominated by the
+ * drift that the incrementally maintained graph reported.
  *
- * The other way round, what is nominated and has the same view must have a
- * reason: a call to it came or went (the incoming side of dX), a variable it
- * reads changed (R), or its view changed and came back. A fourth kind fails.
+ * Conversely, a nominated record with an unchanged view must have a reason: a
+ * call to it was added or removed (the incoming side of dX), a variable it
+ * reads changed (R), or its view changed and changed back. Any other case
+ * fails.
  *
- * Usage: nominate_prop [SEED]; NOMINATE_RUNS and NOMINATE_STEPS say how much.
+ * Usage: nominate_prop [SEED]; NOMINATE_RUNS and NOMINATE_STEPS set the amount
+ * of work.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,13 +27,13 @@
 
 #define RECORDS 120
 
-/* What one build says of a symbol. */
+/* A symbol in one build. */
 struct view {
 	bool there;
 	bool v;		/* function, method or class */
 	uint64_t body;	/* of its text */
-	uint64_t calls; /* of its text and whom it calls */
-	uint64_t in;	/* of who calls it */
+	uint64_t calls; /* of its text and its callees */
+	uint64_t in;	/* of its callers */
 	uint64_t reads; /* of the variables it reads */
 };
 
@@ -42,7 +43,7 @@ struct views {
 };
 
 struct held {
-	uint64_t birth; /* entry, and number of the views then */
+	uint64_t birth; /* entry, and index of the views then */
 	char **names;
 	size_t count;
 	char *path;
@@ -84,7 +85,7 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 	return XXH3_64bits_withSeed(&more, sizeof(more), hash);
 }
 
-/* Each pair once, whatever lines it stands on. Order does not matter. */
+/* Each pair once, however many call sites. Order does not matter. */
 static void view_edge(struct views *v, const struct seen_edge *e)
 {
 	struct view *from = &v->at[e->caller], *to = &v->at[e->callee];
@@ -126,7 +127,7 @@ static void views_take(struct run *r, const struct graph *g)
 	picture_release(&p);
 }
 
-/* From nothing, out of the present texts. */
+/* Built from scratch from the current texts. */
 static struct graph *build(const struct world *w)
 {
 	struct graph *g = graph_new();
@@ -153,7 +154,7 @@ static bool claims_differ(struct view a, struct view b)
 	return a.there != b.there || a.v != b.v || a.calls != b.calls;
 }
 
-/* -- The tape's side: drift as the graph that follows tells it. */
+/* -- The tape's side: drift as the maintained graph reports it. */
 
 typedef ARRAY(struct entry_symbol) symbol_list;
 
@@ -216,7 +217,7 @@ static void held_release(struct held *h)
 	*h = (struct held){ .names = NULL };
 }
 
-/* The outline names what the graph has, and where it has it. */
+/* Outline and graph must agree on names and places. */
 static bool outline_agrees(const struct run *r, const struct graph *g,
 			   const struct outline *o, const char *path)
 {
@@ -277,14 +278,14 @@ static bool observe(struct run *r, const struct graph *g)
 	return good;
 }
 
-/* -- The claim. */
+/* -- The property. */
 
-/* What befell the symbols of a record since its birth, step by step. */
+/* What happened to the symbols of a record since its birth, step by step. */
 struct fate {
-	bool stale;    /* its view is another than at birth */
-	bool edited;   /* a text of it is, and the symbol is there */
-	bool moved;    /* its view was another meanwhile */
-	bool incoming; /* who calls it changed */
+	bool stale;    /* its view differs from that at birth */
+	bool edited;   /* the text of an existing symbol differs */
+	bool moved;    /* its view differed in between */
+	bool incoming; /* its callers changed */
 	bool reads;    /* what it reads changed */
 };
 
@@ -428,7 +429,7 @@ static bool run(uint64_t seed, const struct source *source,
 		begin(&r.dice, &ops);
 	}
 	for (uint64_t k = 0; good && k <= steps; k++) {
-		/* Settled here, so that the delta is ours to look at. */
+		/* Settle here, so that we can inspect the delta. */
 		for (; done < ops.count; done++) {
 			ops.at[done].settle = false;
 			(void)world_do(&r.world, &ops.at[done], NULL);

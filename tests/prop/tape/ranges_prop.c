@@ -1,7 +1,7 @@
 /*
- * Ranges that change one text into another: put to work on the old, they give
- * the new; outside of them nothing differs; and while few lines differ they
- * are no more than a plain longest common subsequence allows.
+ * Ranges that turn one text into another: applied to the old text they give the
+ * new one; outside of them nothing differs; and while few lines differ, they
+ * are no longer than a plain longest common subsequence requires.
  */
 #include "tape/ranges.h"
 
@@ -55,7 +55,7 @@ static void make(struct made *m)
 		m->len += (size_t)snprintf(m->text + m->len, 8, "%c\n",
 					   'a' + (int)any(4));
 	if (m->len && any(4) == 0)
-		m->len--; /* no feed at the end */
+		m->len--; /* no newline at the end */
 	cut(m);
 }
 
@@ -136,7 +136,7 @@ static void ranges_lead_from_one_text_to_the_other(void **state)
 	}
 }
 
-/* Everything differs, and more than anybody wants to search. */
+/* Everything differs, more than the search is willing to examine. */
 static void a_wholly_other_text_is_one_range(void **state)
 {
 	enum { N = 5000 };

@@ -1,10 +1,9 @@
 /*
- * A store against a model of it that is arrays and loops: entries in random
- * transactions, some of them aborted, the store opened anew now and then and
- * what is old given up; after each step random questions have the same answers
- * and verify finds nothing.
- *
- * Usage: store_prop [SEED [STEPS]]. The seed is printed.
+ * A store against a model made of arrays and loops: entries in random
+ * transactions, some of them aborted; now and then the store is reopened, or
+ * old entries are retired; after each step random questions must have the same
+ * answers, and verify must find nothing. Usage: store_prop [SEED [STEPS]]. The
+ * seed is printed.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -52,7 +51,7 @@ static struct journal_author authors[] = {
 #define AUTHORS ((int)(sizeof(authors) / sizeof(*authors)))
 #define SYMBOLS ((int)(sizeof(symbols) / sizeof(*symbols)))
 
-/* Things by their places in the arrays above. */
+/* Indices into the arrays above. */
 struct touch {
 	int symbol;
 	enum entry_set set;
@@ -186,7 +185,7 @@ static bool model_fits(const struct model *m, uint64_t n,
 	       symbol_fits(e, f) && author_fits(e, f);
 }
 
-/* -- What is done. */
+/* -- Random changes. */
 
 static void do_touches(struct prop *p, struct made *e)
 {
@@ -201,7 +200,7 @@ static void do_touches(struct prop *p, struct made *e)
 	}
 }
 
-/* What may become of a path as it is. */
+/* A change that is possible for the current state of a path. */
 static struct made plan(struct prop *p)
 {
 	struct made e = {
@@ -285,7 +284,7 @@ static void do_entry(struct prop *p)
 	}
 }
 
-/* A file nobody has seen change. */
+/* A file without an entry. */
 static void do_base(struct prop *p)
 {
 	int path = choose(p, PATHS), text = choose(p, COUNT(texts));
@@ -346,7 +345,7 @@ static void do_retire(struct prop *p)
 	p->committed = p->now;
 }
 
-/* -- What is asked. */
+/* -- Random questions. */
 
 struct numbers {
 	uint64_t at[ENTRIES];

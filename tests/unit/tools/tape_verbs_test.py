@@ -101,7 +101,7 @@ class Verbs(unittest.TestCase):
         self.bad(2, "cat wants N:PATH", "cat", "src/a.py")
         self.bad(2, "--format wants jsonl or csv", "export", "--format", "x")
         self.bad(1, "There was no file 'none' as of entry 1", "cat", "1:none")
-        self.bad(1, "no path of a file in the repository", "cat", "1:../x")
+        self.bad(1, "not a path of a file in the repository", "cat", "1:../x")
         self.bad(1, "neither a file nor", "blame", "nothing")
 
     # -- show, blame

@@ -1,7 +1,7 @@
 /*
- * What others can do to a journal that is being written. In every case the
- * caller of journal_append() must notice nothing, every number must be either
- * on disk or named by a gap, and the count of lost lines must be exact.
+ * What other processes can do to a journal that is being written. In every case
+ * the caller of journal_append() must notice nothing, every number must be
+ * either on disk or named by a gap, and the count of lost lines must be exact.
  */
 #include "tape/journal/journal.h"
 
@@ -40,8 +40,8 @@ static int tear_down(void **state)
 }
 
 /*
- * First thing in every test, not in set_up(): around each of the two cmocka
- * installs a SIGBUS handler of its own.
+ * Called first in every test and not in set_up(): cmocka installs its own
+ * SIGBUS handler around each of the two.
  */
 static void begin_with(uint64_t segment_bytes)
 {
@@ -77,9 +77,9 @@ static void append_many(int count)
 }
 
 /*
- * The journal looks around only so often: append until it has noticed that its
- * segment is not what it was, and has begun another. Without journal_stat(),
- * which looks at once.
+ * The journal checks its files only every CHECK_NS: append until it has noticed
+ * that its segment changed and has created another. Does not call
+ * journal_stat(), which checks at once.
  */
 static void append_until_noticed(void)
 {
@@ -104,9 +104,9 @@ static void append_until_kept(void)
 }
 
 /*
- * Read everything from `since` on. Whatever is missing must be the range of
+ * Read everything from `since` on. All missing numbers must be in the range of
  * the gap line that follows, and the line at the head must be there. Returns
- * how many numbers were missing.
+ * the number of missing lines.
  */
 static uint64_t expect_complete(uint64_t since)
 {
@@ -151,7 +151,7 @@ static uint64_t lost(void)
 	return stats.lost;
 }
 
-/* What `ls` and `rm` would be given. */
+/* Path of the current segment, relative to the test's directory. */
 static void current_path(char *out, size_t size)
 {
 	char name[JOURNAL_SEGMENT_NAME];
@@ -172,7 +172,7 @@ static void a_removed_segment_is_replaced_and_its_numbers_named(void **state)
 	append_many(100);
 	current_path(path, sizeof(path));
 	assert_int_equal(unlinkat(place.fd, path, 0), 0);
-	/* These go nowhere, and nobody can know yet. */
+	/* These are lost; no check has noticed yet. */
 	append_many(10);
 	append_until_noticed();
 
@@ -260,7 +260,7 @@ static void a_directory_moved_away_is_made_again(void **state)
 	assert_int_equal(renameat(place.fd, JOURNAL_NAME, place.fd, "away"), 0);
 	append_until_noticed();
 	assert_int_equal(expect_complete(0), lost());
-	/* The lock moved with us. */
+	/* The lock is on the new directory, not on the moved one. */
 	assert_int_equal(journal_open(place.fd, "away", "/", NULL, &second), 0);
 	journal_close(second);
 	assert_int_equal(
@@ -302,7 +302,10 @@ static void a_directory_another_writer_took_is_not_written_to(void **state)
 	journal_stat(other, &stats);
 	assert_int_equal(stats.head, 1);
 
-	/* It ends, and what it made goes: ours again. */
+	/*
+	 * The other writer closes and its directory is removed: ours is created
+	 * again.
+	 */
 	journal_close(other);
 	place_remove_journal(&place);
 	append_until_kept();
@@ -329,7 +332,7 @@ static void without_a_place_to_be_lines_are_counted(void **state)
 	assert_int_equal(stats.oldest, 0);
 }
 
-/* Cut the current segment at `size`, then go on. */
+/* Truncate the current segment to `size`, then continue appending. */
 static void cut_and_go_on(off_t size)
 {
 	char path[64];
@@ -395,7 +398,7 @@ static void set_file_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* A file that may not grow stands for a disk that is full. */
+/* A limit on the file size simulates a full disk. */
 static void lines_there_is_no_space_for_are_counted_and_named(void **state)
 {
 	struct journal_stats stats;

@@ -74,7 +74,7 @@ static void only_the_guard_whose_mapping_it_is_is_told(void **state)
 	(void)munmap(map2, PAGES * page_size);
 }
 
-/* How a child ends that does `act`; it must not end well. */
+/* Assert that a child that runs `act` dies of SIGBUS. */
 static void expect_death(void (*act)(void))
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -83,16 +83,16 @@ static void expect_death(void (*act)(void))
 
 	if (child == 0) {
 		(void)setrlimit(RLIMIT_CORE, &no_core);
-		/* cmocka's handler would go on with the tests. */
+		/* cmocka's handler would continue with the tests. */
 		(void)signal(SIGBUS, SIG_DFL);
-		/* A sanitizer would explain at length what we expect. */
+		/* Silences the expected report of a sanitizer. */
 		(void)freopen("/dev/null", "w", stderr);
 		act();
 		_exit(0);
 	}
 	assert_true(child > 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	/* A sanitizer's own handler may be the one that was there before. */
+	/* The previous handler may be a sanitizer's. */
 	assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS
 					: WEXITSTATUS(status) != 0);
 }

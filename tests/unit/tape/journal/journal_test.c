@@ -200,7 +200,7 @@ static void nothing_can_be_opened_where_no_directory_can_be(void **state)
 	journal_close(NULL);
 }
 
-/* Append without end, telling each number as it was given. */
+/* Append forever, writing each number to the pipe as it is assigned. */
 static void append_until_killed(int tell_fd)
 {
 	struct journal *j = open_journal(64 << 10, 0);
@@ -238,7 +238,7 @@ static void every_line_survives_the_writers_death(void **state)
 		told = n;
 	(void)close(pipe_fds[0]);
 
-	/* Its lock is gone with it, and its numbers are not used again. */
+	/* Its lock is released, and its numbers are not reused. */
 	j = open_journal(0, 0);
 	r = open_reader(0);
 	for (n = 1; n <= told; n++) {
@@ -538,7 +538,7 @@ static int make_ten_lines(void)
 	return fd;
 }
 
-/* Open, append, and read everything back behind number 10. */
+/* Open, append, and read everything behind number 10. */
 static void expect_to_go_on_after_ten(size_t segments)
 {
 	struct journal *j = open_journal(0, 0);
@@ -632,8 +632,8 @@ static void lines_behind_damage_are_kept_and_a_new_segment_begun(void **state)
 }
 
 /*
- * Lines of another boot and a tail, or a size, that no orderly close leaves:
- * the numbers jump, and the jump is named.
+ * Lines of another boot, and a tail or a size that journal_close() does not
+ * leave: the numbers jump, and a gap line names the jump.
  */
 static void expect_a_jump(uint64_t after)
 {

@@ -224,7 +224,10 @@ static void the_next_segment_is_followed_into(void **state)
 	(void)state;
 	expect_lines(r, 1, 3);
 	expect_end(r);
-	/* Both before we look again: the end of the old one still counts. */
+	/*
+	 * Both happen before the next read: the end of the old segment still
+	 * counts.
+	 */
 	segment_fill(fd, 4, 5);
 	(void)close(make_segment(6, 7));
 	expect_lines(r, 4, 7);
@@ -302,7 +305,7 @@ static void a_damaged_line_is_missing_and_the_next_is_not(void **state)
 	expect_end(r);
 	journal_reader_free(r);
 
-	/* A newline gone makes one bad line of two. */
+	/* Without its newline, two lines become one bad one. */
 	overwrite(fd, offset_of(1, 7) - 1, "#", 1);
 	r = open_reader(5);
 	expect_gone(r, 7);
@@ -377,7 +380,7 @@ static void numbers_that_do_not_rise_are_passed_over(void **state)
 	(void)close(fd);
 }
 
-/* Megabytes that are nothing: the reader must come through, and quickly. */
+/* Megabytes without a line: the reader must skip them, and quickly. */
 static void read_through(const char *pattern, size_t period, size_t bytes)
 {
 	int fd = make_segment(1, 3);
@@ -432,7 +435,7 @@ static void a_rubbish_tail_is_not_searched_again_each_time(void **state)
 	free(rubbish);
 	r = open_reader(0);
 	expect_lines(r, 1, 3);
-	/* 20 GiB if it were. */
+	/* A sparse file of 20 GiB. */
 	for (i = 0; i < 2000; i++)
 		assert_int_equal(journal_reader_next(r, &l), 0);
 	segment_write(fd, "\n", 1);
@@ -483,7 +486,7 @@ static void authors_are_known_wherever_reading_begins(void **state)
 				first = l.event.author;
 		}
 		assert_int_equal(k, 0);
-		/* It lives as long as the reader, segments later. */
+		/* Valid as long as the reader, even segments later. */
 		assert_non_null(first);
 		if (first)
 			assert_string_equal(first->parent->comm, "parent");

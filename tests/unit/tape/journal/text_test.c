@@ -48,7 +48,7 @@ static struct journal_parsed round_trip(const struct journal_event *e)
 	return p;
 }
 
-/* Any frame with the right checksum behind it. */
+/* Any fields, with the right checksum appended. */
 static int parse_frame(const char *frame, struct journal_parsed *ret)
 {
 	int len =
@@ -169,26 +169,29 @@ static const struct escaped escapes[] = {
 	{ "\x01\x1f\x7f\r", "\\x01\\x1f\\x7f\\x0d" },
 	{ "\\x41", "\\\\x41" },
 	{ "\xff\xfe", "\\xff\\xfe" },
-	/* A lone continuation, a long form, a surrogate, beyond Unicode. */
+	/*
+	 * A lone continuation byte, an overlong form, a surrogate, beyond
+	 * Unicode.
+	 */
 	{ "\x80", "\\x80" },
 	{ "\xc0\xaf", "\\xc0\\xaf" },
 	{ "\xe0\x80\xaf", "\\xe0\\x80\\xaf" },
 	{ "\xed\xa0\x80", "\\xed\\xa0\\x80" },
 	{ "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },
 	{ "\xf0\x8f\xbf\xbf", "\\xf0\\x8f\\xbf\\xbf" },
-	/* Cut short by the end. */
+	/* Truncated at the end. */
 	{ "a\xc3", "a\\xc3" },
 	{ "\xe6\x96", "\\xe6\\x96" },
 	{ "\xf0\x9f\x93", "\\xf0\\x9f\\x93" },
-	/* A C1 control: CSI to a terminal. NBSP is none. */
+	/* A C1 control: CSI for a terminal. NBSP is not one. */
 	{ "\xc2\x9b", "\\xc2\\x9b" },
 	{ "\xc2\xa0", "\xc2\xa0" },
-	/* The first and the last of each length. */
+	/* The first and the last character of each length. */
 	{ "\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf",
 	  "\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf" },
 	{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
 	  "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf" },
-	/* An ellipsis at the end of a name is a name's own. */
+	/* An ellipsis that is part of the name itself. */
 	{ "wait\xe2\x80\xa6", "wait\xe2\x80\xa6" },
 	{ "wait\\\xe2\x80\xa6", "wait\\\\\xe2\x80\xa6" },
 };
@@ -422,7 +425,7 @@ static void frames_that_are_not_ours_are_refused(void **state)
 		FRAME("1", "1", "0", "0", "4294967296", "p"),
 		FRAME("1", "1", "0x1", "0", "0", "p"),
 		FRAME("1", "1", "1 ", "0", "0", "p"),
-		/* Escapes there are not; a NUL in disguise. */
+		/* Undefined escapes; an escaped NUL. */
 		FRAME("1", "1", "0", "0", "0", "\\q"),
 		FRAME("1", "1", "0", "0", "0", "\\"),
 		FRAME("1", "1", "0", "0", "0", "\\x4"),

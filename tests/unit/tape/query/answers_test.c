@@ -167,7 +167,7 @@ static void a_span_covers_what_it_overlaps(void **state)
 		   "a.Config a.Config.read");
 	symbols_in(w, "{\"path\":\"src/a.py\"}",
 		   "a a.LIMIT a.load a.Config a.Config.read");
-	/* What belongs to nobody is the module's. */
+	/* Lines outside all symbols belong to the module. */
 	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":2,\"end\":2}", "a");
 }
 
@@ -249,14 +249,14 @@ static void nobody_asks_beyond_the_root(void **state)
 	struct tape_world *w = *state;
 
 	refused(w, "SOURCE", "{\"path\":\"../tape.db\"}",
-		"'../tape.db' is no path of a file in the repository.");
+		"'../tape.db' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{\"path\":\"/etc/passwd\"}",
-		"'/etc/passwd' is no path of a file in the repository.");
+		"'/etc/passwd' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{\"path\":\"\"}",
-		"'' is no path of a file in the repository.");
+		"'' is not a path of a file in the repository.");
 	refused(w, "SOURCE", "{}", "SOURCE wants \"path\", a string, escaped.");
 	assert_int_equal(symlinkat("/etc/passwd", w->root_fd, "link"), 0);
-	/* Where it leads to, and not what is there. */
+	/* The target of the link, not the content of the target. */
 	source_is(w, "{\"path\":\"link\"}", "/etc/passwd", 1, 1);
 	assert_int_equal(symlinkat("/etc", w->root_fd, "etc"), 0);
 	refused(w, "SOURCE", "{\"path\":\"etc/passwd\"}",
@@ -358,7 +358,7 @@ static void drift_is_told_per_set(void **state)
 	       "{\"drift\":[],\"n\":1}");
 }
 
-/* What the model is told begins as the reason does, and names no entry. */
+/* The words for the model begin like the reason, and name no entry. */
 static void is_said_plainly(const char *words, const char *reason)
 {
 	size_t same = 0;
@@ -554,7 +554,7 @@ static void the_index_is_filled_from_the_store(void **state)
 		  "812)");
 }
 
-/* -- The rest. */
+/* -- Other questions. */
 
 static void blame_names_who_changed_a_symbol_last(void **state)
 {
@@ -585,7 +585,7 @@ static void blame_names_who_changed_a_symbol_last(void **state)
 	assert_string_equal(json_string(item, "path"), "a.py");
 	cJSON_Delete(answer);
 	refused(w, "BLAME", "{\"symbol\":\"a.none\"}",
-		"No symbol 'a.none' is known, and no entry speaks of one.");
+		"There is no symbol 'a.none', and no entry mentions one.");
 }
 
 static void a_hold_lasts_its_time(void **state)

@@ -1,8 +1,7 @@
 /*
- * A writer is killed at any moment, the disk ends in the middle of a
- * transaction: what was committed is there, and nothing else.
- *
- * STATETAPE_STRESS_SECONDS makes the killing go on for so long.
+ * A writer is killed at any moment, or the disk fills up in the middle of a
+ * transaction: everything that was committed is there, and nothing else.
+ * STATETAPE_STRESS_SECONDS sets how long the killing goes on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +70,7 @@ static int write_some(struct store *s)
 	return store_commit(s);
 }
 
-/* Writes for ever, and tells each commit once it is done. */
+/* Writes forever, and reports each commit when it is done. */
 static void writer(const char *path, int tell)
 {
 	struct store *s = NULL;
@@ -89,7 +88,7 @@ static void writer(const char *path, int tell)
 	_exit(3);
 }
 
-/* Kills a writer after `us` microseconds; the last head it told. */
+/* Kill a writer after `us` microseconds. Returns the last head it reported. */
 static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t told)
 {
 	struct timespec t = { .tv_nsec = (long)us * 1000 };
@@ -105,7 +104,7 @@ static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t told)
 		writer(w->path, ends[1]);
 	}
 	(void)close(ends[1]);
-	/* At work, if it is not to be killed on the way there. */
+	/* Wait until it has begun to write. */
 	if (us % 3 && read(ends[0], &head, sizeof(head)) == sizeof(head))
 		told = head;
 	(void)nanosleep(&t, NULL);
@@ -118,7 +117,10 @@ static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t told)
 	return told;
 }
 
-/* All that was told, at most one transaction more, and nothing by half. */
+/*
+ * Everything that was reported, at most one transaction more, and no partial
+ * one.
+ */
 static void look_after_it(struct world *w, enum store_mode mode, uint64_t told)
 {
 	uint64_t head;
@@ -146,7 +148,7 @@ static void a_killed_writer_loses_nothing_committed(void **state)
 	for (int i = 0; i < ROUNDS || (text && time(NULL) < end); i++) {
 		seed = seed * 1103515245 + 12345;
 		told = kill_a_writer(w, (seed >> 8) % 20000, told);
-		/* Who only reads finds the log the dead one left. */
+		/* A reader opens the log that the killed writer left. */
 		look_after_it(w, STORE_READ, told);
 		if (i % 2)
 			look_after_it(w, STORE_WRITE, told);
@@ -157,7 +159,10 @@ static void a_killed_writer_loses_nothing_committed(void **state)
 	print_message("%d entries\n", (int)told);
 }
 
-/* In a child, for the limit is its own: no file beyond `limit` bytes. */
+/*
+ * In a child, because the limit applies to a process: no file beyond `limit`
+ * bytes.
+ */
 static void fill(struct world *w, rlim_t limit)
 {
 	struct rlimit r = { limit, limit };
@@ -171,7 +176,7 @@ static void fill(struct world *w, rlim_t limit)
 		head = store_head(w->s);
 		rc = write_some(w->s);
 	}
-	/* The store says what it was before, and so does the next one. */
+	/* The store has its former state, and so does one opened anew. */
 	if (rc != -EFBIG && rc != -ENOSPC && rc != -EIO)
 		_exit(11);
 	if (store_head(w->s) != head || store_position(w->s) != head * 10)
@@ -227,7 +232,10 @@ static void readers_look_while_a_writer_writes(void **state)
 	}
 	(void)close(ends[1]);
 	assert_int_equal(read(ends[0], &head, sizeof(head)), sizeof(head));
-	/* Its pipe would fill up, so that it waits; then it is let go on. */
+	/*
+	 * Read its pipe, which would fill up and block it, while the store is
+	 * read.
+	 */
 	world_open(w, STORE_READ);
 	for (int i = 0; i < 20; i++) {
 		for (int k = 0; k < 10; k++)

@@ -79,7 +79,7 @@ static void what_is_not_ours_is_refused(void **state)
 	assert_bad("\x03\0\0\0\0\0\0\0", 8);   /* no such origin */
 	assert_bad("\0\x80\0\0\0\0\0\0\0", 9); /* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
-	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* so many ranges */
+	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* more ranges than bytes */
 	assert_bad("\0\0\0\0\0\0\1\1\0\0\0\0", 12); /* line -1 */
 	assert_bad("\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\0\0",
 		   17); /* 65 bits */

@@ -60,7 +60,7 @@ static void assert_sound(struct world *w)
 	assert_string_equal(w->said, "");
 }
 
-/* Which of the contents are kept, a letter each. */
+/* The contents that are kept, a letter each. */
 static void assert_contents(struct store *s, const char *want)
 {
 	static const char *const texts[] = { "one",   "two", "bee",
@@ -119,7 +119,7 @@ static void what_is_older_goes_and_the_rest_can_be_shown(void **state)
 	assert_int_equal(store_first(w->s), 4);
 	assert_int_equal(store_head(w->s), 6);
 	assert_contents(w->s, "2btsd");
-	/* Before the oldest kept: its base; before that: not known. */
+	/* Before the oldest entry kept: the base; before that: unknown. */
 	assert_version(w->s, "a", 3, "two", 0);
 	assert_version(w->s, "a", 2, NULL, 0);
 	assert_version(w->s, "a", 4, "three", 4);
@@ -203,7 +203,7 @@ static void everything_can_go_but_what_files_hold(void **state)
 	assert_int_equal(stats.contents, 2);
 	assert_version(w->s, "c", UINT64_MAX, "three", 0);
 	assert_version(w->s, "a", UINT64_MAX, NULL, 0);
-	/* And the numbers go on. */
+	/* Numbering continues. */
 	assert_int_equal(put(w->s, "c", "three", "four"), 7);
 	world_close(w);
 	world_open(w, STORE_WRITE);
@@ -212,7 +212,7 @@ static void everything_can_go_but_what_files_hold(void **state)
 	assert_version(w->s, "c", 7, "four", 7);
 }
 
-/* Text that does not compress, different for each `i`. */
+/* Incompressible text, different for each `i`. */
 static const char *noise(unsigned i, char text[20001])
 {
 	uint64_t x = i;
@@ -250,7 +250,10 @@ static void a_size_is_kept_by_contents_before_entries(void **state)
 	assert_true(gone.bytes > 2000000);
 	assert_int_equal(store_stat(w->s, &stats), 0);
 	assert_true(stats.bytes <= 4000000);
-	/* Below what entries need, they go as well, and what is now stays. */
+	/*
+	 * A bound of one byte retires entries too; held and current contents
+	 * stay.
+	 */
 	gone = retire(w, 0, 1, 500);
 	assert_int_equal(store_first(w->s), 500);
 	assert_true(store_has_content(w->s, hash_of(noise(500, text))));

@@ -24,7 +24,7 @@ static struct journal_author sed = { .pid = 30,
 				     .comm = "sed",
 				     .cmdline = "sed -i s/a/b/ a.py",
 				     .parent = &shell };
-/* A number that came again. */
+/* A reused pid. */
 static struct journal_author later = {
 	.pid = 30, .start = 99, .comm = "vim", .cmdline = "vim a.py"
 };
@@ -177,7 +177,7 @@ static void filters_are_met_together(void **state)
 	SELECT("5 ", .symbol = "load", .path = "src/b.py", .author = "bash");
 }
 
-/* More paths, authors and symbols than are gathered from the indices. */
+/* More paths, authors and symbols than SELECT_FEW. */
 static void many_things_are_tested_on_the_way(void **state)
 {
 	struct world *w = *state;

@@ -14,7 +14,7 @@
 
 #include "tests/support/store_world.h"
 
-/* Numbers in the order they are visited. */
+/* Entry numbers in the order of the visit. */
 struct seen {
 	uint64_t n[64];
 	size_t count;
@@ -74,7 +74,7 @@ static void a_second_writer_is_told_so(void **state)
 	assert_non_null(strstr(w->why, "Another process writes"));
 	assert_int_equal(store_open(w->path, STORE_WRITE, &second, NULL),
 			 -EBUSY);
-	/* And the first goes on. */
+	/* The first store still works. */
 	assert_int_equal(put(w->s, "a", NULL, "x"), 1);
 }
 
@@ -679,7 +679,7 @@ static void before_its_first_entry_a_path_has_its_base(void **state)
 	assert_version(w->s, "untouched", UINT64_MAX, "as ever", 0);
 	assert_version(w->s, "new", 0, NULL, 0);
 	assert_version(w->s, "unseen", 2, "was there", 0);
-	/* Without an entry, what was removed was never known. */
+	/* A file removed without an entry has no version at all. */
 	assert_int_equal(store_begin(w->s), 0);
 	assert_int_equal(store_remove_file(w->s, "untouched"), 0);
 	assert_int_equal(store_commit(w->s), 0);

@@ -1,6 +1,6 @@
 /*
- * A store is damaged by hand, one value at a time, and each time what was
- * damaged has to be found, and named where it is an entry.
+ * The tests damage a store, one value at a time; verify must find each damage
+ * and name the entry, if it is in one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static const struct entry_symbol symbols[] = {
 };
 static const struct entry_range range = { 3, 1, 3, 2 };
 
-/* Six entries on a base of two files; see the calls. */
+/* Six entries on a base of two files. */
 static int setup(void **state)
 {
 	struct entry rename, rich;
@@ -76,7 +76,7 @@ static void verify(struct world *w)
 	assert_int_equal(rc, w->findings);
 }
 
-/* Without our functions: whoever alters a store has none of them. */
+/* A plain SQLite connection, without our SQL functions. */
 static void run_sql(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
@@ -102,7 +102,7 @@ static void copy_file(const char *from, const char *to)
 	(void)close(out);
 }
 
-/* A name beside the store's; free it. */
+/* A path next to the store's (free it). */
 static char *beside(const struct world *w, const char *end)
 {
 	char *path = NULL;
@@ -111,7 +111,7 @@ static char *beside(const struct world *w, const char *end)
 	return path;
 }
 
-/* What verify says of a store to which this was done. */
+/* Run `sql` on the store, verify the result, and restore the store. */
 static void damage(struct world *w, const char *sql)
 {
 	char *kept = beside(w, ".kept");
@@ -224,7 +224,7 @@ static void entries_in_another_order_are_named(void **state)
 	assert_non_null(strstr(w->said, "Entry 3 was altered"));
 	assert_non_null(strstr(w->said, "Entry 5 was altered"));
 	assert_found(w, "UPDATE entry SET n = 99 WHERE n = 3",
-		     "Entry 99 is not one of this tape's");
+		     "Entry 99 does not belong to this tape");
 }
 
 static void contents_are_held_against_their_hashes(void **state)
@@ -261,9 +261,9 @@ static void the_indices_are_held_against_the_entries(void **state)
 	assert_found(w, "INSERT INTO touch VALUES (1, 0, 5)",
 		     "The index of symbols has 3 rows");
 	assert_found(w, "UPDATE file SET hash = zeroblob(16) WHERE path = 1",
-		     "\"base.py\" is not what its newest entry made it");
+		     "\"base.py\" does not match its newest entry");
 	assert_found(w, "DELETE FROM file WHERE path = 1",
-		     "\"base.py\" is not what its newest entry made it");
+		     "\"base.py\" is missing: its newest entry left a file");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'base.py'",
 		     "\"base.py\" before its first entry");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'still.py'",
@@ -279,9 +279,9 @@ static const char alter[] =
 	" WHERE rowid = (SELECT rowid FROM %s LIMIT 1 OFFSET %d)";
 
 /*
- * Of a file without an entry only what it holds is on record twice, not its
- * name (the last by the alphabet); and when a file was last looked at, nothing
- * else knows.
+ * Not detectable: the name of a file without an entry (the last in the
+ * alphabet), because only its content is recorded twice, and the time stamps of
+ * a file, which are recorded once.
  */
 static const struct {
 	const char *table, *column;
@@ -332,7 +332,7 @@ static int pass(const struct entry *e, void *arg)
 	return e->n == 0;
 }
 
-/* Bytes of the file, whatever they are part of: no crash, and an answer. */
+/* Random bytes of the database file: verify must not crash, and must return. */
 static void a_flipped_byte_never_crashes_it(void **state)
 {
 	struct world *w = *state;
