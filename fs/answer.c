@@ -13,7 +13,7 @@
 #include "graph/base/escape.h"
 #include "tape/journal/text.h"
 
-/* Counts fit a double far beyond any life of a process. */
+/* A double holds counts exactly up to 2^53. */
 static void put(cJSON *object, const char *name, uint64_t value)
 {
 	(void)cJSON_AddNumberToObject(object, name, (double)value);
@@ -118,7 +118,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put(ret, "pid", (uint64_t)getpid());
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
-	/* /proc/PID/fd/N is the directory below the mount. */
+	/* /proc/PID/fd/N leads to the directory below the mount. */
 	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
 	put(ret, "uptime_s", (uint64_t)(now.tv_sec - a->started.tv_sec));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
@@ -132,7 +132,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_ops(a->fs, ret);
 }
 
-/* 0 where it is not given. */
+/* 0 when `question` has no such number. */
 static double number(const cJSON *question, const char *name)
 {
 	const cJSON *n = cJSON_GetObjectItemCaseSensitive(question, name);
@@ -140,7 +140,7 @@ static double number(const cJSON *question, const char *name)
 	return cJSON_IsNumber(n) ? n->valuedouble : 0;
 }
 
-/* -1: no time we could mean. */
+/* -1: out of range. */
 static int64_t time_of(const cJSON *question, const char *name)
 {
 	double ns = number(question, name);
@@ -161,8 +161,8 @@ static int answer_reads(const struct answerer *a, const cJSON *question,
 	};
 
 	if (pid < 0 || pid > INT32_MAX || q.from_ns < 0 || q.to_ns < 0) {
-		(void)cJSON_AddStringToObject(
-			ret, "error", "There is no such process or time.");
+		(void)cJSON_AddStringToObject(ret, "error",
+					      "pid or time is out of range");
 		return -EINVAL;
 	}
 	return reads_answer(a->fs->reads, &q, ret);
@@ -178,7 +178,7 @@ int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
 	}
 	if (strcmp(ask, "READS") == 0)
 		return answer_reads(a, question, ret);
-	/* When it says "ended", all that began before has its lines. */
+	/* "ended": every operation begun before has its journal line. */
 	if (strcmp(ask, "FENCE") == 0)
 		return cJSON_AddBoolToObject(ret, "ended",
 					     flight_wait(FENCE_PATIENCE_MS))
