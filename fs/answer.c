@@ -15,7 +15,7 @@
 #include "graph/base/json.h"
 #include "tape/journal/text.h"
 
-/* Counts fit a double far beyond any life of a process. */
+/* A double holds counts exactly up to 2^53. */
 static void put(cJSON *object, const char *name, uint64_t value)
 {
 	(void)cJSON_AddNumberToObject(object, name, (double)value);
@@ -117,7 +117,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put(ret, "pid", (uint64_t)getpid());
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
-	/* /proc/PID/fd/N is the directory below the mount. */
+	/* /proc/PID/fd/N leads to the directory below the mount. */
 	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
 	put(ret, "uptime_s",
 	    (uint64_t)((clock_mono_ns() - a->started_ns) / NS_PER_S));
@@ -132,7 +132,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_ops(a->fs, ret);
 }
 
-/* -1: no time we could mean. */
+/* -1: out of range. */
 static int64_t time_of(const cJSON *question, const char *name)
 {
 	double ns = json_double(question, name, 0);
@@ -153,8 +153,8 @@ static int answer_reads(const struct answerer *a, const cJSON *question,
 	};
 
 	if (pid < 0 || pid > INT32_MAX || q.from_ns < 0 || q.to_ns < 0) {
-		(void)cJSON_AddStringToObject(
-			ret, "error", "There is no such process or time.");
+		(void)cJSON_AddStringToObject(ret, "error",
+					      "pid or time is out of range");
 		return -EINVAL;
 	}
 	return reads_answer(a->fs->reads, &q, ret);
@@ -170,7 +170,7 @@ int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
 	}
 	if (strcmp(ask, "READS") == 0)
 		return answer_reads(a, question, ret);
-	/* When it says "ended", all that began before has its lines. */
+	/* "ended": every operation begun before has its journal line. */
 	if (strcmp(ask, "FENCE") == 0)
 		return cJSON_AddBoolToObject(ret, "ended",
 					     flight_wait(FENCE_PATIENCE_MS))

@@ -1,8 +1,13 @@
 /*
- * What the file system process answers when asked (tape/wire/wire.h):
+ * Answers the questions that other processes send to the file system process
+ * (tape/wire/wire.h):
  *
- *   STATUS                 counts of everything it holds and has done
- *   READS {pid, tree}      what processes read and missed (fs/author/reads.h)
+ *   STATUS                         counters and settings
+ *   READS {pid, tree, from_ns, to_ns}
+ *                                  files that processes opened or looked for
+ *                                  and missed (fs/author/reads.h)
+ *   FENCE                          "ended": true once all operations in
+ *                                  flight have ended (fs/flight.h)
  */
 #ifndef STATETAPE_FS_ANSWER_H
 #define STATETAPE_FS_ANSWER_H

@@ -1,8 +1,8 @@
 /*
- * Two counts, of which one takes those that begin and the other runs empty.
- * To wait is to change them over and to see the old one reach zero. Who began
- * while that happened may have counted himself in the old one: he looks again,
- * and moves.
+ * Two counters: new operations enter the current one while the other drains.
+ * Waiting means to swap them and to see the old one reach zero. An operation
+ * that begins during the swap may have entered the old counter: it checks
+ * `now` again after counting itself, and moves if the counters were swapped.
  */
 #include "fs/flight.h"
 
@@ -16,9 +16,9 @@
 
 static struct {
 	struct fuse_lowlevel_ops inner; /* constant after flight_wrap() */
-	atomic_uint now;		/* the lowest bit: the count in use */
-	atomic_uint under_way[2];
-	pthread_mutex_t wait; /* held by whoever changes `now` */
+	atomic_uint now;		/* lowest bit: the current counter */
+	atomic_uint in_flight[2];
+	pthread_mutex_t wait; /* held while `now` changes */
 } flight = { .wait = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned begin(void)
@@ -26,16 +26,16 @@ static unsigned begin(void)
 	for (;;) {
 		unsigned now = atomic_load(&flight.now) & 1;
 
-		(void)atomic_fetch_add(&flight.under_way[now], 1);
+		(void)atomic_fetch_add(&flight.in_flight[now], 1);
 		if ((atomic_load(&flight.now) & 1) == now)
 			return now;
-		(void)atomic_fetch_sub(&flight.under_way[now], 1);
+		(void)atomic_fetch_sub(&flight.in_flight[now], 1);
 	}
 }
 
 static void end(unsigned count)
 {
-	(void)atomic_fetch_sub(&flight.under_way[count], 1);
+	(void)atomic_fetch_sub(&flight.in_flight[count], 1);
 }
 
 bool flight_wait(int patience_ms)
@@ -46,12 +46,12 @@ bool flight_wait(int patience_ms)
 	bool ended;
 
 	pthread_mutex_lock(&flight.wait);
-	/* What is left of a wait that was given up counts on in the other. */
+	/* An earlier wait that timed out left operations in the other one. */
 	for (int both = 0; both < 2; both++) {
 		old = atomic_fetch_add(&flight.now, 1) & 1;
-		for (; atomic_load(&flight.under_way[old]) && left > 0; left--)
+		for (; atomic_load(&flight.in_flight[old]) && left > 0; left--)
 			(void)nanosleep(&step, NULL);
-		ended = atomic_load(&flight.under_way[old]) == 0;
+		ended = atomic_load(&flight.in_flight[old]) == 0;
 		if (!ended)
 			break;
 	}
@@ -59,7 +59,7 @@ bool flight_wait(int patience_ms)
 	return ended;
 }
 
-/* What the worker of a request does first. A ring's is where it belongs. */
+/* First step of each request. A ring's thread runs on the right processor. */
 static void arrive(fuse_req_t req)
 {
 	awake_request();
@@ -67,7 +67,7 @@ static void arrive(fuse_req_t req)
 		near_caller(fuse_req_ctx(req)->pid);
 }
 
-/* Parameters and arguments that several operations have. */
+/* Parameters and arguments shared by several operations. */
 #define OF_INODE (fuse_req_t req, fuse_ino_t ino), (req, ino)
 #define OF_HANDLE                                                     \
 	(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info * fi), \

@@ -1,9 +1,9 @@
 /*
- * Operations under way. A handler changes the file below and then writes the
- * journal's line, and between the two whoever looks at the file sees a change
- * that no line tells of yet. Who has seen one waits for everything that is
- * under way (flight_wait()): if there is no line then, there will be none, and
- * the change did not come through the mount.
+ * Operations in flight. A handler changes the file below and then appends the
+ * journal line; a reader of the file may see the change before the line. The
+ * tape, when it meets a change without a line, asks for all operations in
+ * flight to end (flight_wait()): if there is no line after that, the change
+ * was made outside the mount.
  *
  * Any thread may call any function here.
  */
@@ -15,14 +15,16 @@
 #include "fs/node/fs.h"
 
 /*
- * From now on the worker of each operation of `ops`, which has all of ours,
- * goes to its caller (near.h), and every one that can change a file is counted.
+ * Wrap each handler in `ops`, which must hold all of ours: every request
+ * passes through fs/tune first, and those that can change a file are counted.
+ * Call once, before the session is made.
  */
 void flight_wrap(struct fuse_lowlevel_ops *ops);
 
 /*
- * True: all that began before the call has ended, its lines are in the
- * journal. False: some of it takes longer than `patience_ms`.
+ * Wait for the operations that began before the call. True: all have ended
+ * and their lines are in the journal. False: some took longer than
+ * `patience_ms`.
  */
 bool flight_wait(int patience_ms);
 

@@ -1,7 +1,7 @@
 /*
- * Order of life. What may fail is built before the first request; threads
- * come after whatever must be set for all of them (capabilities, limits); the
- * doors to other processes open last. The end runs the same way back.
+ * Start-up order: settings that all threads inherit (capabilities, limits),
+ * then everything that may fail, then threads and the session, and last the
+ * sockets for other processes. close_all() runs in reverse.
  */
 #include "fs/serve.h"
 
@@ -32,7 +32,7 @@
 #include "tape/wire/wire.h"
 
 struct server {
-	struct fs fs; /* first: the handlers are given the server as this */
+	struct fs fs; /* first: handlers get the server as a struct fs */
 	struct fs_config config;
 	struct answerer answerer;
 	struct wire_server *wire;
@@ -57,12 +57,11 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	struct server *s = userdata;
 	int root_fd = inodes_root(s->fs.inodes)->fd;
 
-	/* Never: the writer would be answered before we saw his bytes. */
+	/* Never: write(2) would return before the bytes reach us. */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, false);
 	/*
-	 * The kernel drops the pages that a direct write made stale after it,
-	 * but not when the caller did not wait: what somebody read meanwhile
-	 * would stay.
+	 * After a direct write the kernel drops the pages it made stale, but
+	 * not after an asynchronous one: pages read meanwhile would stay.
 	 */
 	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
@@ -70,7 +69,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
-	/* The umask is applied below, where default ACLs are known. */
+	/* The umask is applied below, which knows about default ACLs. */
 	want(conn, FUSE_CAP_DONT_MASK, true);
 	want(conn, FUSE_CAP_POSIX_ACL, below_has_acl(root_fd));
 	s->fs.dirs_stateless = conn->capable & FUSE_CAP_NO_OPENDIR_SUPPORT &&
@@ -79,8 +78,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_SPLICE_WRITE, true);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
 	/*
-	 * Without this the kernel asks for security.capability before every
-	 * write; with it, dropping set-id bits is ours (fs_drop_setid()).
+	 * Without KILLPRIV_V2 the kernel asks for security.capability before
+	 * every write; with it, we drop set-id bits (fs_drop_setid()).
 	 */
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV, false);
 #ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
@@ -97,14 +96,14 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->time_gran = 1;
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
 	/*
-	 * What was begun is finished, whether the caller is still interested
-	 * or not. Told that he is not, libfuse would keep it until the end and
-	 * every request on a list for it, under one lock.
+	 * Every operation is finished, even if the caller was interrupted.
+	 * To handle interrupts libfuse would keep each request on a list
+	 * under one lock.
 	 */
 	conn->no_interrupt = 1;
 #endif
 	if (s->config.ready_fd >= 0) {
-		/* A starter who is gone needs no answer. */
+		/* Failure: the process that started us is gone. */
 		ssize_t put = write(s->config.ready_fd, "", 1);
 
 		(void)put;
@@ -118,7 +117,7 @@ static void raise_descriptor_limit(void)
 	struct rlimit limit;
 	struct rlimit most = { 1 << 20, 1 << 20 };
 
-	/* Root may go beyond the hard limit, up to what the kernel allows. */
+	/* Root may exceed the hard limit, up to the kernel's own. */
 	if (setrlimit(RLIMIT_NOFILE, &most) == 0)
 		return;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
@@ -128,9 +127,9 @@ static void raise_descriptor_limit(void)
 }
 
 /*
- * A table of descriptors that grows under several threads makes them wait for
- * every processor, each time it doubles: for a third of the first `git status`
- * of a tree of 7,000 files. It has its size before there are threads.
+ * In a process with threads the kernel waits for every processor each time
+ * the descriptor table doubles: a third of the time of the first `git status`
+ * over 7,000 files. So the table grows once, before any thread starts.
  */
 static void reserve_descriptors(int any_fd)
 {
@@ -158,13 +157,13 @@ static int open_parts(struct server *s)
 	struct journal_limits limits = { .keep_bytes = c->journal_keep };
 	int r;
 
-	/* Other machines' changes reach a network file system unannounced. */
+	/* inotify does not report changes that other machines make. */
 	fs->flush = below_is_remote(c->root_fd);
 	fs->timeout = fs->flush ? FS_TIMEOUT_SHORT : FS_TIMEOUT_LONG;
 	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fs->files_max = FS_FILES_SHARE(fs_descriptors());
 	if (fs->proc_fd < 0)
-		return fail("/proc is needed and cannot be opened", -errno);
+		return fail("cannot open /proc, which is needed", -errno);
 	r = inodes_new(c->root_fd, &fs->inodes);
 	if (r < 0)
 		return fail("the directory below cannot be read", r);
@@ -212,8 +211,8 @@ static int open_session(struct server *s)
 	return 0;
 }
 
-/* The doors to other processes. Without them files are still served. */
-static void open_doors(struct server *s)
+/* Sockets for other processes. Files are served even without them. */
+static void open_sockets(struct server *s)
 {
 	const struct fs_config *c = &s->config;
 	int r;
@@ -221,7 +220,7 @@ static void open_doors(struct server *s)
 	if (s->fs.journal && c->bell_socket) {
 		r = bell_open(c->bell_socket, &s->fs.bell);
 		if (r < 0)
-			(void)fail("the journal's bell will not ring", r);
+			(void)fail("cannot notify readers of the journal", r);
 	}
 	s->answerer = (struct answerer){ .fs = &s->fs, .config = c };
 	s->answerer.started_ns = clock_mono_ns();
@@ -229,7 +228,7 @@ static void open_doors(struct server *s)
 		return;
 	r = wire_server_open(c->fs_socket, answer, &s->answerer, &s->wire);
 	if (r < 0)
-		(void)fail("status questions will not be answered", r);
+		(void)fail("cannot answer questions on the fs socket", r);
 }
 
 static int serve(struct server *s)
@@ -239,20 +238,20 @@ static int serve(struct server *s)
 
 	if (!loop)
 		return fail("cannot start", -ENOMEM);
-	/* A channel per thread needs the device once more for each. */
+	/* A channel per thread opens the device once for each. */
 	fuse_loop_cfg_set_clone_fd(loop, access("/dev/fuse", R_OK | W_OK) == 0);
 	fuse_loop_cfg_set_max_threads(loop, FS_THREADS_MAX);
 	fuse_loop_cfg_set_idle_threads(loop, FS_THREADS_MAX);
 	r = fuse_session_loop_mt(s->fs.session, loop);
 	fuse_loop_cfg_destroy(loop);
-	/* A signal that asked us to stop is an orderly end. */
+	/* A signal that stops the loop (r > 0) is an orderly end. */
 	return r < 0 ? fail("the FUSE session broke", r) : 0;
 }
 
 /*
- * End the connection if the kernel has not. What it still waits for fails now,
- * so that the watching thread, which may wait for a page of that, comes home.
- * The number stays taken: libfuse will close it.
+ * End the connection if the kernel has not. Pending requests fail, so that
+ * the watch thread, which may wait for a page, can be joined. The descriptor
+ * number stays taken: libfuse will close it.
  */
 static void hang_up(struct server *s)
 {
@@ -306,10 +305,10 @@ int fs_serve(const struct fs_config *config)
 	if (r == 0) {
 		r = watch_new(&s.fs, config->watch, &s.fs.watch);
 		if (r < 0)
-			(void)fail("changes below cannot be followed", r);
+			(void)fail("cannot watch the directory below", r);
 	}
 	if (r == 0) {
-		open_doors(&s);
+		open_sockets(&s);
 		r = serve(&s);
 		fuse_remove_signal_handlers(s.fs.session);
 	}

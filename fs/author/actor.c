@@ -1,44 +1,41 @@
 /*
- * Numbers of threads become processes through one cache, built like a
- * processor's: a number belongs to one of ACTOR_SETS sets, a set holds
- * ACTOR_WAYS of them and has its own lock, and a newcomer to a full set takes
- * the place of the one checked least recently. There is no list to keep in
- * order, nothing is allocated to find what is known, and two workers meet at
- * a lock only when their callers' numbers share a set.
+ * A cache from thread ids to processes, set-associative like a processor's: an
+ * id belongs to one of ACTOR_SETS sets, a set holds ACTOR_WAYS ids and has its
+ * own lock, and a new id in a full set evicts the one checked least recently.
+ * A hit allocates nothing, and two workers contend for a lock only when their
+ * callers' ids share a set.
  *
- *	number	-> actor, time of the last check, probe
- *	  412	   412 "sh", 3 us ago, (pagemap)	a process
- *	  415	   412 "sh", 9 us ago			one of its threads
+ *	id	-> actor, time of the last check, probe
+ *	412	   412 "sh", 3 us ago, (pagemap)	a process
+ *	415	   412 "sh", 9 us ago			one of its threads
  *
- * An answer goes three ways, each dearer than the one before:
+ * Three ways to an answer, each dearer than the one before:
  *
  *	trusted	 checked within ACTOR_TRUST_NS		~0.05 us
  *	verified the process's probe sees no change	~0.4 us
  *	looked	 /proc is read (proc.c)			~40 us
  *
- * A thread's own entry has no probe: when its trust is used up, the process's
- * entry is asked. That the number is still a thread of that process is asked
- * too, but only every ACTOR_MEMBER_NS.
+ * A thread's own entry has no probe: when its trust has expired, the entry of
+ * its process is checked. Every ACTOR_MEMBER_NS it is also checked that the id
+ * is still a thread of that process.
  *
- * Why it is right: the caller stands in its syscall until we answer, so what
- * is true of it when we look is true when the answer is used. It may exec only
- * after that, which takes longer than ACTOR_TRUST_NS, so its next request
- * finds the trust used up, and the probe sees the exec. Trust counts from
- * before the look. And numbers go round: that of a thread which ended comes
- * back only after all the others, tens of thousands as a rule, were given out,
- * which takes longer than ACTOR_MEMBER_NS.
+ * Why this is correct: the caller is blocked in its syscall until we answer,
+ * so what we see is still true when the answer is used. It can exec only
+ * after that, which takes longer than ACTOR_TRUST_NS: its next request finds
+ * the trust expired, and the probe notices the exec. Trust counts from before
+ * the look. And ids wrap around: the id of a thread that ended is used again
+ * only after all the others, usually tens of thousands, which takes longer
+ * than ACTOR_MEMBER_NS.
  *
- * An actor never changes, except that its parent is filled in before anybody
- * else sees it. A process that becomes another program gets a new actor under
- * the same number; whoever holds the old one goes on naming what it was. The
- * parent is the one seen when the process was described: if that one had
- * exited by then, it is whoever the orphan was given to, init or a subreaper.
+ * An actor is immutable once published; its parent is set before that. A
+ * process that execs gets a new actor under the same id, and references to the
+ * old one keep describing the old program. The parent is the one seen when the
+ * process was described: for an orphan, init or a subreaper.
  *
  * Two workers may look at the same process at once. Both build an actor; the
- * second to publish finds the first's, sees that it says the same or that it
- * was seen later, and takes it. The same rule keeps a name alive: a look that
- *finds a process gone or emptied by exit knows less than the cache does, so the
- *cache is believed.
+ * second to publish finds the first's, sees that it says the same or was seen
+ * later, and uses it. By the same rule a known description survives: when a
+ * look finds the process gone, or emptied by exit, the cached actor stays.
  */
 #include "fs/author/actor.h"
 
@@ -58,7 +55,7 @@
 
 struct actor {
 	atomic_uint refs;
-	struct actors *owner; /* which counts us */
+	struct actors *owner; /* counts its actors */
 	struct actor
 		*parent; /* a reference, NULL: unknown, or beyond the root */
 	pid_t ppid;
@@ -71,11 +68,11 @@ struct actor_entry {
 	struct actor *actor;	  /* a reference */
 	struct proc_probe *probe; /* a reference, NULL: none kept */
 	uint64_t checked;	  /* when, CLOCK_MONOTONIC */
-	uint64_t joined; /* when it was last asked whose thread it is */
+	uint64_t joined;	  /* when its process was last checked */
 };
 
 struct actor_set {
-	pthread_mutex_t lock;	  /* innermost: nothing is called under it */
+	pthread_mutex_t lock;	  /* a leaf: no lock or syscall under it */
 	pid_t number[ACTOR_WAYS]; /* protected by lock; 0: free */
 	struct actor_entry entry[ACTOR_WAYS]; /* protected by lock */
 } __attribute__((aligned(64)));
@@ -83,9 +80,9 @@ struct actor_set {
 struct actors {
 	struct proc proc;
 	pid_t root;	     /* session root, 0: none */
-	uint64_t root_start; /* 0: not known */
-	char own[PATH_MAX];  /* this program; "": not known */
-	atomic_ullong count; /* actors, and one for whoever made us */
+	uint64_t root_start; /* 0: unknown */
+	char own[PATH_MAX];  /* this program; "": unknown */
+	atomic_ullong count; /* actors, plus one for actors_new()'s caller */
 	struct actor_set set[ACTOR_SETS];
 };
 
@@ -140,7 +137,7 @@ static void actors_drop(struct actors *as)
 		free(as);
 }
 
-/* A chain may end with its last link: one step each, not one frame each. */
+/* May free a whole chain of parents: a loop, to keep the stack flat. */
 void actor_unref(struct actor *a)
 {
 	while (a && atomic_fetch_sub_explicit(&a->refs, 1,
@@ -164,9 +161,8 @@ struct journal_author *actor_author(struct actor *a)
 }
 
 /*
- * Whether `seen` is no news beside `known`, both of one number. A process on
- * its way out has lost its command line and executable, one that is gone its
- * start time too.
+ * True if `seen` adds nothing to `known`. An exiting process has lost its
+ * command line and executable, one that is gone its start time too.
  */
 static bool actor_covers(const struct actor *known, const struct actor *seen)
 {
@@ -186,7 +182,7 @@ static bool actor_covers(const struct actor *known, const struct actor *seen)
 
 static struct actor_set *set_of(struct actors *as, pid_t number)
 {
-	/* Neighbours often run together; they live in neighbouring sets. */
+	/* Processes that run together often have neighbouring ids. */
 	return &as->set[(unsigned)number % ACTOR_SETS];
 }
 
@@ -198,7 +194,7 @@ static struct actor_entry *set_find_locked(struct actor_set *s, pid_t number)
 	return NULL;
 }
 
-/* A free place, else that of the one checked longest ago, for `number`. */
+/* A free entry for `number`, or the one checked least recently. */
 static struct actor_entry *set_place_locked(struct actor_set *s, pid_t number)
 {
 	int oldest = 0;
@@ -210,7 +206,7 @@ static struct actor_entry *set_place_locked(struct actor_set *s, pid_t number)
 	return &s->entry[oldest];
 }
 
-/* The probe to give up so that the set keeps ACTOR_SET_PROBES at most. */
+/* The probe to evict so that the set keeps at most ACTOR_SET_PROBES. */
 static struct proc_probe *set_spare_probe_locked(struct actor_set *s)
 {
 	struct actor_entry *oldest = NULL;
@@ -234,9 +230,9 @@ static struct proc_probe *set_spare_probe_locked(struct actor_set *s)
 }
 
 /*
- * Put `mine` into the set, and return what has to go: what was there, or, if
- * that is to stay, `mine` or its actor. Only a process's own entry may stay: a
- * thread's always follows its process.
+ * Put `mine` into the set and return the references to drop: those of the old
+ * entry, or of `mine` where the old entry or its actor stays. Only the entry
+ * of a process may stay; a thread's entry always follows its process.
  */
 static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
 					 struct actor_entry mine,
@@ -248,7 +244,7 @@ static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
 	struct actor_entry out;
 
 	*ret = e ? e : set_place_locked(s, number);
-	/* Somebody looked later than we did, and was faster. */
+	/* Another worker looked later than we did, and was faster. */
 	if (process && e->checked > mine.checked)
 		return mine;
 	out = **ret;
@@ -261,8 +257,8 @@ static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
 }
 
 /*
- * Let `number` stand for `a`, as seen at `now`, unless the cache knows better.
- * Takes over both references, returns one to the actor that stands there.
+ * Publish `a`, seen at `now`, under `number`, unless the cache knows better.
+ * Takes over both references and returns one to the published actor.
  */
 static struct actor *cache_put(struct actors *as, pid_t number, struct actor *a,
 			       struct proc_probe *probe, uint64_t now)
@@ -285,7 +281,7 @@ static struct actor *cache_put(struct actors *as, pid_t number, struct actor *a,
 	return a;
 }
 
-/* What the number stands for, as references; an empty entry if nothing. */
+/* A copy of the entry with its references; an empty one if there is none. */
 static struct actor_entry cache_take(struct actors *as, pid_t number)
 {
 	struct actor_set *s = set_of(as, number);
@@ -304,7 +300,7 @@ static struct actor_entry cache_take(struct actors *as, pid_t number)
 	return taken;
 }
 
-/* `number` was found to stand for `known`'s actor still. */
+/* `number` was found to be `known`'s actor still. */
 static void cache_confirm(struct actors *as, pid_t number,
 			  const struct actor_entry *known, uint64_t now)
 {
@@ -330,7 +326,7 @@ static struct actor *trusted(struct actors *as, pid_t number, uint64_t now)
 
 	pthread_mutex_lock(&s->lock);
 	e = set_find_locked(s, number);
-	/* Another worker's check may be later than the time we took. */
+	/* Another worker may have checked after our `now`. */
 	if (e && (e->checked >= now || now - e->checked < ACTOR_TRUST_NS))
 		a = actor_ref(e->actor);
 	pthread_mutex_unlock(&s->lock);
@@ -342,7 +338,7 @@ static bool process_same(const struct actor_entry *e)
 	return e->probe && proc_probe_same(e->probe, e->actor->author.cmdline);
 }
 
-/* Ends what cache_take() began: the actor if it is the same, else NULL. */
+/* Ends what cache_take() began: returns the actor if `same`, else NULL. */
 static struct actor *finish_check(struct actors *as, pid_t number,
 				  struct actor_entry *e, bool same,
 				  uint64_t now)
@@ -364,7 +360,7 @@ static struct actor *process_verified(struct actors *as, pid_t pid,
 	return finish_check(as, pid, &e, same, now);
 }
 
-/* The process, without looking at it. */
+/* The process if the cache knows it: no look at /proc. */
 static struct actor *process_known(struct actors *as, pid_t pid, uint64_t now)
 {
 	struct actor *a = trusted(as, pid, now);
@@ -372,7 +368,7 @@ static struct actor *process_known(struct actors *as, pid_t pid, uint64_t now)
 	return a ? a : process_verified(as, pid, now);
 }
 
-/* Still a thread of its process, and that one still what it was? */
+/* Is `tid` still a thread of its process, and that one unchanged? */
 static bool thread_same(struct actors *as, pid_t tid, struct actor_entry *e,
 			uint64_t now)
 {
@@ -404,8 +400,8 @@ static struct actor *verified(struct actors *as, pid_t tid, uint64_t now)
 }
 
 /*
- * Describe the process from /proc, without its parent. Keeps the large view
- * off the stack of the climb through the ancestors.
+ * Describe the process from /proc, without its parent. Not inlined, to keep
+ * the large view off the stack of the recursion through the ancestors.
  */
 static __attribute__((noinline)) struct actor *
 actor_see(struct actors *as, pid_t pid, pid_t tid, struct proc_traces *ret)
@@ -432,15 +428,15 @@ static struct actor *parent_of(struct actors *as, const struct actor *a,
 	if (a->ppid <= 0 || a->author.session_root ||
 	    depth >= ACTOR_CHAIN_MAX - 1)
 		return NULL;
-	/* Ancestors do not stand still: how we see them now gives no trust. */
+	/* Ancestors are not blocked: what we see of them earns no trust. */
 	if (depth == 0)
 		now -= ACTOR_TRUST_NS;
 	parent = process_known(as, a->ppid, now);
 	if (!parent)
 		parent = looked(as, a->ppid, a->ppid, now, depth + 1);
 	/*
-	 * Born after its child, it is not the parent but somebody who got the
-	 * parent's number since. And a chain that is long enough ends here.
+	 * Started after its child, it is another process that was given the
+	 * parent's id. And a chain that is long enough ends here.
 	 */
 	if (parent && (parent->author.start > a->author.start ||
 		       parent->chain >= ACTOR_CHAIN_MAX)) {
@@ -450,7 +446,7 @@ static struct actor *parent_of(struct actors *as, const struct actor *a,
 	return parent;
 }
 
-/* Only with the parent's executable can one be in the parent's memory. */
+/* A process in its parent's memory has its parent's executable. */
 static bool may_share(const struct actors *as, const struct actor *a, pid_t tid)
 {
 	if (a->ppid <= 0)
@@ -479,7 +475,7 @@ static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
 			 proc_probe_new(&traces, may_share(as, a, tid)), now);
 }
 
-/* A thread that is gone is still whose it was; one never met has a number. */
+/* A thread that is gone: its cached process, or an actor with an id only. */
 static struct actor *departed(struct actors *as, pid_t tid, uint64_t now)
 {
 	struct actor_entry e = cache_take(as, tid);
@@ -530,7 +526,7 @@ int actors_new(pid_t session_root, struct actors **ret)
 	proc_init(&as->proc);
 	for (int i = 0; i < ACTOR_SETS; i++)
 		(void)pthread_mutex_init(&as->set[i].lock, NULL);
-	/* Too long to fit, it is cut, and nobody's. */
+	/* A path too long to fit is cut and matches no executable. */
 	if (readlink("/proc/self/exe", as->own, sizeof(as->own) - 1) < 0)
 		as->own[0] = '\0';
 	as->root = session_root;

@@ -1,12 +1,13 @@
 /*
- * Who is behind a request. FUSE gives the id of the calling *thread*; an actor
- * is its process, described once (command name, command line, executable,
- * ancestors up to the session's root) and kept, so that a process that has
- * exited since is still named by those who hold a reference.
+ * The process behind a request. FUSE gives the id of the calling *thread*; an
+ * actor is its process, described once (command name, command line,
+ * executable, ancestors up to the session's root). A reference keeps the
+ * description after the process has exited. fs/README.md, "Writes and
+ * authors", says how writes are attributed.
  *
- * A process may exec, exit, or its number be used again between two requests.
- * An answer is trusted for ACTOR_TRUST_NS, less than an exec takes, and then
- * checked against /proc before it is given again.
+ * Between two requests a process may exec or exit, and its id may be used
+ * again. A description is trusted for ACTOR_TRUST_NS, less than an exec takes,
+ * and then checked against /proc before it is used again.
  *
  * Any thread may call any function here.
  */
@@ -22,24 +23,24 @@ struct actors;
 struct actor;
 
 /*
- * What 'statetape run' calls itself: a session may have several of them, and
- * each is the root of what it runs. Who stands above it is nobody's business.
+ * The name that 'statetape run' gives itself: a session may have several, and
+ * each is the root of the processes it starts. Its ancestors are not recorded.
  */
 #define ACTOR_ROOT_NAME "statetape-run"
 
 /*
- * Ancestor chains end at process `session_root` (0: none), or at one of this
- * program and the name above, or at init.
+ * Ancestor chains end at process `session_root` (0: none), at a process of
+ * this program with the name above, or at init.
  */
 int actors_new(pid_t session_root, struct actors **ret);
-/* References still held stay good until they are given back. */
+/* References still held stay valid until they are dropped. */
 void actors_free(struct actors *as);
 
 /*
- * The process of thread `tid`, a reference. NULL when there is none to name:
- * tid 0 (the kernel's own work, or a process outside our pid namespace), or
- * memory is short. A process already gone that we never saw gets an actor
- * with its number and empty texts.
+ * The process of thread `tid`, a reference. NULL for tid 0 (the kernel's own
+ * work, or a process of another pid namespace) or when memory is short. For a
+ * process that is gone and was never seen: an actor with its id and empty
+ * texts.
  */
 struct actor *actors_get(struct actors *as, pid_t tid);
 
@@ -47,10 +48,10 @@ struct actor *actor_ref(struct actor *a);
 void actor_unref(struct actor *a); /* NULL is accepted */
 
 pid_t actor_pid(const struct actor *a);
-/* Lives as long as the reference, its parents too. */
+/* Valid as long as the reference, its parents included. */
 struct journal_author *actor_author(struct actor *a);
 
-/* How many are held now, for `status` and for leak tests. */
+/* Actors in existence, for STATUS and leak tests. */
 uint64_t actors_count(struct actors *as);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * How to notice that a process is no longer what it was? Measured here, for a
- * descriptor kept open and asked again:
+ * How to notice that a process has exec'd or exited? Measured for a descriptor
+ * kept open and read again:
  *
  *	/proc/PID/pagemap	0.24 us	a syscall with nothing behind it
  *	/proc/PID/comm		0.9 us
@@ -8,37 +8,36 @@
  *	/proc/PID/stat		4.1 us
  *	/proc/PID/status	8.6 us
  *
- * comm does not tell `sh` from the `sh script` it becomes, which is what
- * shells do all day. pagemap is the cheapest and the sharpest: such a
- * descriptor belongs not to the process but to the memory it had when the
- * descriptor was opened. exec gives a process new memory, exit takes it away,
- * and a number used again comes with memory of its own. While the memory
- * lives, reading one byte fails with EINVAL (entries are eight bytes long, and
- * the kernel checks that after it has got hold of the memory); when it is
- * gone, the read returns 0. Anything but EINVAL is taken for a change, so a
- * kernel that behaves differently costs time and not truth.
+ * comm does not distinguish `sh` from the `sh script` it execs. pagemap is the
+ * cheapest and the most exact: such a descriptor belongs not to the process
+ * but to the memory it had when the descriptor was opened. exec gives a
+ * process new memory, exit takes it away, and a process that gets the same id
+ * later has memory of its own. While the memory lives, reading one byte fails
+ * with EINVAL (entries are eight bytes long, and the kernel checks the length
+ * after it has pinned the memory); when it is gone, the read returns 0.
+ * Anything but EINVAL counts as a change, so a kernel that behaves differently
+ * costs time, not correctness.
  *
  * Two kinds of process need another probe. A vforked child runs in its
- * parent's memory, which does not die when the child execs; kcmp(2) tells,
- * and where a container's seccomp forbids kcmp, equality of the executables is
- * taken as a warning (actor.c). And a process we may not inspect (another
- * user's, a set-user-id program's) or that has no memory (a kernel thread)
- * shows no pagemap. For those cmdline is compared: readable by all, and it
- * follows the process through exec. An exec that changes not a letter of it
- * goes unnoticed, and there would be little to say about it.
+ * parent's memory, which survives the child's exec: kcmp(2) detects that, and
+ * where a container's seccomp forbids kcmp, a child with its parent's
+ * executable is assumed to share (actor.c). And a process we may not inspect
+ * (another user's, a set-user-id program's) or that has no memory (a kernel
+ * thread) shows no pagemap. For those cmdline is compared: readable by all,
+ * and it follows the process through exec. An exec that leaves cmdline the
+ * same goes unnoticed; the description is then almost the same too.
  *
- * Why not ask cmdline always? The mmap lock. A process with many threads may
- * wait for it behind one that waits, holding it, for a write-back that we are
- * to serve; if as many of its threads have requests with us as we have
- * workers, and each worker asked for cmdline, nobody would be left to serve.
- * So cmdline is read when a program is met for the first time, as a rule
- * before it has mapped a file of ours, and not again but for the two kinds
- * above. For the same reason no lock of ours is held here: opening pagemap
- * waits for an exec in progress, and the last one to let go of a process's
- * memory, which may be us, writes back what it had mapped. Neither happens to
- * the process whose request we hold, for that one stands still until we
- * answer, but it may happen to an ancestor: one worker may be held up by what
- * another is to serve.
+ * Why not cmdline always? Because of the mmap lock. A thread of the process
+ * may hold it while it waits for a write-back that we are to serve. If the
+ * process had as many requests with us as we have workers, and each worker
+ * read cmdline, no worker would be left to serve the write-back. So cmdline is
+ * read when a program is first seen, usually before it has mapped a file of
+ * ours, and later only for the two kinds above. For the same reason none of
+ * our locks is held here: opening pagemap waits for an exec in progress, and
+ * the last reference to a process's memory, which may be ours, writes back its
+ * mappings when it is dropped. The process whose request we hold is blocked
+ * until we answer and does neither, but an ancestor may: one worker can wait
+ * for a request that another one serves.
  */
 #include "fs/author/proc.h"
 
@@ -57,10 +56,10 @@
 
 #include "graph/base/cleanup.h"
 
-/* A program met while it execs is looked at again, so many times. */
+/* Looks at a process that execs meanwhile. */
 #define LOOKS_MAX 3
 
-/* Enough for every line before the ones we want, and for all of stat. */
+/* Enough for the lines of status up to "Tgid", and for all of stat. */
 #define STAT_MAX   1024
 #define STATUS_MAX 512
 
@@ -70,7 +69,7 @@ struct proc_probe {
 	bool memory; /* fd is of pagemap, not of cmdline */
 };
 
-/* The number an entry like "self" stands for, 0: none. */
+/* The process id that a link like "self" holds, 0: none. */
 static pid_t link_number(int fd, const char *name)
 {
 	char text[16];
@@ -95,7 +94,7 @@ void proc_init(struct proc *p)
 	CLEANUP(close_p) int fd = -1;
 
 	fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* Another namespace's /proc would show us other people. */
+	/* Another pid namespace's /proc would show other processes. */
 	if (fd >= 0 && link_number(fd, "self") != getpid()) {
 		(void)close(fd);
 		fd = -1;
@@ -113,7 +112,7 @@ void proc_release(struct proc *p)
 
 bool proc_has_thread(pid_t pid, pid_t tid)
 {
-	/* Signal 0 is not sent; not being allowed to is as good a yes. */
+	/* Signal 0 only checks; EPERM means that the thread exists. */
 	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno != ESRCH;
 }
 
@@ -139,13 +138,13 @@ pid_t proc_of_thread(const struct proc *p, pid_t tid)
 	char text[STATUS_MAX];
 	const char *line;
 
-	/* Most often it is the first thread, whose number is the process's. */
+	/* Usually it is the first thread, whose id is the process's. */
 	if (proc_has_thread(tid, tid))
 		return tid;
 	(void)snprintf(name, sizeof(name), "%d/status", (int)tid);
 	if (read_text(p->fd, name, text, sizeof(text)) < 0)
 		return 0;
-	/* No name can forge this line: newlines in names are escaped. */
+	/* A name cannot forge this line: newlines in names are escaped. */
 	line = strstr(text, "\nTgid:\t");
 	if (!line)
 		return 0;
@@ -159,7 +158,7 @@ void proc_traces_close(struct proc_traces *t)
 	*t = (struct proc_traces){ .memory = -1, .cmdline = -1 };
 }
 
-/* Arguments end in NUL each; programs that retitle themselves leave more. */
+/* Each argument ends in NUL; setproctitle() leaves more of them. */
 static void join_arguments(char *text, size_t len)
 {
 	while (len > 0 && text[len - 1] == '\0')
@@ -195,7 +194,7 @@ static bool memory_lives(int fd)
 	return pread(fd, &byte, 1, 0) < 0 && errno == EINVAL;
 }
 
-/* The text after `n` more spaces, NULL: there are not so many. */
+/* The text after `n` more spaces, NULL: there are fewer. */
 static const char *skip_fields(const char *text, int n)
 {
 	while (text && n-- > 0) {
@@ -207,8 +206,8 @@ static const char *skip_fields(const char *text, int n)
 }
 
 /*
- * "PID (COMM) STATE PPID ... START ...", where START is the 22nd and COMM may
- * hold anything, blanks and parentheses too.
+ * "PID (COMM) STATE PPID ... START ...", where START is the 22nd field and
+ * COMM may contain blanks and parentheses.
  */
 static int parse_stat(const char *text, struct proc_view *ret)
 {
@@ -227,9 +226,9 @@ static int parse_stat(const char *text, struct proc_view *ret)
 }
 
 /*
- * The first thread's, for its name and start are the process's. It stays even
- * when that thread has ended, as long as others live. (Its place among the
- * threads would do for both cases, but takes 8 us longer to reach.)
+ * Reads the first thread's stat, which has the process's name and start. It
+ * exists as long as any thread of the process lives. ("task/PID/stat" would do
+ * for both cases, but takes 8 us longer.)
  */
 static int read_stat(int at, pid_t pid, pid_t tid, struct proc_view *ret)
 {
@@ -251,13 +250,13 @@ static void read_exe(int at, struct proc_view *ret)
 }
 
 /*
- * An exec does this, in this order: new memory with its executable, new name,
- * arguments put in place. We ask in the order memory, arguments, the rest, and
- * last whether the memory is still the same. So when there are arguments, the
- * rest is theirs. Memory without arguments is an exec half done (or a process
- * that wiped them out), nothing to rely on: it is described, but not watched.
+ * An exec sets, in this order: new memory with its executable, new name,
+ * arguments. We read memory, arguments, the rest, and last check that the
+ * memory is still the same. So if there are arguments, the rest belongs to
+ * them. Memory without arguments is an exec half done (or a process that wiped
+ * them out): it is described, but no traces are kept.
  *
- * -EAGAIN: it became another program under our eyes.
+ * -EAGAIN: it became another program meanwhile.
  */
 static int look_once(int at, pid_t pid, pid_t tid, struct proc_view *ret,
 		     struct proc_traces *t)
@@ -301,7 +300,7 @@ static int look_through(const struct proc *p, pid_t pid, pid_t tid,
 	char name[16];
 	int r = -EAGAIN;
 
-	/* Held open, it is this process's, whoever gets the number next. */
+	/* The descriptor stays this process's even if its id is reused. */
 	(void)snprintf(name, sizeof(name), "%d", (int)tid);
 	at = openat(p->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0)
@@ -313,8 +312,8 @@ static int look_through(const struct proc *p, pid_t pid, pid_t tid,
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	/*
-	 * Still changing after so many looks, or descriptors are scarce:
-	 * described, but not watched.
+	 * Without traces if it still changes after LOOKS_MAX looks, or if
+	 * descriptors are scarce.
 	 */
 	if (r == 0 && t.memory < p->fd_max && t.cmdline < p->fd_max) {
 		*ret_traces = t;
@@ -354,7 +353,7 @@ int proc_look(const struct proc *p, pid_t pid, pid_t tid, struct proc_view *ret,
 
 	if (r < 0 || tid != pid || ret->cmdline[0] || ret->exe[0])
 		return r;
-	/* A first thread that has ended shows no memory; others may live. */
+	/* A first thread that has ended shows no memory; others do. */
 	other = other_thread(p, pid);
 	if (!other)
 		return 0;
@@ -362,7 +361,7 @@ int proc_look(const struct proc *p, pid_t pid, pid_t tid, struct proc_view *ret,
 	return look_through(p, pid, other, ret, ret_traces);
 }
 
-/* A process whose first thread has ended keeps it where kcmp cannot see. */
+/* kcmp cannot see the memory of a process whose first thread has ended. */
 static bool shows_memory(const struct proc *p, pid_t pid)
 {
 	char name[32];
@@ -380,8 +379,8 @@ bool proc_may_share(const struct proc *p, pid_t tid, pid_t parent)
 	if (known)
 		return shares || !shows_memory(p, parent);
 	/*
-	 * Where kcmp is allowed and yet fails, the parent is gone, or its
-	 * credentials are others and then so is its memory: changing them
+	 * Where kcmp is allowed and yet fails, the parent is gone, or it has
+	 * other credentials and therefore other memory: changing credentials
 	 * makes shared memory undumpable, and we could not have opened it.
 	 */
 	return !p->compares;

@@ -1,10 +1,9 @@
 /*
- * What /proc says about a process, and a cheap way to ask later whether it is
- * still that process running that program. Remembers nothing between calls;
- * actor.c does.
+ * Reads about a process from /proc, and checks cheaply later whether it is
+ * still that process running that program. Keeps no state; actor.c does.
  *
- * Any thread may call any function here. No call may be made with a lock
- * held: a look can wait for the process looked at (proc.c says when).
+ * Any thread may call any function here. Call none with a lock held: reading
+ * /proc can block on the process in question (proc.c says when).
  */
 #ifndef STATETAPE_FS_AUTHOR_PROC_H
 #define STATETAPE_FS_AUTHOR_PROC_H
@@ -20,11 +19,11 @@
 
 struct proc {
 	int fd;	       /* /proc, -1: none that shows our processes */
-	int fd_max;    /* descriptors kept stay below this one */
+	int fd_max;    /* descriptors we keep are below this number */
 	bool compares; /* kcmp(2) is allowed */
 };
 
-/* Cannot fail: without a /proc of our pid namespace, all looks will. */
+/* Cannot fail; without a /proc of our pid namespace every look fails. */
 void proc_init(struct proc *p);
 void proc_release(struct proc *p);
 
@@ -34,7 +33,7 @@ pid_t proc_of_thread(const struct proc *p, pid_t tid);
 /* `tid` is a thread of `pid` now. */
 bool proc_has_thread(pid_t pid, pid_t tid);
 
-/* A process as it is seen at one moment. Texts are "" where unreadable. */
+/* A process as seen at one moment. Texts are "" where unreadable. */
 struct proc_view {
 	pid_t ppid;
 	uid_t uid;	/* effective */
@@ -44,7 +43,7 @@ struct proc_view {
 	char exe[PATH_MAX];
 };
 
-/* Descriptors through which a change can be noticed; -1: not to be had. */
+/* Descriptors that reveal a change of the process; -1: not available. */
 struct proc_traces {
 	int memory;
 	int cmdline;
@@ -64,20 +63,20 @@ int proc_look(const struct proc *p, pid_t pid, pid_t tid, struct proc_view *ret,
  */
 bool proc_may_share(const struct proc *p, pid_t tid, pid_t parent);
 
-/* One kept descriptor, counted, as it may be given up while it is in use. */
+/* One descriptor, counted: it may be evicted while another thread uses it. */
 struct proc_probe;
 
 /*
  * Keeps one of the traces and closes the other. `shared`: the process may be
- * running in another's memory. NULL: nothing to keep, or no memory for it.
+ * running in another's memory. NULL: both are -1, or memory is short.
  */
 struct proc_probe *proc_probe_new(struct proc_traces *t, bool shared);
 struct proc_probe *proc_probe_ref(struct proc_probe *probe);
 void proc_probe_unref(struct proc_probe *probe); /* NULL is accepted */
 
 /*
- * False when the process exited, became another program, or its number is
- * another's now. `cmdline` is what the look saw.
+ * False when the process exited or became another program, or its id belongs
+ * to another process. `cmdline` is the one that proc_look() returned.
  */
 bool proc_probe_same(const struct proc_probe *probe, const char *cmdline);
 

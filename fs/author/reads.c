@@ -1,27 +1,27 @@
 /*
- * One set per actor, so that a process which became another program is told
- * apart from what it was before. A set is
+ * One read set per actor, so that a process has another set after an exec. A
+ * set is
  *
  *	keys	hashes of (kind, key), open addressing, at most half full:
- *		the hot path asks only these, eight bytes an entry
- *	paths	kind, path, NUL; kind, path, NUL; ... in the order in which
- *		they were noted: what an answer is made of
+ *		the hot path reads only these, eight bytes an entry
+ *	paths	kind, path, NUL; kind, path, NUL; ... in the order of
+ *		insertion; answers are built from these
  *
  * Keys are compared by their 64-bit hash alone. In a full set the chance that
- * any two of its entries are taken for one is about 1 in 10^10; it would cost
- * one path in an answer.
+ * any two entries collide is about 1 in 10^10; a collision would cost one path
+ * in an answer.
  *
- * Sets live in shards, chosen by the actor's address, each under its own lock.
- * Within a shard they stand in two queues, by when they were heard of: of
- * processes that live, or did when we last asked, and of those that exited.
- * The bound is global: when it is passed, the oldest head of the queues of
- * exited processes goes; when these are empty, all are asked whether they
- * still live, which sorts the dead out in one sweep; and when none is dead,
- * the oldest of the living goes. A number used again makes a dead process look
- * alive and lets it stay longer, no more.
+ * Sets live in shards, chosen by the actor's address, each with its own lock.
+ * Within a shard they are in one of two queues, ordered by last use: processes
+ * that live, or did when last checked, and processes that have exited. The
+ * bound is global: beyond it, the oldest set of an exited process is evicted;
+ * if there is none, all processes are checked, which moves the dead to their
+ * queue in one sweep; and if none has exited, the oldest of the living is
+ * evicted. An id used again makes a dead process look alive and its set stay
+ * longer, no more.
  *
- * An answer copies a set's paths under the lock and makes JSON of the copy, so
- * that a curious question does not hold up the workers.
+ * An answer copies a set's paths under the lock and builds JSON from the copy,
+ * so that questions do not block the workers.
  */
 #include "fs/author/reads.h"
 
@@ -61,10 +61,10 @@ struct read_set {
 	size_t slots;	     /* power of two */
 	size_t count;
 	struct buf paths;
-	size_t fixed;		   /* bytes it takes however few its entries */
-	size_t bytes;		   /* all bytes it is accounted for */
-	uint64_t seen;		   /* when, in struct reads' clock */
-	int64_t first_ns, last_ns; /* and by the wall's */
+	size_t fixed;		   /* bytes of a set without entries */
+	size_t bytes;		   /* bytes accounted in struct reads */
+	uint64_t seen;		   /* last use, by the clock of struct reads */
+	int64_t first_ns, last_ns; /* first and last use, CLOCK_REALTIME */
 	enum reads_queue queue;
 	TAILQ_ENTRY(read_set) in_queue;
 	struct table_node in_shard;
@@ -73,7 +73,7 @@ struct read_set {
 TAILQ_HEAD(read_queue, read_set);
 
 struct reads_shard {
-	pthread_mutex_t lock; /* one at a time; nothing is locked under it */
+	pthread_mutex_t lock;		 /* a leaf; never two shards' at once */
 	struct read_queue queue[QUEUES]; /* oldest first; protected by lock */
 	struct table sets;		 /* by actor; protected by lock */
 } __attribute__((aligned(64)));
@@ -84,7 +84,7 @@ struct reads {
 	atomic_ullong processes;
 	atomic_ullong entries;
 	atomic_ullong forgotten;
-	pthread_mutex_t forgetting; /* before a shard's; one is enough at it */
+	pthread_mutex_t forgetting; /* before a shard's; one thread evicts */
 	struct reads_shard shard[SHARDS];
 };
 
@@ -246,7 +246,7 @@ static void requeue_locked(struct reads_shard *sh, struct read_set *s,
 	TAILQ_INSERT_TAIL(&sh->queue[queue], s, in_queue);
 }
 
-/* Whoever asks for something lives. */
+/* A process that sends a request is alive. */
 static void touch_locked(struct reads *r, struct reads_shard *sh,
 			 struct read_set *s)
 {
@@ -307,7 +307,7 @@ static void sweep_locked(struct reads_shard *sh)
 	}
 }
 
-/* Sort out those who exited since they were last asked. */
+/* Move the sets of processes that have exited to their queue. */
 static void sweep(struct reads *r)
 {
 	for (int i = 0; i < SHARDS; i++) {
@@ -354,7 +354,7 @@ static void stay_in_bounds(struct reads *r)
 {
 	if (atomic_load(&r->bytes) <= READS_BYTES_MAX)
 		return;
-	/* Somebody is at it already. */
+	/* Another worker is evicting already. */
 	if (pthread_mutex_trylock(&r->forgetting) != 0)
 		return;
 	while (atomic_load(&r->bytes) > READS_BYTES_MAX && forget_one(r))
@@ -405,7 +405,7 @@ void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 	}
 	pthread_mutex_unlock(&at.shard->lock);
 
-	/* Opened again, it counts again: of what is lost nothing is kept. */
+	/* A lost entry counts again at each open: we keep no trace of it. */
 	if (added < 0)
 		atomic_fetch_add(&r->forgotten, 1);
 	stay_in_bounds(r);
@@ -484,7 +484,7 @@ static int choose(struct reads *r, const struct reads_question *question,
 	return err;
 }
 
-/* In the order of their lives. */
+/* By start time. */
 static int by_birth(const void *a, const void *b)
 {
 	const struct journal_author *x =
@@ -547,13 +547,13 @@ static bool put_paths(cJSON *object, const struct buf *paths)
 	return true;
 }
 
-/* What an answer says of one process. */
+/* The part of a set that goes into an answer. */
 struct reads_copy {
 	struct buf paths;
 	int64_t first_ns, last_ns;
 };
 
-/* 0, also when it was forgotten since; then its paths stay empty. */
+/* 0 also if the set was evicted meanwhile; its paths are then empty. */
 static int copy_set(struct reads *r, const struct actor *a,
 		    struct reads_copy *ret)
 {
@@ -577,7 +577,7 @@ static void copy_release(struct reads_copy *c)
 	buf_release(&c->paths);
 }
 
-/* As digits: a double would lose some of them. */
+/* As raw digits: a double would lose precision. */
 static bool put_time(cJSON *object, const char *name, int64_t ns)
 {
 	char digits[24];

@@ -1,6 +1,6 @@
 /*
- * Every maximum of the file system process, in one place. What a limit costs
- * when it is met is said beside it; none of them fails a caller's syscall.
+ * Every limit of the file system process, with its cost when it is reached.
+ * None of them fails a caller's syscall.
  */
 #ifndef STATETAPE_FS_BASE_LIMITS_H
 #define STATETAPE_FS_BASE_LIMITS_H
@@ -9,51 +9,51 @@
 #include <sys/resource.h>
 
 /*
- * How long an answer about a thread is given again without looking. Shorter
+ * How long the description of a thread is used again without a check. Shorter
  * than any exec: the quickest we could make, a vforked child becoming a static
- * program without libc, took 59 us here, and a check costs 0.25 us.
+ * program without libc, took 59 us; a check costs 0.25 us.
  */
 #define ACTOR_TRUST_NS 20000L
 
 /*
- * How long a thread is taken for its process's without asking. Shorter than
- * it takes to start as many threads as there are numbers for them.
+ * How long a thread id is taken to belong to the same process without a
+ * check. Shorter than the time in which ids can wrap around.
  */
 #define ACTOR_MEMBER_NS 1000000L
 
 /*
- * How long the tape is kept waiting for operations under way (flight.h). One
- * that takes longer makes it come again.
+ * How long FENCE waits for operations in flight (flight.h). If one takes
+ * longer, the tape asks again.
  */
 #define FENCE_PATIENCE_MS 100
 
 /* Longer command lines are cut. */
 #define ACTOR_CMDLINE_MAX 4096
 
-/* Ancestors named; a deeper nest of processes has its chain cut. */
+/* Ancestors described; longer chains are cut. */
 #define ACTOR_CHAIN_MAX 64
 
 /*
- * Threads and processes remembered (actor.c: sets of a cache). One that is
- * forgotten is described anew, which costs some 40 us, when it comes again.
+ * Threads and processes cached (actor.c). An evicted one is described again
+ * at its next request, which costs about 40 us.
  */
 #define ACTOR_SETS 64
 #define ACTOR_WAYS 64
 #define ACTORS_MAX (ACTOR_SETS * ACTOR_WAYS)
 
 /*
- * Of these, processes watched through a descriptor of ours. Checking one that
- * is not costs as much as describing it.
+ * Of these, processes with an open probe (proc.h). Checking a process without
+ * one costs as much as describing it.
  */
 #define ACTOR_SET_PROBES 8
 #define ACTOR_PROBES_MAX (ACTOR_SETS * ACTOR_SET_PROBES)
 
-/* What all read sets may hold; the oldest processes' are forgotten beyond. */
+/* Memory of all read sets; beyond it the oldest are evicted. */
 #define READS_BYTES_MAX (64u << 20)
 
 /*
- * Paths remembered per process, and their bytes, so that a greedy one does
- * not displace all others; further paths are counted, not kept.
+ * Paths kept per process, and their bytes, so that one process cannot evict
+ * all others; further paths are only counted.
  */
 #define READS_PER_PROCESS_MAX	    65536u
 #define READS_PER_PROCESS_BYTES_MAX (READS_BYTES_MAX / 4)
@@ -63,8 +63,8 @@
 
 /*
  * Reads from this size on are spliced instead of copied. The thread sanitizer
- * does not follow splice(2): to it, the release of a handle would not come
- * after the answer to its last read.
+ * does not follow splice(2): it would see no order between the answer to the
+ * last read of a handle and its release.
  */
 #ifdef __SANITIZE_THREAD__
 #define FS_SPLICE_MIN SIZE_MAX
@@ -73,55 +73,53 @@
 #endif
 
 /*
- * Files from this size on are read past us where the kernel can (pass.h):
- * reading one of 64 MiB for the first time takes as long as below, and seven
- * times that without. On small ones it loses: rg over a tree of 5,000 files
- * took 9 times as long as below, and 5 times without.
+ * Files from this size on use passthrough where the kernel has it (pass.h):
+ * the first read of 64 MiB then takes as long as below, and seven times that
+ * without. For small files it loses: rg over 5,000 files took 9 times as long
+ * as below with it, and 5 times without.
  */
 #define FS_PASS_MIN (256L << 10)
 
-/* What one getdents64() call may bring. */
+/* Buffer of one getdents64() call. */
 #define FS_DIR_BUFFER (32u << 10)
 
 /*
  * Threads that answer requests. The kernel wakes the one that has slept
- * longest, so more of them means colder ones; fewer, that a slow disk may
- * hold up everybody.
+ * longest: with more threads, caches are colder; with fewer, one slow disk
+ * blocks all of them.
  */
 #define FS_THREADS_MAX 8
 
 /*
- * Requests of one thread in a row after which it is looked where it runs, and
- * changes between threads, none of which asks so often, after which workers
- * run anywhere again (near.h).
+ * near.h: after NEAR_STEP requests in a row from one thread its processor is
+ * looked up; after NEAR_TURNS changes between threads without such a row,
+ * workers run on any processor again.
  */
 #define NEAR_STEP  32
 #define NEAR_TURNS 8
 
-/* Looks left out when following it was in vain: at first, and at most. */
+/* Look-ups skipped after the caller kept moving: at first, and at most. */
 #define NEAR_REST     64
 #define NEAR_REST_MAX 4096
 
-/* Requests nobody waits for (read-ahead, releases) under way at once. */
+/* Background requests (read-ahead, releases) in flight at once. */
 #define FS_BACKGROUND_MAX 64
 
 /*
- * Requests that each processor's ring takes at once, and all rings together:
- * each has a buffer of FS_REQUEST_MAX, which costs memory once it was used.
+ * Requests in flight per ring, and over all rings: each has a buffer of
+ * FS_REQUEST_MAX, which takes memory from its first use on.
  */
 #define RING_DEPTH	 4
 #define RING_ENTRIES_MAX 256
 
-/*
- * Changes of files that share a lock wait for each other (pages.h).
- */
+/* Changes of files that share one of these locks take turns (pages.h). */
 #define FS_CHANGE_LOCKS 256
 
 /*
- * Requests that make processors stay awake when they come within such a time,
- * and milliseconds between looks whether they still do (awake.h); processors
- * of a guest that do not sleep at all then, and microseconds that waking one
- * may take elsewhere. Beyond these they sleep, and waking them is waited for.
+ * awake.h: AWAKE_STEP requests within AWAKE_STEP_NS keep processors awake;
+ * every AWAKE_LOOK_MS it is checked whether requests still come. A virtual
+ * machine of up to AWAKE_PROCESSORS_MAX processors does not sleep at all
+ * then; elsewhere waking one may take AWAKE_DOZE_US.
  */
 #define AWAKE_STEP	     16
 #define AWAKE_STEP_NS	     8000000
@@ -129,34 +127,34 @@
 #define AWAKE_PROCESSORS_MAX 16
 #define AWAKE_DOZE_US	     10
 
-/* Out of descriptors: tries, and the milliseconds between them. */
+/* Out of descriptors: retries of an open, and milliseconds between them. */
 #define FS_DESCRIPTOR_TRIES   400
 #define FS_DESCRIPTOR_WAIT_MS 5
 
 /*
- * Seconds the kernel may keep names and attributes: of what is watched, and
- * of what is not (seen within a second, with room for the way).
+ * Seconds the kernel may cache names and attributes: in watched directories,
+ * and elsewhere, where a change must be seen within a second.
  */
 #define FS_TIMEOUT_LONG	 86400.0
 #define FS_TIMEOUT_SHORT 0.5
 
-/* Milliseconds of changes below that are looked at together. */
+/* Milliseconds during which inotify events are collected. */
 #define WATCH_SETTLE_MS 100
 
-/* Milliseconds between looks at open files whose changes are not reported. */
+/* Milliseconds between checks of open files that inotify does not cover. */
 #define WATCH_SWEEP_MS 500
 
 /*
- * Inodes cost a descriptor each. Of the process's limit, what inodes may take
- * before the kernel is asked to forget some, what they and open files may
- * take at all, and what the watching of processes may add to that; the rest
- * is for the journal and for those who ask questions.
+ * An inode costs a descriptor. Shares of the process's limit: inodes beyond
+ * the first share are evicted; inodes and open files together stay below the
+ * second; with the probes of processes, below the third. The rest is for the
+ * journal and for sockets.
  */
 #define FS_INODES_SHARE(descriptors) ((descriptors) / 4 * 3)
 #define FS_FILES_SHARE(descriptors)  ((descriptors) / 16 * 15)
 #define FS_PROBES_SHARE(descriptors) ((descriptors) / 32 * 31)
 
-/* Descriptors there is room for from the start, 8 bytes of memory for each. */
+/* Size of the descriptor table at the start; 8 bytes of memory each. */
 #define FS_DESCRIPTORS_FIRST (64 << 10)
 
 static inline int fs_descriptors(void)
@@ -168,7 +166,7 @@ static inline int fs_descriptors(void)
 	return limit.rlim_cur < INT32_MAX ? (int)limit.rlim_cur : INT32_MAX;
 }
 
-/* Inodes named in one message that asks the kernel to forget them. */
+/* Inodes in one message that asks the kernel to forget them. */
 #define FS_PRUNE_MAX 256
 
 #endif

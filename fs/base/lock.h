@@ -1,7 +1,7 @@
 /*
- * Locks that are held for some hundred instructions by workers that run at the
- * same time: who finds one taken waits for it awake for a moment, which is
- * shorter than going to sleep and being woken.
+ * Adaptive mutexes, for locks held for a few hundred instructions: a thread
+ * that finds one taken spins for a moment, which is shorter than to sleep and
+ * be woken.
  */
 #ifndef STATETAPE_FS_BASE_LOCK_H
 #define STATETAPE_FS_BASE_LOCK_H

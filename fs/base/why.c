@@ -1,6 +1,3 @@
-/*
- * See why.h.
- */
 #include "fs/base/why.h"
 
 #include <stdarg.h>

@@ -1,20 +1,19 @@
 /*
  * One loop over two descriptors: the pipe on which the file system process
- * says that it serves, and a signalfd for everything else. Nothing happens in
- * a signal handler.
+ * reports that it serves, and a signalfd. There are no signal handlers.
  *
  * The guard closes its copy of /dev/fuse as soon as the other process has its
- * own. The kernel declares a FUSE connection dead when the last descriptor is
- * closed; a copy kept here would let every caller hang after a crash instead.
+ * own. The kernel ends a FUSE connection when the last descriptor is closed;
+ * with a copy kept here, every caller would hang after a crash.
  *
- * How it may end:
+ * How it ends:
  *
- *	unmounted by anybody	the fs process sees it and ends with 0
- *	fs process dies		we unmount, lazily, and say so
+ *	unmounted from outside	the fs process sees it and exits with 0
+ *	fs process dies		we unmount lazily, and say so
  *	TERM or the like to us	we unmount, lazily if it is in use, and wait
  *				for the fs process, which ends with the last
  *				open file; a second signal ends the waiting
- *	the command ends	the same, but nobody waits for files that it
+ *	the command ends	the same, but we do not wait for files that it
  *				left open in the background
  */
 #include "fs/mount/guard.h"
@@ -47,11 +46,12 @@ struct guard {
 	struct site site;
 	pid_t session_root;
 	char *cwd;  /* where we were started, NULL: unknown */
-	int report; /* the caller waits here for our exit code; -1: nobody */
-	int log;    /* what the fs process says goes there; -1: to stderr */
+	int report; /* pipe on which the caller waits for our exit code, or -1
+		     */
+	int log;    /* the fs process's stderr; -1: ours */
 	off_t log_start;
 
-	sigset_t mask; /* this and the next as we found them */
+	sigset_t mask; /* this and the next: as inherited */
 	struct sigaction on_child, on_pipe;
 	int signals; /* signalfd */
 
@@ -60,7 +60,7 @@ struct guard {
 	pid_t command_pid; /* 0: not started, or ended */
 	bool served;
 	bool ending; /* we have unmounted it */
-	bool leave;  /* whoever still uses it, we do not wait */
+	bool leave;  /* do not wait for the fs process */
 	int code;
 };
 
@@ -69,13 +69,13 @@ static bool in_background(const struct guard *g)
 	return !g->o->foreground && !g->command;
 }
 
-/* The exit code of a mount that did not come about, or broke. */
+/* The exit code of a mount that failed. */
 static int failure(const struct guard *g)
 {
 	return g->command ? GUARD_FAILED : EXIT_FAILURE;
 }
 
-/* A control byte in a file's name must not reach a terminal or end a line. */
+/* Escapes control bytes, which must not reach a terminal or end a line. */
 static void print_safe(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -88,7 +88,7 @@ static void print_safe(FILE *out, const char *text)
 	}
 }
 
-/* Takes over `text`, which is NULL when memory was short for it. */
+/* Takes over `text`; NULL: memory was short. */
 static void say(char *text)
 {
 	CLEANUP(free_p) char *owned = text;
@@ -98,7 +98,7 @@ static void say(char *text)
 	(void)fputc('\n', stderr);
 }
 
-/* How it ended, for `statetape status`. All of it or nothing. */
+/* Atomically writes how the mount ended, for `statetape status`. */
 static void write_last_end(const struct guard *g, const char *text)
 {
 	static const char scratch[] = LAST_END ".new";
@@ -136,8 +136,8 @@ static struct guard_time now(void)
 }
 
 /*
- * Signals come through a descriptor. One that our starter ignores (nohup, or
- * a shell's `&`) is left alone: blocked, it would be delivered again.
+ * Receive signals through a descriptor. Signals that are ignored when we start
+ * (nohup, or a shell's `&`) stay ignored: a signalfd would receive them.
  */
 static int take_signals(struct guard *g)
 {
@@ -155,7 +155,7 @@ static int take_signals(struct guard *g)
 			(void)sigaddset(&set, wanted[i]);
 	}
 	(void)pthread_sigmask(SIG_BLOCK, &set, &g->mask);
-	/* If SIGCHLD were ignored, nobody could be waited for. */
+	/* With SIGCHLD ignored, waitpid(2) would find no children. */
 	(void)sigaction(SIGCHLD, &standard, &g->on_child);
 	(void)sigaction(SIGPIPE, &ignore, &g->on_pipe);
 	g->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -182,7 +182,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Close everything beyond stderr but `keep`, which is sorted here. */
+/* Close all descriptors beyond stderr except `keep`, which gets sorted. */
 static void close_others(int *keep, size_t n)
 {
 	unsigned from = STDERR_FILENO + 1;
@@ -197,10 +197,9 @@ static void close_others(int *keep, size_t n)
 }
 
 /*
- * In the new process. It has a session of its own, so that the terminal's
- * Ctrl-C and hang-up are for the guard alone; and it keeps nothing that was
- * the caller's (but a foreground mount's stderr), who may wait for the end of
- * a pipe that we would hold open.
+ * In the new process. It has a session of its own, so that only the guard gets
+ * the terminal's Ctrl-C and hang-up. It closes all descriptors of the caller
+ * (but a foreground mount's stderr), who may wait for the end of a pipe.
  */
 static _Noreturn void become_fs(struct guard *g, int fuse_fd, int ready_fd)
 {
@@ -299,7 +298,7 @@ static void lend_root(const struct guard *g)
 }
 
 /*
- * In the new process: all is as if the caller had started it, except that
+ * In the new process: the environment is that of our caller, except that
  * paths, the current directory's too, lead through the mount.
  */
 static _Noreturn void become_command(struct guard *g)
@@ -335,8 +334,8 @@ static void start_command(struct guard *g)
 }
 
 /*
- * The caller goes on; what was his we let go of first, or he would wait for
- * the end of our output.
+ * Report the exit code to the caller, who returns. Close the caller's
+ * descriptors first, or readers of its output would wait for us.
  */
 static void let_caller_go(struct guard *g, int code)
 {
@@ -377,9 +376,9 @@ static void on_ready(struct guard *g)
 	g->served = read(g->ready, &byte, 1) == 1;
 	(void)close(take_fd(&g->ready));
 	if (!g->served)
-		return; /* it is dead, and SIGCHLD on its way */
+		return; /* it died; SIGCHLD follows */
 	if (g->ending)
-		g->code = failure(g); /* a signal was quicker */
+		g->code = failure(g); /* a signal came first */
 	else if (g->command)
 		start_command(g);
 	else
@@ -398,7 +397,7 @@ static bool is_there(const struct guard *g, dev_t *ret_dev)
 	return true;
 }
 
-/* It is mounted all the same, under a mount that is not ours to touch. */
+/* Is our mount still there, hidden by another mount? */
 static bool is_covered(const struct guard *g)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -407,8 +406,8 @@ static bool is_covered(const struct guard *g)
 }
 
 /*
- * Unmount, lazily if it is in use. *ret_text is what there is to say about
- * it; it stays as it was if all went well, or somebody else was quicker.
+ * Unmount, lazily if it is in use. *ret_text is set if there is something to
+ * say; not if all went well or it was unmounted already.
  */
 static int unmount(const struct guard *g, char **ret_text)
 {
@@ -433,10 +432,10 @@ static int unmount(const struct guard *g, char **ret_text)
 	return why(ret_text, 0,
 		   "'%s' is in use by %s; it is unmounted, and open files are "
 		   "served until they are closed",
-		   mountpoint, users ? users : "somebody");
+		   mountpoint, users ? users : "an unknown process");
 }
 
-/* Asked to end, by a signal or by the command's end. */
+/* On a signal, or when the command has ended. */
 static void end(struct guard *g)
 {
 	char *text = NULL;
@@ -453,8 +452,8 @@ static void end(struct guard *g)
 		say(text);
 }
 
-/* Nobody serves it any more: paths must not end in ENOTCONN. */
-static int take_dead_mount_away(const struct guard *g, char **ret_why)
+/* Unmount if the fs process is gone: paths would give ENOTCONN. */
+static int remove_dead_mount(const struct guard *g, char **ret_why)
 {
 	dev_t dev;
 
@@ -485,7 +484,7 @@ static void on_broken(struct guard *g, int status)
 	bool over = strcmp(g->site.mountpoint, g->site.state.repo) == 0;
 
 	describe_end(status, how, sizeof(how));
-	if (take_dead_mount_away(g, &trouble) == 0)
+	if (remove_dead_mount(g, &trouble) == 0)
 		(void)why(
 			&text, 0,
 			"the file system process of '%s' %s at %s; '%s' is "
@@ -510,8 +509,8 @@ static void on_never_served(struct guard *g, int status)
 	char how[64];
 
 	describe_end(status, how, sizeof(how));
-	(void)take_dead_mount_away(g, NULL);
-	/* What it said before it failed is what the user wants to know. */
+	(void)remove_dead_mount(g, NULL);
+	/* Its own messages explain the failure to the user. */
 	if (g->log >= 0)
 		state_copy_log(g->log, g->log_start, stderr);
 	(void)why(&text, 0, "the file system process %s before it served '%s'",
@@ -535,8 +534,8 @@ static void on_fs_end(struct guard *g, int status)
 	if (!g->served) {
 		on_never_served(g, status);
 	} else if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		/* Told to stop by a signal, it leaves the mount behind. */
-		(void)take_dead_mount_away(g, NULL);
+		/* Stopped by a signal, it leaves the mount behind. */
+		(void)remove_dead_mount(g, NULL);
 		note_unmounted(g);
 	} else {
 		on_broken(g, status);
@@ -568,8 +567,8 @@ static void reap(struct guard *g)
 }
 
 /*
- * While a command runs it is the one to be ended. What the terminal sends goes
- * to it anyway; what a person or a supervisor sends to us alone is passed on.
+ * While a command runs, signals are for the command. It gets the terminal's
+ * anyway; those that another process sent to us alone are forwarded.
  */
 static void on_signal(struct guard *g, const struct signalfd_siginfo *si)
 {
@@ -641,7 +640,7 @@ static int guard_live(struct guard *g)
 	return g->code;
 }
 
-/* In the caller: the guard's word is our exit code. */
+/* In the caller: wait for the exit code that the guard reports. */
 static int wait_for_guard(pid_t pid, int report)
 {
 	unsigned char code;
@@ -653,22 +652,23 @@ static int wait_for_guard(pid_t pid, int report)
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
 		return code;
-	(void)fputs("statetape: the process that was to mount is gone\n",
+	(void)fputs("statetape: the background process ended before it "
+		    "mounted\n",
 		    stderr);
 	return EXIT_FAILURE;
 }
 
 /*
- * Fork twice: the guard is nobody's child and can never get a terminal. What
- * it has to say until it serves it says itself, on the caller's stderr. In the
- * caller this returns the exit code, in the guard -1.
+ * Fork twice: the guard becomes init's child and can never get a terminal.
+ * Until it serves, it writes messages to the caller's stderr. Returns the exit
+ * code in the caller and -1 in the guard.
  */
 static int go_background(struct guard *g)
 {
 	int fds[2];
 	pid_t pid;
 
-	/* Nothing that the caller's other children wait for stays open. */
+	/* Keep no pipe open that another process may wait for. */
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	(void)fflush(NULL);
 	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = fork()) < 0) {

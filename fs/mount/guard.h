@@ -1,13 +1,13 @@
 /*
- * The process that stands over the file system process. It mounts, starts the
- * one that serves, and waits; it touches no file of the mount itself, so it is
- * still there to take the mount away when the other one dies, and absolute
- * paths lead to the plain directory again.
+ * The process that supervises the file system process. It mounts, starts the
+ * process that serves, and waits. It uses no file of the mount itself, so it
+ * can unmount when the other process dies; absolute paths then lead to the
+ * plain directory again.
  *
  *	statetape mount ── the guard ─┬─ statetape-fs: serves
  *	                              └─ COMMAND, if one was given
  *
- * If the guard is killed the file system goes on being served and `statetape
+ * If the guard is killed, the file system is still served, and `statetape
  * umount` ends it.
  */
 #ifndef STATETAPE_FS_MOUNT_GUARD_H
@@ -27,26 +27,26 @@ struct guard_options {
 	bool journal;	       /* write it */
 	bool watch;	       /* follow changes made below */
 	bool rings;	       /* io_uring where the kernel offers it */
-	bool awake;	       /* processors stay so while requests come */
-	bool lend_root;	       /* the command gets the directory below, as a
-				* descriptor named in GUARD_ROOT */
+	bool awake;	       /* keep processors awake under load */
+	bool lend_root;	       /* the command inherits the directory below as
+				* a descriptor, its number in GUARD_ROOT */
 	uint64_t journal_keep; /* bytes; 0: default */
 };
 
-#define GUARD_ROOT "STATETAPE_ROOT_FD" /* environment: its number */
+#define GUARD_ROOT "STATETAPE_ROOT_FD" /* environment variable */
 
-/* Beside the command's own codes, and 128 + N if signal N ended it. */
+/* Besides the command's own codes, and 128 + N if signal N ended it. */
 enum {
 	GUARD_FAILED = 125,	/* the command was never run */
-	GUARD_CANNOT_RUN = 126, /* it is there and cannot be run */
+	GUARD_CANNOT_RUN = 126, /* the command exists but cannot be run */
 	GUARD_NOT_FOUND = 127,
 };
 
 /*
- * Mount and stand by until it ends; unless a command is to be run or
- * `foreground` is set, do so in the background and return when it is served.
- * Talks on stdout and stderr. Returns the process's exit code. The calling
- * process must have one thread.
+ * Mount and supervise until the mount ends. Without a command and without
+ * `foreground` a background process does that, and this returns when the mount
+ * is served. Prints on stdout and stderr. Returns the process's exit code. The
+ * calling process must have one thread.
  *
  * Ancestor chains in the journal end at the process that ran `statetape
  * mount`: the guard itself if it runs a command, its parent otherwise.

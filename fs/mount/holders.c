@@ -1,8 +1,8 @@
 /*
- * Each place of a process's that can hold a mount is a magic link in /proc, so
- * stat(2) through it says which device it is on. statx() with an empty mask
- * and DONT_SYNC asks for no more than that, and a FUSE mount answers it from
- * the kernel even if nobody serves it or we may not enter it.
+ * Everything by which a process keeps a mount busy is a magic link in /proc;
+ * stat(2) through it gives the device. statx() with an empty mask and
+ * DONT_SYNC asks for no more, and for a FUSE mount the kernel answers it alone,
+ * even if the mount is dead or we may not enter it.
  */
 #include "fs/mount/holders.h"
 
@@ -45,7 +45,7 @@ static bool has_open_file(int proc_fd, dev_t dev)
 	return false;
 }
 
-/* "7f00-7f01 r-xp 00000000 00:2f 42 /name": the fourth word is the device. */
+/* "7f00-7f01 r-xp 00000000 00:2f 42 /name": the fourth field is the device. */
 static bool line_on_device(char *line, const char *device)
 {
 	const char *word = NULL;
@@ -104,7 +104,7 @@ static void print_name(FILE *out, int proc_fd)
 	(void)fputs(*comm ? comm : "a process", out);
 }
 
-/* True if process `pid`, a directory's name, was one and is printed. */
+/* True if process `pid` is a holder; the first HOLDERS_MAX are printed. */
 static bool print_if_holder(FILE *out, int number, int all_fd, const char *pid,
 			    dev_t dev)
 {
@@ -124,7 +124,7 @@ static bool print_if_holder(FILE *out, int number, int all_fd, const char *pid,
 	return true;
 }
 
-/* Returns how many there are, counting no further than one too many. */
+/* Returns the number of holders, HOLDERS_MAX + 1 at most. */
 static int print_processes(FILE *out, dev_t dev)
 {
 	CLEANUP(closedir_p) DIR *all = opendir("/proc");

@@ -1,13 +1,13 @@
 /*
- * Two ways in. mount(2) wants CAP_SYS_ADMIN in the user namespace that owns
- * our mount namespace, and a /dev/fuse opened in that same user namespace.
- * Where the kernel says EPERM there is fusermount3, a set-user-id helper that
- * mounts for a user on a directory of his and passes the device back over a
- * socket whose number it finds in _FUSE_COMMFD. It opens /dev/fuse with the
- * user's own rights, so a device we may not open is the end of both ways.
+ * Two ways to mount. mount(2) needs CAP_SYS_ADMIN in the user namespace that
+ * owns our mount namespace, and a /dev/fuse opened in that user namespace. On
+ * EPERM we use fusermount3, a set-user-id helper that mounts on a directory of
+ * its caller and passes the device back over the socket named by
+ * _FUSE_COMMFD. It opens /dev/fuse with the caller's rights, so a device that
+ * we may not open rules out both ways.
  *
- * The kernel checks permissions (default_permissions) in both: what we serve
- * is what the directory below would allow.
+ * In both cases the kernel checks permissions (default_permissions): access is
+ * what the directory below would allow.
  */
 #include "fs/mount/mount.h"
 
@@ -26,7 +26,7 @@
 
 #define DEVICE	     "/dev/fuse"
 #define HELPER	     "fusermount3"
-#define HELPER_WORDS 1024 /* of its complaints we keep the beginning */
+#define HELPER_WORDS 1024 /* bytes of its error messages that are kept */
 
 static int open_device(int *ret_fd, char **ret_why)
 {
@@ -89,8 +89,8 @@ static char **environment_with(char *variable)
 }
 
 /*
- * Start the helper with its end of the socket (-1: none) kept open, stderr
- * into `complaints` and none of the signals blocked that we may have blocked.
+ * Start the helper with its end of the socket (-1: none) open, stderr to
+ * `complaints` and no signal blocked.
  */
 static int helper_spawn(const char *const argv[], int socket, int complaints,
 			pid_t *ret)
@@ -107,7 +107,7 @@ static int helper_spawn(const char *const argv[], int socket, int complaints,
 	env = environment_with(variable);
 	if (!env)
 		return -ENOMEM;
-	/* posix_spawn() writes to no argument, its type notwithstanding. */
+	/* posix_spawn() does not write to the arguments, despite its type. */
 	memcpy(&arguments, &argv, sizeof(arguments));
 	(void)sigemptyset(&none);
 	(void)posix_spawnattr_init(&attributes);
@@ -115,7 +115,7 @@ static int helper_spawn(const char *const argv[], int socket, int complaints,
 	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	(void)posix_spawn_file_actions_init(&files);
 	error = posix_spawn_file_actions_adddup2(&files, complaints, 2);
-	/* Onto itself: that takes its close-on-exec away in the child alone. */
+	/* dup2 onto itself clears close-on-exec, in the child only. */
 	if (!error && socket >= 0)
 		error = posix_spawn_file_actions_adddup2(&files, socket,
 							 socket);
@@ -128,7 +128,7 @@ static int helper_spawn(const char *const argv[], int socket, int complaints,
 	return -error;
 }
 
-/* Read until the other side closes and keep the beginning, as one line. */
+/* Read until end of file; keep the beginning, as one line. */
 static void drain(int fd, char *text, size_t size)
 {
 	char spill[256];
@@ -152,8 +152,8 @@ static void drain(int fd, char *text, size_t size)
 }
 
 /*
- * Run the helper to its end. Takes over `socket`. 0: it succeeded; -EPROTO: it
- * did not, and `words` holds what it said; else it could not be run.
+ * Run the helper and wait for it. Takes over `socket`. 0: it succeeded;
+ * -EPROTO: it failed, and `words` holds its message; else it could not be run.
  */
 static int helper_run(const char *const argv[], int socket, char *words,
 		      size_t size)
@@ -214,9 +214,8 @@ static int explain_helper(int r, const char *doing, const char *mountpoint,
 			   mountpoint, strerrordesc_np(-r));
 	if (strstr(words, "user_allow_other"))
 		return why(ret_why, EPERM,
-			   "cannot %s '%s': users may not let others in "
-			   "(--allow-other) unless /etc/fuse.conf has a line "
-			   "'user_allow_other'",
+			   "cannot %s '%s': --allow-other needs a line "
+			   "'user_allow_other' in /etc/fuse.conf",
 			   doing, mountpoint);
 	if (geteuid() == 0 && strstr(words, "not permitted"))
 		return why(ret_why, EPERM,
@@ -244,12 +243,11 @@ static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 	int sockets[2], r;
 
 	if (!mount_helper_can_unmount())
-		return why(
-			ret_why, ENOENT,
-			"cannot mount at '%s': " HELPER " could not unmount "
-			"it again, for want of /etc/mtab; root makes it with "
-			"'ln -s /proc/self/mounts /etc/mtab'",
-			o->mountpoint);
+		return why(ret_why, ENOENT,
+			   "cannot mount at '%s': " HELPER " could not unmount "
+			   "it again, for want of /etc/mtab; root makes it "
+			   "with 'ln -s /proc/self/mounts /etc/mtab'",
+			   o->mountpoint);
 	if (asprintf(&options,
 		     "fsname=%s,subtype=statetape,default_permissions%s%s%s",
 		     o->source, o->allow_other ? ",allow_other" : "",
@@ -263,7 +261,7 @@ static int mount_by_helper(const struct mount_options *o, int *ret_fd,
 		sockets[1], words, sizeof(words));
 	if (r == 0) {
 		r = receive_device(ours, ret_fd);
-		if (r < 0) /* mounted, and nobody to serve it */
+		if (r < 0) /* mounted, but we cannot serve it */
 			(void)mount_detach(o->mountpoint, true, NULL);
 	}
 	if (r < 0)
@@ -283,9 +281,8 @@ int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why)
 	if (r == -EPERM)
 		return mount_by_helper(o, ret_fd, ret_why);
 	if (r == -ENODEV)
-		return why(
-			ret_why, ENODEV,
-			"the kernel knows no FUSE; 'modprobe fuse' loads it");
+		return why(ret_why, ENODEV,
+			   "the kernel has no FUSE; 'modprobe fuse' loads it");
 	if (r < 0)
 		return why(ret_why, -r, "cannot mount at '%s': %s",
 			   o->mountpoint, strerrordesc_np(-r));

@@ -1,9 +1,9 @@
 /*
  * Which mount does a path lead to? The mount table alone cannot say: mounts
- * stack on one mountpoint, and a mount of a parent directory hides those below
- * it though the table still lists them. A descriptor can: opened with O_PATH
- * it asks nothing of the file system, which may hang or be gone, and its
- * fdinfo names the mount by the number the table uses.
+ * stack on one mountpoint, and a mount on a parent directory hides those below
+ * it though the table still lists them. A descriptor can: open(2) with O_PATH
+ * sends no request to the file system, which may hang or be dead, and its
+ * fdinfo has the mount's id, as in the table.
  */
 #include "fs/mount/mount_table.h"
 
@@ -170,7 +170,7 @@ static FILE *open_table(const char *pid)
 	return fopen(name, "re");
 }
 
-/* What mount_find() looks for. */
+/* The mount that mount_find() looks for. */
 struct mount_wanted {
 	const char *path; /* NULL: any */
 	const char *id;	  /* NULL: any */
@@ -178,7 +178,7 @@ struct mount_wanted {
 	bool covered;	  /* without a path: only one that is, or is not */
 };
 
-/* 1: `m` is it, and *ret is filled. 0: it is not. */
+/* 1: `m` matches, and *ret is filled. 0: it does not. */
 static int match(const struct mount_line *m, const struct mount_wanted *w,
 		 struct mount_entry *ret)
 {
@@ -281,8 +281,8 @@ void mount_entry_release(struct mount_entry *e)
 }
 
 /*
- * The second is for sessions that want to know an abort from an end; the third
- * is what remains of a process that was killed in its very first answer.
+ * ECONNABORTED: the connection was aborted, for sessions that distinguish
+ * that. ECONNREFUSED: the process was killed during its first reply.
  */
 bool mount_error_is_death(int error)
 {
@@ -294,7 +294,6 @@ bool mount_is_dead(const char *mountpoint)
 {
 	struct statfs st;
 
-	/* stat(2) could be answered from what the kernel has kept; this it
-	   always asks for. */
+	/* The kernel may answer stat(2) from its cache, but never statfs. */
 	return statfs(mountpoint, &st) < 0 && mount_error_is_death(errno);
 }

@@ -1,7 +1,7 @@
 /*
- * The kernel's mount table, /proc/<pid>/mountinfo, read without touching any
- * file system. proc(5) gives the format of a line. What we look for in it is
- * declared in mount.h.
+ * Reads the kernel's mount table, /proc/<pid>/mountinfo, without a request to
+ * any file system. proc(5) gives the format of a line. mount.h declares the
+ * searches for our own mounts.
  */
 #ifndef STATETAPE_FS_MOUNT_MOUNT_TABLE_H
 #define STATETAPE_FS_MOUNT_MOUNT_TABLE_H
@@ -10,7 +10,7 @@
 
 /* Strings point into the line they were read from. */
 struct mount_line {
-	int id; /* what "mnt_id" in /proc/<pid>/fdinfo/<fd> refers to */
+	int id; /* "mnt_id" in /proc/<pid>/fdinfo/<fd> */
 	dev_t dev;
 	char *mountpoint;
 	char *type;
@@ -18,8 +18,8 @@ struct mount_line {
 };
 
 /*
- * Take `line` (with or without its newline) apart; it is cut up and its
- * escapes are undone in place. -EBADMSG: this is no such line.
+ * Parse `line` (with or without its newline) in place. -EBADMSG: it is not a
+ * line of mountinfo.
  */
 int mount_line_parse(char *line, struct mount_line *ret);
 

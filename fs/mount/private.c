@@ -1,6 +1,3 @@
-/*
- * See private.h.
- */
 #include "fs/mount/private.h"
 
 #include <errno.h>
@@ -24,8 +21,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Ourselves to ourselves. The kernel lets a user map his group only after he
- * gave up changing groups.
+ * Map our user and group to themselves. The kernel lets an ordinary user map a
+ * group only after setgroups(2) was denied.
  */
 static int map_ids(uid_t uid, gid_t gid)
 {
@@ -78,9 +75,9 @@ int private_enter(char **ret_why)
 	if (r < 0)
 		return r;
 	/*
-	 * What we mount must not show outside. What is unmounted outside
-	 * should go from here too, or this copy would keep it alive for as
-	 * long as the command runs: slave, not private.
+	 * Our mounts must not propagate to the parent namespace, but its
+	 * unmounts must propagate to us, or our copy would keep a mount alive
+	 * for as long as the command runs: slave, not private.
 	 */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return why(ret_why, errno,

@@ -1,6 +1,3 @@
-/*
- * See site.h.
- */
 #include "fs/mount/site.h"
 
 #include <errno.h>
@@ -39,7 +36,7 @@ static int explain_path(int error, const char *path, char **ret_why)
 		return why(ret_why, error, "'%s' is not a directory", path);
 	if (mount_error_is_death(error))
 		return why(ret_why, error,
-			   "'%s' lies in a mount that nobody serves any more; "
+			   "'%s' lies in a mount whose process is gone; "
 			   "unmount that one first",
 			   path);
 	return why(ret_why, error, "cannot use '%s': %s", path,
@@ -47,9 +44,9 @@ static int explain_path(int error, const char *path, char **ret_why)
 }
 
 /*
- * The canonical path of directory `path` (free it), or NULL. A dead mount has
- * one too: neither realpath() nor O_PATH asks the file system about its own
- * root, as long as no slash follows.
+ * The canonical path of directory `path` (free it), or NULL. Works for a dead
+ * mount too: neither realpath() nor O_PATH sends a request for the root of a
+ * file system, unless a slash follows.
  */
 static char *canonical_directory(const char *path, char **ret_why)
 {
@@ -97,8 +94,8 @@ static int check_apart(const char *repo, const char *mountpoint, char **ret_why)
 }
 
 /*
- * What we write while serving must not come to us as a request. The repository
- * itself is out of the question for state_init().
+ * Our own writes must not become requests to us. state_init() has already
+ * refused a state directory inside the repository.
  */
 static int check_state_outside(const struct state *s, const char *mountpoint,
 			       char **ret_why)
@@ -117,8 +114,8 @@ static int check_state_outside(const struct state *s, const char *mountpoint,
 }
 
 /*
- * The lock names the process that took it, the guard. If that one was killed,
- * its file system process still holds the lock, and answers for itself.
+ * The lock names the process that took it, the guard. If the guard was killed,
+ * its file system process still holds the lock: ask that one for its id.
  */
 static pid_t ask_for_pid(const struct state *s)
 {
@@ -142,17 +139,17 @@ static int explain_busy(const struct state *s, pid_t pid, char **ret_why)
 	if (mount_is_gone(pid, s->id))
 		return why(ret_why, EBUSY,
 			   "'%s' was mounted by process %d, which still serves "
-			   "those who use files there",
+			   "its open files",
 			   s->repo, (int)pid);
 	return why(ret_why, EBUSY, "'%s' is already mounted by process %d",
 		   s->repo, (int)pid);
 }
 
 /*
- * Who holds the lock answers or has a name. If neither, it is as good as
- * gone: killed, and its threads still on their way out. One that has no mount
- * to show is on its way, too, since umount(8) does not wait for it; or it is
- * about to make one. Both are waited for.
+ * The holder of the lock is known by the lock or by its answer. If neither
+ * gives an id, it was killed and its threads are still exiting. A holder
+ * without a mount is exiting too, since umount(8) does not wait for it, or it
+ * is about to mount. In both cases we wait up to LOCK_MAX_MS.
  */
 static int lock_state(struct state *s, char **ret_why)
 {
@@ -175,7 +172,7 @@ static int lock_state(struct state *s, char **ret_why)
 	return 0;
 }
 
-/* Make, open and lock the state of `repo`, which is canonical. */
+/* Create, open and lock the state of `repo`, which is canonical. */
 static int hold_state(const char *repo, const char *mountpoint,
 		      struct state *ret, char **ret_why)
 {
@@ -195,7 +192,7 @@ static int hold_state(const char *repo, const char *mountpoint,
 	return 0;
 }
 
-/* Mounts of ours that nobody serves go, however many lie at `path`. */
+/* Unmount all dead mounts of ours at `path`. */
 static int clear_dead(const char *path, char **ret_note, char **ret_why)
 {
 	struct mount_entry e;
@@ -216,7 +213,7 @@ static int clear_dead(const char *path, char **ret_note, char **ret_why)
 	return 0;
 }
 
-/* A living mount is not ours to cover. */
+/* Refuse to cover a mount that is served. */
 static int check_free(const char *mountpoint, char **ret_why)
 {
 	struct mount_entry e;
@@ -230,7 +227,7 @@ static int check_free(const char *mountpoint, char **ret_why)
 		   mountpoint);
 }
 
-/* Open what will be below, before anything is mounted over it. */
+/* Open the directory below before anything is mounted over it. */
 static int open_root(struct site *s, char **ret_why)
 {
 	struct statvfs vfs;
@@ -246,7 +243,7 @@ static int open_root(struct site *s, char **ret_why)
 	return 0;
 }
 
-/* All that is left to do once the repository's lock is held. */
+/* The steps that need the repository's lock. */
 static int prepare(struct site *s, char **ret_note, char **ret_why)
 {
 	int r = clear_dead(s->state.repo, ret_note, ret_why);
@@ -275,8 +272,7 @@ int site_init(const char *repo, const char *mountpoint, struct site *ret,
 		return -EINVAL;
 	if (!site_has_files(below) || !site_has_files(above))
 		return why(ret_why, EINVAL,
-			   "'%s' is no place for a mount: there are no files "
-			   "there",
+			   "cannot mount at '%s': there are no files there",
 			   above);
 	r = check_apart(below, above, ret_why);
 	if (r < 0)

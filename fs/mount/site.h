@@ -1,8 +1,7 @@
 /*
- * Where a mount goes: the repository and its mountpoint, checked, made
- * canonical, and held. Checks come in the order in which a person would make
- * them and fail with one sentence each. Nothing that hangs is touched before
- * the repository's lock is ours.
+ * The place of a mount: repository and mountpoint, checked, made canonical and
+ * locked. Each check fails with one sentence. No request is sent to a file
+ * system that may hang before we hold the repository's lock.
  */
 #ifndef STATETAPE_FS_MOUNT_SITE_H
 #define STATETAPE_FS_MOUNT_SITE_H
@@ -15,22 +14,22 @@ struct site {
 	struct state state; /* created and locked */
 	char *mountpoint;   /* canonical; the repository's path if over it */
 	int root_fd;	    /* the directory below */
-	bool read_only, nosuid, nodev, noexec; /* as it is mounted now */
+	bool read_only, nosuid, nodev, noexec; /* flags of its own mount */
 };
 
 /*
- * `mountpoint` may be NULL. A dead mount of ours found there is taken away,
- * and *ret_note says so. On failure *ret_why says why. Free both.
+ * `mountpoint` NULL: over the repository. A dead mount of ours found there is
+ * unmounted, and *ret_note says so. On failure *ret_why says why. Free both.
  */
 int site_init(const char *repo, const char *mountpoint, struct site *ret,
 	      char **ret_note, char **ret_why);
 void site_release(struct site *s);
 
-/* False where the kernel shows itself: under a mount over /proc nobody, and we
-   least of all, would find his way. */
+/* False for kernel file systems: a mount over /proc would break every process,
+   ours included. */
 bool site_has_files(const char *path);
 
-/* Is absolute `path` the same as `top` or below it? */
+/* Is the absolute path `path` equal to `top` or below it? */
 bool site_inside(const char *path, const char *top);
 
 #endif

@@ -34,7 +34,7 @@ bool below_has_acl(int fd)
 
 #define KIND_UNKNOWN 0
 
-/* Which file system `fd` is of, by its number in linux/magic.h. */
+/* The type of the file system of `fd`, as in linux/magic.h. */
 static long kind(int fd)
 {
 	struct statfs st;

@@ -12,12 +12,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Written before threads exist. */
+/* Constant after cred_init(). */
 static bool act_for_others;
 static bool override_modes;
-static bool own_namespace; /* others' files are beyond our capabilities */
+static bool own_namespace; /* capabilities do not cover others' files */
 
-/* What this thread is set to; the kernel's side is per thread too. */
+/* This thread's identity, which is per thread in the kernel too. */
 static _Thread_local struct {
 	bool own_umask; /* the umask is no longer shared with other threads */
 	bool known;
@@ -26,32 +26,31 @@ static _Thread_local struct {
 	mode_t umask_bits;
 } now;
 
-/* Does this user namespace know less than every user there is? */
+/* True unless this user namespace maps every user to itself. */
 static bool in_own_namespace(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
 	char line[64] = "";
 	char *at = line;
-	unsigned long inside, outside;
+	unsigned long inner, outer;
 
 	if (!map)
 		return true;
 	if (!fgets(line, sizeof(line), map))
 		line[0] = '\0';
 	(void)fclose(map);
-	inside = strtoul(at, &at, 10);
-	outside = strtoul(at, &at, 10);
-	return inside != 0 || outside != 0 ||
-	       strtoul(at, NULL, 10) != UINT32_MAX;
+	inner = strtoul(at, &at, 10);
+	outer = strtoul(at, &at, 10);
+	return inner != 0 || outer != 0 || strtoul(at, NULL, 10) != UINT32_MAX;
 }
 
 bool cred_init(void)
 {
 	/*
-	 * Without this bit, leaving fsuid 0 takes the file capabilities away,
-	 * and making a file in a directory that the caller may write by way
-	 * of a supplementary group would fail: we know only his main group.
-	 * The kernel has checked his permission; ours must not fall short.
+	 * Without this bit, leaving fsuid 0 drops the file capabilities.
+	 * Creating a file would then fail in a directory that the caller may
+	 * write through a supplementary group, since we take on the main group
+	 * only. The kernel has checked the caller's permissions already.
 	 */
 	if (geteuid() != 0)
 		return false;
@@ -69,7 +68,7 @@ bool cred_covers(const struct stat *st)
 
 static void assume_umask(mode_t umask_bits)
 {
-	/* Threads share their umask until told otherwise. */
+	/* Threads share one umask until unshare(2). */
 	if (!now.own_umask) {
 		if (unshare(CLONE_FS) < 0)
 			return;

@@ -1,8 +1,8 @@
 /*
- * Files are made in the name of the caller. A worker thread takes on the
- * caller's file-system user, group and umask before it makes something, and
- * keeps them until another caller's turn: while all capabilities stay with
- * us they matter for nothing but the owner and mode of what is made.
+ * Files are created in the name of the caller. A worker thread takes on the
+ * caller's fsuid, fsgid and umask before it creates something, and keeps them
+ * until another caller needs others: since all our capabilities stay, they
+ * only determine owner and mode of new files.
  */
 #ifndef STATETAPE_FS_NODE_CRED_H
 #define STATETAPE_FS_NODE_CRED_H
@@ -12,12 +12,12 @@
 #include <sys/types.h>
 
 /*
- * Call before any thread is started. False: we may not act for others, and
- * all files made belong to us (an ordinary user's mount serves only him).
+ * Call before any thread is started. False: we may not act for other users,
+ * and new files belong to us (an ordinary user's mount serves that user only).
  */
 bool cred_init(void);
 
-/* May we read such a file whatever becomes of its mode? */
+/* Can we read such a file whatever its mode becomes? */
 bool cred_covers(const struct stat *st);
 
 /* Take on the caller's identity and umask on this thread. */

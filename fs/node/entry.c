@@ -1,13 +1,13 @@
 /*
- * Between the kernel's view of a file and ours: descriptors reopened, entries
- * and attributes filled, and how long the kernel may keep them.
+ * Reopens descriptors, fills in entries and attributes for the kernel, says
+ * how long it may cache them, and keeps the list of open handles.
  *
- * It may keep them long. Every directory we hand out is watched first (see
- * watch.c), and what changes below it without us is taken back from the
- * kernel. Where that cannot be relied on, FS_TIMEOUT_SHORT keeps the promise
- * that such a change is seen within a second: a directory without a watch,
- * and a file with several names, for a change by way of another name is
- * reported to that name's directory only.
+ * The kernel may cache for long: every directory is watched before its entry
+ * is sent (watch.c), and a change made outside the mount is invalidated. Two
+ * cases are not covered: a directory without a watch, and a file with several
+ * names, since a change through another name is reported to that name's
+ * directory only. There FS_TIMEOUT_SHORT makes such a change visible within a
+ * second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +41,9 @@ void fs_fd_name(int fd, struct fs_fd_name *ret)
 }
 
 /*
- * Every inode costs a descriptor. When there are none left, the kernel is
- * asked to forget some files; it does so by messages to the other workers,
- * for which this one waits a little.
+ * Every inode costs a descriptor. When none is left, the kernel is asked to
+ * forget some files; it sends FORGET to the other workers, and this one
+ * retries for a while.
  */
 int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 	      mode_t mode)
@@ -54,7 +54,7 @@ int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 
 	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
 		fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
-		/* What an open has changed cannot be tried again. */
+		/* An open that changed something cannot be retried. */
 		if (fd >= fs->files_max && !(flags & (O_CREAT | O_TRUNC))) {
 			(void)close(fd);
 			fd = -1;
@@ -108,8 +108,8 @@ void fs_attr(struct fs *fs, struct inode *i, struct stat *st)
 				      (st->st_mode & (S_ISUID | S_ISGID)),
 			      memory_order_relaxed);
 	/*
-	 * Numbers are unique per device, and the kernel shows one device for
-	 * all: files of a nested mount get numbers out of the way.
+	 * Inode numbers are unique per device, and our mount shows one device:
+	 * files of a nested mount get numbers out of the way.
 	 */
 	if (st->st_dev != fs->root_dev)
 		st->st_ino ^= st->st_dev << 40 | 1ULL << 63;
@@ -162,7 +162,7 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	r = inodes_admit(fs->inodes, parent, name, fd, &e->attr, &i);
 	if (r < 0)
 		return r;
-	/* Watched before it is looked at: no change falls in between. */
+	/* Watch first, then read the status: no change is missed. */
 	if (r == 1 && S_ISDIR(i->type) && fs->watch) {
 		watch_directory(fs->watch, i);
 		(void)fstat(i->fd, &e->attr);
@@ -217,7 +217,7 @@ int handle_fd(struct fs *fs, struct handle *h)
 	fd = fs_reopen(fs, h->inode, O_RDONLY);
 	if (fd < 0 || atomic_compare_exchange_strong(&h->fd, &none, fd))
 		return fd;
-	/* Another worker was faster. */
+	/* Another worker opened it first; `none` holds its descriptor. */
 	(void)close(fd);
 	return none;
 }
@@ -288,7 +288,7 @@ bool fs_in_group(fuse_req_t req, gid_t gid)
 	for (int k = 0; k < n && k < 64; k++)
 		if (groups[k] == gid)
 			return true;
-	/* More than we asked for, or unknown: the bit stays. */
+	/* More groups than fit, or unknown: the set-group-id bit stays. */
 	return n < 0 || n > 64;
 }
 
@@ -300,9 +300,9 @@ void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
 	mode_t mode;
 
 	/*
-	 * Below, the kernel spares the bits when root writes; the caller is
-	 * somebody else. The rule is its own: set-group-id goes with group
-	 * execution, and without it from those who are not of the group.
+	 * Below, root writes, and the kernel keeps the bits for root. We apply
+	 * its rule for the caller: set-group-id is dropped if the file is
+	 * group-executable, or if the caller is not in its group.
 	 */
 	if (!fs->root || fuse_req_ctx(req)->uid == 0 || !atomic_load(&i->setid))
 		return;

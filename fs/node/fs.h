@@ -1,6 +1,6 @@
 /*
- * What the parts of the file system process share. One struct fs per process,
- * built by serve.c before the first request and torn down after the last.
+ * State shared by all parts of the file system process. serve.c builds one
+ * struct fs before the first request and frees it after the last.
  */
 #ifndef STATETAPE_FS_NODE_FS_H
 #define STATETAPE_FS_NODE_FS_H
@@ -30,37 +30,37 @@ struct fs {
 	struct actors *actors;
 	struct reads *reads;
 	struct journal *journal; /* NULL: not logging */
-	struct bell *bell;	 /* NULL: nobody to ring for */
+	struct bell *bell;	 /* NULL: no notifications */
 	struct watch *watch;	 /* NULL: not watching */
-	int proc_fd;		 /* /proc/self/fd, whatever is mounted later */
-	int files_max;		 /* descriptors for files stay below this one */
+	int proc_fd;		 /* /proc/self/fd, opened before mounting */
+	int files_max;		 /* descriptors for files stay below this */
 	uint64_t root_dev;
-	bool root;	     /* we act for others, with all capabilities */
-	bool dirs_stateless; /* see ops/dir.c */
+	bool root;	     /* we act for all users, with all capabilities */
+	bool dirs_stateless; /* no handles for directories (ops/dir.c) */
 	bool prunes;	     /* the kernel can be asked to forget inodes */
-	bool directs;	     /* readers see direct writes (ops/make.c) */
-	bool passes;	     /* large files are read without us (pass.h) */
-	bool flush;	     /* close(2) can fail below: ask it each time */
-	bool explicit;	     /* pages are dropped when we say so (pages.h) */
-	bool fine_times;     /* every change below is seen by its time */
-	double timeout;	     /* seconds the kernel may keep what is watched */
+	bool directs;	     /* direct writes drop stale pages (ops/make.c) */
+	bool passes;	     /* passthrough is available (pass.h) */
+	bool flush;	     /* close(2) may fail below: do it on each FLUSH */
+	bool explicit;	     /* only we drop the kernel's pages (pages.h) */
+	bool fine_times;     /* every change changes the times (below.h) */
+	double timeout;	     /* seconds the kernel may cache, where watched */
 
 	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.h */
 
-	pthread_mutex_t handles_lock; /* only the inodes' is taken under it */
+	pthread_mutex_t handles_lock; /* before the lock of struct inodes */
 	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */
-	uint64_t handles_count;			 /* likewise */
+	uint64_t handles_count;			 /* protected by handles_lock */
 
 	atomic_ullong ops[JOURNAL_OPS];
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
 	atomic_ullong opens_dropped; /* opens that found them outdated */
-	atomic_ullong opens_passed;  /* opens whose reads pass us by */
+	atomic_ullong opens_passed;  /* opens that use passthrough */
 };
 
 /* An open file or directory. */
 struct handle {
 	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
-	atomic_int fd;		 /* -1: not opened yet (handle_fd()) */
+	atomic_int fd;		 /* -1: not open below yet (handle_fd()) */
 	bool writable;
 	bool passed, counted; /* pass.h */
 	atomic_bool wrote;
@@ -94,7 +94,7 @@ static inline fuse_ino_t fs_ino(struct fs *fs, const struct inode *i)
 	return (fuse_ino_t)(uintptr_t)i;
 }
 
-/* NULL: the kernel opened it without us (directories). */
+/* NULL: a directory that the kernel opened without a request. */
 static inline struct handle *fs_handle(const struct fuse_file_info *fi)
 {
 	void *address;
@@ -118,33 +118,33 @@ void fs_fd_name(int fd, struct fs_fd_name *ret);
  */
 char *fs_buffer(void);
 
-/* openat(2), close-on-exec, which waits for descriptors to become free. */
+/* openat(2) with O_CLOEXEC that waits for a free descriptor. */
 int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 	      mode_t mode);
 
-/* Open the inode's file again, for use. A descriptor or a negative errno. */
+/* Open the inode's file for I/O. A descriptor or a negative errno. */
 int fs_reopen(struct fs *fs, const struct inode *i, int flags);
 
-/* Attributes as the kernel is to see them. */
+/* Change `st` into the attributes that the kernel gets. */
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
-/* `dir`: the watched directory in question; NULL: whichever it is. */
+/* Seconds to cache `st`. `dir`: the file's directory; NULL: unknown. */
 double fs_attr_timeout(struct fs *fs, const struct inode *dir,
 		       const struct stat *st);
 
-/* The kernel is told attributes of `i`, and may keep them so long. */
+/* Note that the kernel gets attributes of `i`, valid for `timeout`. */
 void fs_attr_sent(const struct fs *fs, struct inode *i, double timeout);
 
 /*
- * Look `name` up below and fill *e, one lookup counted. Names that are not
- * there are -ENOENT.
+ * Look `name` up below and fill *e, counting one lookup. -ENOENT: no such
+ * name.
  */
 int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	     struct fuse_entry_param *e);
-/* The same for an inode at hand, newly known as `name`. */
+/* The same for a known inode that has the new name `name`. */
 int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 		   const char *name, struct fuse_entry_param *e);
 
-/* `fd` is -1 for one that reads, and is opened when it has something to. */
+/* `fd` -1: only for reading; handle_fd() opens it when it is needed. */
 struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
 /* Its descriptor, or a negative errno. */
 int handle_fd(struct fs *fs, struct handle *h);
@@ -153,15 +153,15 @@ uint64_t handles_count(struct fs *fs);
 /* The inodes of open files, each a reference; may name one twice. */
 size_t handles_inodes(struct fs *fs, struct inode ***ret);
 /*
- * After the last request: the kernel tells of a release without waiting, and
- * an unmount that comes quickly swallows it. Log and free what is left.
+ * After the last request: journal and free the handles that are left. The
+ * kernel does not wait for RELEASE, and a quick unmount loses it.
  */
 void handles_end(struct fs *fs);
 
-/* Whoever may write a set-id file takes the bits away (not the superuser). */
+/* After a write by other than root: drop the file's set-id bits. */
 void fs_drop_setid(fuse_req_t req, struct inode *i, int fd);
 
-/* Is the caller in group `gid`? Asks /proc: not for the hot path. */
+/* Is the caller in group `gid`? Reads /proc: not for the hot path. */
 bool fs_in_group(fuse_req_t req, gid_t gid);
 
 #endif

@@ -1,16 +1,17 @@
 /*
  * Three hash tables under one lock: inodes by (device, number) and by watch,
- * links by (directory, name). An inode is kept while the kernel holds lookups
- * on it or anybody holds a reference; each link holds one on its directory, so
- * the chain from any inode to the root is always whole and can be walked
- * without asking the file system.
+ * links by (directory, name). An inode lives while the kernel holds lookups on
+ * it or it has a reference; each link holds one on its directory, so the chain
+ * from any inode to the root is complete and can be walked without a system
+ * call.
  *
- * A name removed under an open file leaves its link behind, marked gone and
- * no longer findable: what is written to that file afterwards can still be
- * told by its last path. It is then the file's only link, so that no work
- * grows with the number of names a file has.
+ * When the last name of an inode is removed, its link stays, marked gone and
+ * no longer in the table: later writes to the open file are journaled with its
+ * last path. It is then the file's only link, so no cost grows with the number
+ * of names a file had.
  *
- * What is freed is first unhooked under the lock and then closed outside it.
+ * Inodes are unlinked from the tables under the lock and closed after it was
+ * released.
  */
 #include "fs/node/inode.h"
 
@@ -32,7 +33,7 @@ struct inode_link {
 	LIST_ENTRY(inode_link) same; /* names of the same inode */
 	struct inode *inode;
 	struct inode *parent; /* a reference */
-	bool gone;	      /* removed; kept for its path only, in no table */
+	bool gone;	      /* removed, in no table; kept for its path */
 	struct table_node by_name;
 	TAILQ_ENTRY(inode_link) by_age;
 	char name[];
@@ -41,7 +42,7 @@ struct inode_link {
 TAILQ_HEAD(link_list, inode_link);
 
 struct inodes {
-	pthread_mutex_t lock; /* innermost: nothing is taken under it */
+	pthread_mutex_t lock; /* a leaf: no lock or syscall under it */
 	struct table by_key;
 	struct table by_watch;
 	struct table by_name;
@@ -121,7 +122,7 @@ static struct inode_link *link_find_locked(const struct inodes *t,
 	return NULL;
 }
 
-/* No longer to be found by name. */
+/* Take the link out of the tables. */
 static void link_hide_locked(struct inodes *t, struct inode_link *link)
 {
 	table_remove(&t->by_name, &link->by_name);
@@ -145,8 +146,8 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 }
 
 /*
- * Unhook `i` if nobody needs it any more and put it on the list. Recursion
- * goes up towards the root, one directory at a time.
+ * If `i` has no lookups and no references, take it out of the tables and put
+ * it on the list `doomed`. Recurses towards the root, one directory a step.
  */
 static void inode_drop_locked(struct inodes *t, struct inode *i,
 			      struct inode **doomed)
@@ -158,7 +159,7 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 	table_remove(&t->by_key, &i->by_key);
 	if (i->wd >= 0)
 		table_remove(&t->by_watch, &i->by_watch);
-	/* Held against being dropped again while its links go. */
+	/* Keeps it from being dropped again while its links go. */
 	i->refs = 1;
 	while ((link = LIST_FIRST(&i->links)))
 		link_release_locked(t, link, doomed);
@@ -171,7 +172,7 @@ static void doomed_free(struct inodes *t, struct inode *doomed)
 	while (doomed) {
 		struct inode *next = doomed->doomed;
 
-		/* It may be gone by itself, with the directory. */
+		/* Fails if the watch went with its directory. */
 		if (doomed->wd >= 0 && t->inotify_fd >= 0)
 			(void)inotify_rm_watch(t->inotify_fd, doomed->wd);
 		(void)close(doomed->fd);
@@ -198,7 +199,7 @@ static int link_add_locked(struct inodes *t, struct inode *i,
 	return 0;
 }
 
-/* The last name is kept as a memory of where the file was. */
+/* An inode's last link is kept, marked gone. */
 static void name_remove_locked(struct inodes *t, struct inode *parent,
 			       const char *name, struct inode **doomed)
 {
@@ -212,7 +213,7 @@ static void name_remove_locked(struct inodes *t, struct inode *parent,
 		link_release_locked(t, link, doomed);
 }
 
-/* `name` in `parent` is `i`, whatever it was before. */
+/* Let `name` in `parent` be `i`, replacing the former inode. */
 static int name_set_locked(struct inodes *t, struct inode *i,
 			   struct inode *parent, const char *name,
 			   struct inode **doomed)
@@ -227,7 +228,7 @@ static int name_set_locked(struct inodes *t, struct inode *i,
 		return 0;
 	}
 	name_remove_locked(t, parent, name, doomed);
-	/* A name that was removed says nothing once there is a living one. */
+	/* A removed name is not needed once there is another. */
 	only = LIST_FIRST(&i->links);
 	r = link_add_locked(t, i, parent, name);
 	if (r == 0 && only && only->gone)
@@ -322,7 +323,7 @@ void inodes_count(struct inodes *t, struct inodes_counts *ret)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* The inode is known by this name too, and looked up once more. */
+/* Add the name and count a lookup. */
 static int admit_locked(struct inodes *t, struct inode *i, struct inode *parent,
 			const char *name, struct inode **doomed)
 {
@@ -353,7 +354,7 @@ int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
 	r = i ? admit_locked(t, i, parent, name, &doomed) : -ENOMEM;
 	(void)pthread_mutex_unlock(&t->lock);
 	doomed_free(t, doomed);
-	/* A new inode has it, and gave it up if it was dropped again. */
+	/* A new inode owns `fd`, and has closed it if it was dropped. */
 	if ((known || !i) && fd >= 0)
 		(void)close(fd);
 	if (r < 0)
@@ -447,7 +448,7 @@ void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
 	struct inode *doomed = NULL;
 
 	(void)pthread_mutex_lock(&t->lock);
-	/* Short of memory the name is learnt at its next look-up. */
+	/* Out of memory: the next lookup adds the name. */
 	(void)name_set_locked(t, i, parent, name, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
 	doomed_free(t, doomed);
@@ -520,7 +521,7 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 	doomed_free(t, doomed);
 }
 
-/* Puts "name" or "name/" in front of *at. */
+/* Prepend "name" or "name/" to *at. */
 static bool prepend(const char *buf, char **at, const char *name, bool slash)
 {
 	size_t len = strlen(name) + slash;
@@ -536,7 +537,7 @@ static bool prepend(const char *buf, char **at, const char *name, bool slash)
 
 /*
  * Fills `buf` from its end while walking up. A path that does not fit keeps
- * its tail: what the log needs to show is the file, not the way to it.
+ * its tail, which names the file.
  */
 static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 			  char *at)

@@ -1,11 +1,12 @@
 /*
- * The files and directories the kernel knows about. An inode stands for one
- * file of the directory below, held open by an O_PATH descriptor: as long as
- * it is held, its (device, number) pair cannot be given to another file, and
- * whatever happens to its names, we reach it. A link is one name of an inode
- * in a directory, as far as the kernel asked; paths are built from links.
+ * The table of the files and directories that the kernel knows. An inode is
+ * one file of the directory below, held open by an O_PATH descriptor: while
+ * it is open, its (device, number) pair is not given to another file, and we
+ * reach it whatever happens to its names. A link is one name of an inode in a
+ * directory, as far as the kernel has looked it up; paths are built from
+ * links.
  *
- * One lock guards the whole table: it is held for a hash probe or the walk up
+ * One lock guards the whole table. It is held for a hash probe or the walk up
  * a path, never across a system call. Any thread may call any function here.
  */
 #ifndef STATETAPE_FS_NODE_INODE_H
@@ -34,29 +35,31 @@ struct inode {
 	mode_t type; /* S_IFMT bits */
 	uint64_t id; /* never used twice: FUSE generation, read-set key */
 
-	/* Free-standing facts, each read and written whole. */
-	_Atomic uint64_t stamp; /* version of the content the kernel may hold,
+	/* Independent of each other and of any lock. */
+	_Atomic uint64_t stamp; /* version of the content the kernel may cache,
 				   0: unknown (inode_stamp()) */
 	atomic_bool linked;	/* had several names when last seen */
 	atomic_bool setid;	/* set-user-id or set-group-id when last seen */
 	atomic_uint opens;	/* handles on it */
-	atomic_bool watched;	/* directories: changes below are reported */
-	atomic_bool readable;	/* was opened for reading once */
-	atomic_bool attr_cached; /* the kernel has its attributes, for long */
-	_Atomic uint64_t end;	 /* directories: see ops/dir.c */
+	atomic_bool watched;	/* directories: has an inotify watch */
+	atomic_bool readable;	/* has been opened for reading */
+	atomic_bool attr_cached;    /* the kernel has attributes with a long
+				       timeout */
+	_Atomic uint64_t end;	    /* directories: see ops/dir.c */
 	_Atomic uint64_t accounted; /* version the journal accounts for */
 
-	off_t size; /* as `stamp` tells; protected by a lock of pages.c */
+	off_t size; /* at `stamp`; protected by its change lock (pages.c) */
 
-	/* Handles by the way they read (pass.h), protected by their lock. */
+	/* Handles that use pages, and passthrough (pass.h). Protected by
+	   fs->handles_lock, as is `backing`. */
 	uint32_t cached, passed;
-	int32_t backing; /* the kernel's number for the file, 0: none */
+	int32_t backing; /* the kernel's backing id, 0: none */
 
 	/* Protected by the table's lock. */
-	uint64_t nlookup; /* what the kernel will forget one day */
-	uint32_t refs;	  /* links below it, and callers' references */
+	uint64_t nlookup; /* lookups that the kernel has not forgotten */
+	uint32_t refs;	  /* links in it, and callers' references */
 	LIST_HEAD(inode_links, inode_link) links; /* newest first */
-	struct inode *doomed; /* the next of those about to be freed */
+	struct inode *doomed; /* next in the list of inodes to be freed */
 	int wd;		      /* inotify watch, -1: none */
 	struct table_node by_key;
 	struct table_node by_watch;
@@ -76,33 +79,33 @@ struct inodes_counts {
 void inodes_count(struct inodes *t, struct inodes_counts *ret);
 
 /*
- * The inode of `fd` (O_PATH; taken over in every case) whose status is `st`,
- * with one more lookup, known as `name` in `parent` from now on. Without a
- * parent it has no name yet. 1: met for the first time; 0: known before.
+ * The inode of `fd` (O_PATH; always taken over) with status `st`: counts one
+ * lookup and adds the link `name` in `parent`. `parent` NULL: it has no name
+ * yet. 1: the inode is new; 0: it was known.
  */
 int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
 		 int fd, const struct stat *st, struct inode **ret);
 
-/* The kernel gives back `n` lookups; the last one frees the inode. */
+/* The kernel drops `n` lookups; the last one frees the inode. */
 void inodes_forget(struct inodes *t, struct inode *i, uint64_t n);
 
-/* References keep an inode readable beyond its lookups. */
+/* A reference keeps an inode valid beyond its lookups. */
 struct inode *inodes_ref(struct inodes *t, struct inode *i);
 void inodes_unref(struct inodes *t, struct inode *i);
 
-/* What stands at `name` in `parent`, a reference, or NULL. */
+/* The inode known as `name` in `parent`, a reference, or NULL. */
 struct inode *inodes_find(struct inodes *t, struct inode *parent,
 			  const char *name);
 
-/* Does the kernel know `name` in `parent`, which is file `ino`, and still have
-   the attributes it was told? */
+/* Has the kernel cached `name` in `parent`, which is file `ino`, and its
+   attributes? */
 bool inodes_attr_cached(struct inodes *t, struct inode *parent,
 			const char *name, uint64_t ino);
 
 /* The file of status `st`, a reference, or NULL. */
 struct inode *inodes_find_file(struct inodes *t, const struct stat *st);
 
-/* Names change below us; called after the change was made. */
+/* Call these after the names were changed below. */
 void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
 		     const char *name);
 void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name);
@@ -115,24 +118,25 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 		       struct inode *to, const char *to_name);
 
 /*
- * Paths relative to the root, "." for the root itself. *ret_gone (if given)
- * tells that the last name was removed; the path is then the last one known.
- * 0 or -ENAMETOOLONG; a file that never had a name is -ENOENT.
+ * Paths relative to the root, "." for the root itself. *ret_gone (if given) is
+ * set if the last name was removed; the path is then the last one known. A
+ * path too long for `buf` is cut at its start. -ENOENT: never had a name;
+ * -ENAMETOOLONG: `name` alone does not fit.
  */
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone);
 int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 		   char *buf, size_t size);
 
-/* Watches: which directory carries number `wd`, a reference, or NULL. */
+/* Watches by descriptor `wd`: the directory, a reference, or NULL. */
 void inodes_set_watch(struct inodes *t, struct inode *i, int wd);
 struct inode *inodes_by_watch(struct inodes *t, int wd);
-/* The descriptor from which inodes take their watches away, -1: none. */
+/* The inotify descriptor on which freed inodes remove their watch, -1: none. */
 void inodes_set_inotify(struct inodes *t, int inotify_fd);
 
 /*
- * Every link, copied: for looking at all names again. The array and the
- * references in it are given back by inodes_names_free().
+ * A copy of the `max` oldest links. inodes_names_free() frees the array and
+ * its references.
  */
 struct inode_name {
 	struct inode *parent;
@@ -143,7 +147,7 @@ int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
 void inodes_names_free(struct inodes *t, struct inode_name *names,
 		       size_t count);
 
-/* One number for the state of a file's content; never 0. */
+/* A hash of a file's size and times; never 0. */
 uint64_t inode_stamp(const struct stat *st);
 
 #endif

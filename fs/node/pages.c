@@ -1,12 +1,12 @@
 /*
- * A stamp is a hash of size and times. Without the lock it may be compared:
- * one that fits is right. One that does not fit is looked at again with the
- * lock held, for a change of our own may be half done.
+ * A stamp is a hash of size and times. It may be compared without the change
+ * lock: equal stamps are conclusive. Different ones are compared again with
+ * the lock held, since a change of our own may be half done.
  *
- * Times tell changes apart only where the kernel makes them finer once they
- * were looked at (Linux 6.13, on some file systems). Elsewhere a change of our
- * own leaves a stamp of 0, and the next open drops the pages: somebody else
- * might change the file in the same tick.
+ * Times identify a change only where the kernel has multigrain timestamps
+ * (Linux 6.13, on some file systems). Elsewhere a change of our own leaves
+ * stamp 0, and the next open drops the pages: the file might be changed
+ * outside the mount within the same clock tick.
  */
 #include "fs/node/pages.h"
 
@@ -21,7 +21,7 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn)
 		FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_EXPLICIT_INVAL_DATA;
 
 	fs->fine_times = below_times_fine(inodes_root(fs->inodes)->fd);
-	/* Where nobody tells us of changes, the kernel looks for itself. */
+	/* Where inotify does not cover all, the kernel compares mtimes. */
 	fs->explicit = !watch_incomplete(fs->watch) && !fs->flush &&
 		       conn->capable & FUSE_CAP_EXPLICIT_INVAL_DATA;
 	conn->want &= ~both;
@@ -34,13 +34,13 @@ static pthread_mutex_t *lock_of(struct fs *fs, const struct inode *i)
 	return &fs->change_locks[i->id % FS_CHANGE_LOCKS];
 }
 
-/* The stamp of `i` below, and its status; 0: they cannot be told. */
+/* The present stamp and status of `i`; 0: fstat(2) failed. */
 static uint64_t look_below(const struct inode *i, struct stat *ret)
 {
 	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
 }
 
-/* The same, while none of our changes is half done; until unlock(). */
+/* The same with the change lock held, until unlock(). */
 static uint64_t look_locked(struct fs *fs, const struct inode *i,
 			    struct stat *ret)
 {
@@ -110,7 +110,7 @@ void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 	unlock(fs, i);
 }
 
-/* Puts the stamp right, and returns whether it was. */
+/* Set the stamp to the present one; true if it was that already. */
 static bool correct_stamp(struct fs *fs, struct inode *i)
 {
 	struct stat st;
@@ -134,14 +134,14 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 		return true;
 	}
 	atomic_fetch_add_explicit(&fs->opens_dropped, 1, memory_order_relaxed);
-	/* Attributes only, which takes no lock the opener may hold. */
+	/* Attributes only: needs no kernel lock that the opener may hold. */
 	if (known)
 		(void)fuse_lowlevel_notify_inval_inode(fs->session,
 						       fs_ino(fs, i), -1, 0);
 	return false;
 }
 
-/* *st anew, with the size that we know of where somebody else changed it. */
+/* Refresh *st; keep the known size if the file was changed by others. */
 static bool hold_size(struct fs *fs, struct inode *i, struct stat *st)
 {
 	uint64_t now = look_locked(fs, i, st);
@@ -170,8 +170,8 @@ void pages_before_attr(struct fs *fs, struct inode *i, struct stat *st)
 }
 
 /*
- * What the kernel has is `now` or younger, and `known` was the stamp. If
- * something happened meanwhile, somebody will look again.
+ * The kernel's pages are of stamp `now` or younger; `known` was the inode's
+ * stamp. If either has changed since, that change causes another check.
  */
 static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 			  uint64_t now)
@@ -185,16 +185,15 @@ static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 	unlock(fs, i);
 }
 
-/* Did somebody else change `i` since it had the stamp `known`? */
+/* Was `i` changed outside the mount since it had the stamp `known`? */
 static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 {
 	struct stat st;
 	bool r;
 
 	/*
-	 * A stamp of 0 says that the last change was our own: the next open
-	 * drops the pages, and only an open handle could go on reading old
-	 * ones.
+	 * Stamp 0: the last change was our own. The next open drops the
+	 * pages; only a file that is open could go on reading old ones.
 	 */
 	if (!known)
 		return atomic_load(&i->opens) > 0;
@@ -211,7 +210,7 @@ bool pages_check(struct fs *fs, struct inode *i)
 
 	if (!now || known == now || !is_changed(fs, i, known))
 		return false;
-	/* Pages first: what is read from now on is `now` or younger. */
+	/* Pages first: pages read from now on are `now` or younger. */
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), 0,
 					       0);
 	confirm_stamp(fs, i, known, now);

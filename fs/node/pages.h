@@ -1,13 +1,14 @@
 /*
- * Which version of a file the pages agree with that the kernel keeps of it.
+ * Keeps track of the version of a file that the kernel's pages hold. See
+ * fs/README.md, "What the kernel caches".
  *
- * The kernel must not drop pages of a file that is being written through it:
- * while a write is on its way to us its page may be dropped, read again from
- * below in its old state, and stay so; where somebody stores into a mapping
- * of it, those old bytes are even written back over the new ones. So nothing
- * is dropped for a change of our own. Each such change is made between
- * pages_change() and pages_changed(), and moves the inode's stamp on; a file
- * below that does not have its inode's stamp was changed by somebody else.
+ * The kernel must not drop pages of a file that is being written through the
+ * mount: while a write is on its way to us, its page may be dropped, read
+ * again from below in its old state, and stay so; with a shared mapping, those
+ * old bytes are even written back over the new ones. So a change made through
+ * the mount drops nothing. Each such change is made between pages_change() and
+ * pages_changed(), which updates the inode's stamp; a file below whose stamp
+ * differs from its inode's was changed outside the mount.
  */
 #ifndef STATETAPE_FS_NODE_PAGES_H
 #define STATETAPE_FS_NODE_PAGES_H
@@ -19,51 +20,52 @@ struct fs;
 struct fuse_conn_info;
 struct inode;
 
-/* At the session's beginning: what is asked of the kernel. */
+/* At the session's start: choose who drops pages, the kernel or we. */
 void pages_init(struct fs *fs, struct fuse_conn_info *conn);
 
 struct own_change {
-	struct inode *i; /* NULL: nothing to keep account of */
-	bool ours;	 /* nobody else had changed it */
-	bool accounted;	 /* nor had it been changed unseen */
+	struct inode *i; /* NULL: nothing to track */
+	bool ours;	 /* no change outside the mount before this one */
+	bool accounted;	 /* no unseen store before this one */
 };
 
 /*
- * Around a change that we make below on somebody's behalf, of content or
- * status. The same inode's changes take turns; nothing else is locked between.
+ * Around a change of content or status that a handler makes below. Takes and
+ * releases the inode's change lock, so that its changes take turns.
  */
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret);
 void pages_changed(struct fs *fs, struct own_change *c);
 
 /*
- * Stores into a mapping that passes us by (pass.h) change a file unseen. From
- * pages_account() on, which is called while nobody has the file open, each
- * pages_unseen() tells whether it was changed, and not by us, since the last.
+ * Stores into a mapping of a passthrough file (pass.h) are not seen by us.
+ * pages_account() starts the account, while the file has no other open; each
+ * pages_unseen() says whether the file was changed since the last call by
+ * anything but our own changes.
  */
 void pages_account(struct inode *i);
 bool pages_unseen(struct fs *fs, struct inode *i);
 
-/* An inode the kernel has no pages of, in the state that `st` tells. */
+/* The kernel has no pages of `i`, whose status is `st`. */
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st);
 
 /*
- * At an open: are the pages (of a directory: the listing) that the kernel
- * keeps those of the file as it is now, which `st` tells? If not, they are
- * about to be dropped, and its attributes, which may be as old, are taken back
- * here.
+ * At an open: do the kernel's pages (of a directory: its listing) match the
+ * file's present status `st`? If not, the caller makes the kernel drop them,
+ * and the cached attributes, which may be as old, are invalidated here.
  */
 bool pages_good(struct fs *fs, struct inode *i, const struct stat *st);
 
 /*
- * The kernel is about to be told `st`. Where somebody else has changed a file
- * that is open, its size stays as we left it until old pages are gone: beyond
- * their end they would be read as zeroes.
+ * Before the attributes `st` are sent to the kernel. If an open file was
+ * changed outside the mount, its size stays the old one until the stale pages
+ * are dropped: beyond their end they would read as zeroes.
  */
 void pages_before_attr(struct fs *fs, struct inode *i, struct stat *st);
 
 /*
- * By the watching thread, which may wait for a page: make the kernel ask again
- * if somebody else has changed `i`. True if so.
+ * Invalidate pages and attributes of `i` if it was changed outside the mount;
+ * true if so. Called by the watch thread only: this may wait for a page that
+ * a worker has to deliver.
  */
 bool pages_check(struct fs *fs, struct inode *i);
 

@@ -1,10 +1,10 @@
 /*
- * The kernel counts, per inode, opens that use its pages and opens that are
- * passed through, and an open of the other kind fails. So do we: `cached` and
- * `passed` go up before the kernel hears our answer to an open, and down when
- * it tells of the release, which it does after it has counted for itself. Our
- * numbers are never below its own, and only the first open of a file that
- * nobody has open begins to pass.
+ * The kernel counts, per inode, opens that use pages and opens that use
+ * passthrough; while there are opens of one kind, an open of the other fails.
+ * We keep the same counts: `cached` and `passed` go up before our reply to an
+ * open and down at RELEASE, which the kernel sends after it has lowered its
+ * own. So our counts are never below the kernel's, and passthrough begins only
+ * with the first open of a file.
  */
 #include "fs/node/pass.h"
 
@@ -24,9 +24,9 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 		return;
 	conn->want |= FUSE_CAP_PASSTHROUGH;
 	/*
-	 * The kernel stacks two and no more. Upon us, an overlay is a sandbox
-	 * that somebody makes of the repository; below, it is a container's
-	 * root, and then nobody can make one.
+	 * The kernel stacks at most two file systems. An overlay upon us is a
+	 * sandbox made of the repository; an overlay below us is a container's
+	 * root, and then no overlay upon us is possible.
 	 */
 	conn->max_backing_stack_depth =
 		below_is_stacked(inodes_root(fs->inodes)->fd)
@@ -34,7 +34,7 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 			: FUSE_BACKING_STACKED_UNDER;
 }
 
-/* What the kernel calls the file of `h`; 0: it cannot be passed. */
+/* The kernel's backing id for the file of `h`; 0: no passthrough. */
 static int register_below(fuse_req_t req, struct handle *h)
 {
 	int id = fuse_passthrough_open(req, handle_fd(fs_of(req), h));
@@ -110,8 +110,8 @@ void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 }
 
-/* It may have been changed through a mapping, which nobody told us of. */
-static void look_for_stores(fuse_req_t req, struct handle *h)
+/* Journal a change that was made through a shared mapping. */
+static void record_stores(fuse_req_t req, struct handle *h)
 {
 	if (!h->passed || !h->writable || !pages_unseen(fs_of(req), h->inode))
 		return;
@@ -130,7 +130,7 @@ void pass_end(fuse_req_t req, struct handle *h)
 
 	if (!h->counted)
 		return;
-	look_for_stores(req, h);
+	record_stores(req, h);
 	(void)pthread_mutex_lock(&fs->handles_lock);
 	if (!h->passed) {
 		i->cached--;

@@ -4,20 +4,20 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Fill in who, append, ring. The event's own facts are set already. */
+/* Fill in the author, append, ring. The other fields are set already. */
 static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
 		   struct journal_event *e)
 {
-	static const struct fuse_ctx nobody = { 0 };
-	const struct fuse_ctx *ctx = req ? fuse_req_ctx(req) : &nobody;
+	static const struct fuse_ctx none = { 0 };
+	const struct fuse_ctx *ctx = req ? fuse_req_ctx(req) : &none;
 	struct actor *actor = actors_get(fs->actors, ctx->pid);
 	struct actor *author = actor;
 	uint64_t n;
 
 	/*
-	 * The kernel's own work (write-back of a mapping, a release after
-	 * the process is gone) has no caller: it is laid to the one who
-	 * opened the file.
+	 * Requests of the kernel itself (write-back of a mapping, a release
+	 * after the process is gone) have no caller: they are attributed to
+	 * the process that opened the file.
 	 */
 	if (!author && h)
 		author = h->opener;

@@ -1,15 +1,15 @@
 /*
- * inotify reports our own changes too, and does not say whose they are. So an
- * event is only a reason to look: the name it mentions is compared with what
- * the kernel was told, and where they agree nothing happens. Our own changes
- * agree by the time we look, for a handler tells the table before it answers.
+ * inotify reports our own changes too, and does not say who made them. So an
+ * event only causes a check: the name in it is compared with what the kernel
+ * has cached, and if they agree nothing happens. Our own changes agree by
+ * then, since a handler updates the table before it replies.
  *
- * Looking waits WATCH_SETTLE_MS after the first event: a busy build wakes the
- * thread ten times a second, not ten thousand, and events of one file fall
- * together. When the queue ran over, every name is looked at.
+ * The check comes WATCH_SETTLE_MS after the first event: a busy build wakes
+ * the thread ten times a second, not ten thousand, and events of one file are
+ * merged. When the event queue overflows, every name is checked.
  *
- * A mapping's stores raise no event. They are seen at the next open, which
- * compares for itself (pages_good()).
+ * Stores into a mapping raise no event. The next open() compares stamps
+ * (pages_good()).
  */
 #include "fs/node/watch.h"
 
@@ -44,10 +44,9 @@ struct watch {
 	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
 	atomic_bool evict;
-	atomic_bool
-		check_open;  /* somebody asks for open files to be looked at */
-	atomic_bool polling; /* they are, again and again */
-	bool evict_all; /* the thread's: last time, not only the older half */
+	atomic_bool check_open; /* open files are to be checked once */
+	atomic_bool polling;	/* and every WATCH_SWEEP_MS */
+	bool evict_all;	   /* the thread's: the last eviction took all names */
 	uint64_t relisted; /* the thread's: see invalidate_listing() */
 	atomic_uint admitted;
 
@@ -59,8 +58,8 @@ static void count(atomic_ullong *what)
 	atomic_fetch_add_explicit(what, 1, memory_order_relaxed);
 }
 
-/* Has this thread a working directory that is no other thread's? */
-static bool has_own_place(void)
+/* Has this thread a working directory of its own? */
+static bool has_own_cwd(void)
 {
 	static _Thread_local enum { UNKNOWN, NO, YES } own;
 
@@ -70,17 +69,17 @@ static bool has_own_place(void)
 }
 
 /*
- * A watch is for a path only. From the directory itself that is ".", which
- * takes a quarter of the time of the way through /proc.
+ * inotify takes a path only. fchdir() and "." take a quarter of the time of
+ * the descriptor's path in /proc.
  */
 static int add_watch(struct watch *w, const struct inode *i)
 {
 	struct fs_fd_name name;
 	int wd;
 
-	if (has_own_place() && fchdir(i->fd) == 0) {
+	if (has_own_cwd() && fchdir(i->fd) == 0) {
 		wd = inotify_add_watch(w->inotify_fd, ".", EVENTS);
-		/* Standing there would keep its file system busy. */
+		/* As a working directory it would keep its mount busy. */
 		if (chdir("/") == 0)
 			return wd;
 	}
@@ -114,7 +113,7 @@ static void wake(struct watch *w)
 	uint64_t one = 1;
 	ssize_t put = write(w->wake_fd, &one, sizeof(one));
 
-	/* It can only fail when it is awake already. */
+	/* Fails only when the thread has been woken already. */
 	(void)put;
 }
 
@@ -140,7 +139,7 @@ void watch_note_size(struct watch *w)
 {
 	struct inodes_counts counts;
 
-	/* Counting takes the table's lock: now and then is enough. */
+	/* Counting takes the table's lock: not for each inode. */
 	if (!w || atomic_fetch_add(&w->admitted, 1) % w->count_every)
 		return;
 	inodes_count(w->fs->inodes, &counts);
@@ -148,7 +147,7 @@ void watch_note_size(struct watch *w)
 		watch_evict(w);
 }
 
-/* The kernel must ask again for attributes and content of `i`. */
+/* The kernel drops attributes and content of `i`. */
 static void invalidate_inode(struct watch *w, struct inode *i)
 {
 	struct fs *fs = w->fs;
@@ -169,9 +168,9 @@ static void invalidate_name(struct watch *w, struct inode *dir,
 }
 
 /*
- * Once for all events that were read together is enough: whoever lists the
- * directory again after that sees what they tell of. (Each of our own removals
- * has an event, and looks like one of others.)
+ * Once for all events that were read together: a listing read after that shows
+ * all of their changes. (A removal through the mount has an event too, and
+ * cannot be distinguished.)
  */
 static void invalidate_listing(struct watch *w, struct inode *dir)
 {
@@ -181,14 +180,14 @@ static void invalidate_listing(struct watch *w, struct inode *dir)
 	invalidate_inode(w, dir);
 }
 
-/* A known file: does the kernel hold its present state? */
+/* Is the kernel's cache of a known file up to date? */
 static void check_inode(struct watch *w, struct inode *i)
 {
 	if (pages_check(w->fs, i))
 		count(&w->invalidations);
 }
 
-/* A second name was given to a file that may be known by its first. */
+/* A file with several names may be known by another one. */
 static void check_other_names(struct watch *w, const struct stat *st)
 {
 	struct inode *i = inodes_find_file(w->fs->inodes, st);
@@ -217,7 +216,7 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 		inodes_drop_name_of(fs->inodes, i, dir, name);
 	if (i || watch_is_probed_everywhere(name))
 		invalidate_name(w, dir, name);
-	/* Made or removed by us or by others, the listing may be an old one. */
+	/* A name was added or removed: the cached listing may be stale. */
 	invalidate_listing(w, dir);
 	inodes_unref(fs->inodes, i);
 }
@@ -240,8 +239,8 @@ static void check_everything(struct watch *w)
 }
 
 /*
- * The watch is gone though the directory is still known: it was given up with
- * a former inode of the same directory, at the moment this one was made.
+ * The watch was removed though the directory is known: it was removed with a
+ * former inode of the same directory while this one was being made.
  */
 static void watch_again(struct watch *w, struct inode *dir)
 {
@@ -300,9 +299,9 @@ static void drain(struct watch *w)
 }
 
 /*
- * Ask the kernel to forget inodes that nobody uses: not open, nobody's working
- * directory, nothing mounted on them, nothing known below them. Linux 6.18
- * (protocol 7.45) brought the message, libfuse does not know it yet.
+ * Asks the kernel to forget unused inodes: not open, no process's working
+ * directory, no mountpoint, no known children. Linux 6.18 (protocol 7.45)
+ * introduced this message; libfuse does not have it yet.
  */
 struct prune {
 	struct fuse_out_header header;
@@ -326,14 +325,14 @@ static void prune_send(struct watch *w, struct prune *p)
 	p->header = (struct fuse_out_header){ .len = (uint32_t)len,
 					      .error = NOTIFY_PRUNE };
 	put = write(fuse_session_fd(w->fs->session), p, len);
-	/* Whoever waits for descriptors tries again, and so shall we. */
+	/* On failure the worker that waits for descriptors asks again. */
 	(void)put;
 	p->body.count = 0;
 }
 
 /*
- * Without that message a name can be taken back, whoever uses it: not for
- * directories then, which would make a shell lose where it is.
+ * Kernels without that message can only invalidate a name, used or not. That
+ * is not done to directories: a shell would lose its working directory.
  */
 static void evict_name(struct watch *w, struct prune *p,
 		       const struct inode_name *name)
@@ -350,15 +349,15 @@ static void evict_name(struct watch *w, struct prune *p,
 				fs->session, fs_ino(fs, name->parent),
 				name->name, strlen(name->name));
 	}
-	/* Gone by the time the message is sent, the kernel finds nothing. */
+	/* If it is freed before the message is sent, the kernel ignores it. */
 	inodes_unref(fs->inodes, i);
 	if (p->body.count == FS_PRUNE_MAX)
 		prune_send(w, p);
 }
 
 /*
- * The older half goes, files before the directories they are in; every other
- * time all, lest a half that is in use keeps the rest from ever shrinking.
+ * Evict the older half of the names, files before their directories; every
+ * second time all names, in case the older half is all in use.
  */
 static void evict(struct watch *w)
 {
@@ -383,10 +382,10 @@ static void evict(struct watch *w)
 }
 
 /*
- * Files that are open are looked at without being reported: on somebody's
- * doubt, and every WATCH_SWEEP_MS where reports may be missing, because
- * directories are not watched or files are written by other names. An open
- * looks for itself, so that those who are not open can wait.
+ * Check open files without an event: once on watch_check_open(), and every
+ * WATCH_SWEEP_MS while events may be missing, because a directory has no watch
+ * or a file has several names. Closed files need no check here: the next
+ * open() compares stamps.
  */
 static void check_open_files(struct watch *w)
 {
@@ -395,7 +394,7 @@ static void check_open_files(struct watch *w)
 	bool again = watch_incomplete(w);
 	size_t n;
 
-	/* First: who opens a file from now on is looked at, or asks again. */
+	/* First: a file opened from now on is checked, or asks again. */
 	atomic_store(&w->check_open, false);
 	atomic_store(&w->polling, false);
 	n = handles_inodes(fs, &open);
@@ -499,10 +498,10 @@ void watch_stat(const struct watch *w, struct watch_stats *ret)
 }
 
 /*
- * Searchers and version control look for these in every directory they enter.
- * The kernel may remember that they are missing, which spares a request per
- * directory; all other misses come to us each time, since what a process
- * looked for in vain is part of what it depends on.
+ * Search tools and version control look for these in every directory. The
+ * kernel may cache that they are missing, which saves a request per directory.
+ * All other misses must reach us each time: a name that a process looked for
+ * and missed is one of its dependencies.
  */
 static const char *const probed_everywhere[] = {
 	".git",	   ".gitignore", ".gitattributes", ".gitmodules",

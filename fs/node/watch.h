@@ -1,11 +1,13 @@
 /*
- * Keeps the kernel's caches true when somebody changes the directory below
- * without passing through the mount: an inotify watch on every directory the
- * kernel has heard of, and one thread that compares what is there with what
- * the kernel was told, and takes back what differs.
+ * Invalidates the kernel's caches when the directory below is changed outside
+ * the mount: every directory that the kernel knows has an inotify watch, and
+ * one thread compares what is below with what the kernel has cached and
+ * invalidates what differs.
  *
- * Also keeps the number of inodes, each of which costs a descriptor, below
- * the process's limit, by asking the kernel to forget the oldest names.
+ * Also keeps the number of inodes, each of which costs a descriptor, below the
+ * process's limit, by asking the kernel to forget the oldest names.
+ *
+ * Any thread may call these functions, watch_new() and watch_free() excepted.
  */
 #ifndef STATETAPE_FS_NODE_WATCH_H
 #define STATETAPE_FS_NODE_WATCH_H
@@ -18,27 +20,27 @@ struct inode;
 struct watch;
 
 /*
- * Start watching. `inotify`: follow changes below; otherwise only the number
- * of inodes is kept in bounds.
+ * Start the thread. `inotify`: follow changes below; otherwise it only limits
+ * the number of inodes.
  */
 int watch_new(struct fs *fs, bool inotify, struct watch **ret);
-/* Stop and join the thread; the session's descriptor may be closed after. */
+/* Stop and join the thread. Call before the session is destroyed. */
 void watch_free(struct watch *w);
 
-/* Watch directory `i`, before its content or status is read. */
+/* Watch directory `i`. Call before its content or status is read. */
 void watch_directory(struct watch *w, struct inode *i);
 
-/* Some directory is not watched: the limit on watches was reached. */
+/* True if some directory has no watch, or none has. */
 bool watch_incomplete(const struct watch *w);
 
-/* An open file was changed, maybe unreported: look at all of them now. */
+/* Check all open files now: one was changed, perhaps without an event. */
 void watch_check_open(struct watch *w);
-/* One may be changed unreported as long as it is open: look time and again. */
+/* Check open files every WATCH_SWEEP_MS: one may change without an event. */
 void watch_poll_open(struct watch *w);
 
-/* An inode was added; starts shedding when there are too many. */
+/* An inode was added: evict some if there are too many. */
 void watch_note_size(struct watch *w);
-/* Out of descriptors: shed now. */
+/* Out of descriptors: evict inodes now. */
 void watch_evict(struct watch *w);
 
 /*
@@ -49,11 +51,11 @@ bool watch_is_probed_everywhere(const char *name);
 
 struct watch_stats {
 	bool enabled;
-	uint64_t dirs;		/* watched so far */
-	uint64_t refused;	/* directories that could not be */
-	uint64_t overflows;	/* times the kernel's queue ran over */
-	uint64_t invalidations; /* things taken back from the kernel */
-	uint64_t evicted;	/* names given up to stay in bounds */
+	uint64_t dirs;		/* watches added so far */
+	uint64_t refused;	/* watches that could not be added */
+	uint64_t overflows;	/* of inotify's event queue */
+	uint64_t invalidations; /* sent to the kernel */
+	uint64_t evicted;	/* names the kernel was asked to forget */
 };
 void watch_stat(const struct watch *w, struct watch_stats *ret);
 

@@ -1,8 +1,7 @@
 /*
- * Handlers for what is known about a file beside its content: status, modes,
- * owners, times, extended attributes (access control lists among them), flags.
- * An O_PATH descriptor cannot carry most of these calls, so they go through
- * its name in /proc.
+ * Handlers for a file's metadata: status, mode, owner, times, extended
+ * attributes (access control lists among them), flags. Most of these calls do
+ * not work on an O_PATH descriptor, so they use its path in /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,11 +48,11 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | \
 	 FUSE_SET_ATTR_SIZE | ANY_TIME)
 
-/* One call of setattr may ask for several changes: made in this order. */
+/* One SETATTR; it may ask for several changes. */
 struct attr_change {
 	fuse_req_t req;
 	struct inode *i;
-	const struct handle *h; /* NULL: by name, not by descriptor */
+	const struct handle *h; /* NULL: by path, not by descriptor */
 	const struct stat *attr;
 	int to_set;
 	struct fs_fd_name name;
@@ -98,13 +97,13 @@ static int change_owner(const struct attr_change *c)
 
 	if (!nothing && !(c->to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		return 0;
-	/* Before: whether set-group-id stays is a matter of the old group. */
+	/* Before chown: whether set-group-id stays depends on the old group. */
 	fs_drop_setid(c->req, c->i, c->i->fd);
 	r = fchownat(c->i->fd, "", uid, gid,
 		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 	/*
-	 * Nothing to set is chown(-1, -1), or the kernel about to let somebody
-	 * write a set-id file. Both drop the bits, which this did.
+	 * No attribute set: chown(-1, -1), or the kernel drops the set-id bits
+	 * before a write. Both drop the bits, as done above.
 	 */
 	if (nothing && setid)
 		return note(c, JOURNAL_CHMOD, -1, "set-id dropped", r);
@@ -205,7 +204,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		(void)fuse_reply_statfs(req, &st);
 }
 
-/* What was read, or its size when the caller only asked for that. */
+/* Reply with the value, or with its size if `size` is 0. */
 static void reply_xattr(fuse_req_t req, ssize_t got, const char *value,
 			size_t size)
 {
@@ -233,7 +232,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	reply_xattr(req, getxattr(file.path, name, value, size), value, size);
 }
 
-/* Names of `trusted.` attributes are the superuser's to see. */
+/* Only root sees the names of `trusted.` attributes. */
 static ssize_t hide_trusted(char *names, ssize_t len)
 {
 	static const char trusted[] = "trusted.";
@@ -272,8 +271,8 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 }
 
 /*
- * An access list is a mode too: like chmod(2), setting one takes set-group-id
- * from a file whose group is not the caller's.
+ * Like chmod(2), setting an ACL drops set-group-id if the caller is not in the
+ * file's group.
  */
 static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
 {
@@ -340,14 +339,14 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 }
 
 /*
- * Inode flags (chattr, lsattr) are the ioctls that a file system here must
- * pass on; the kernel restricts the others to block devices and the like.
+ * Only the ioctls for inode flags (chattr, lsattr) are passed on. Returns the
+ * size of their argument, 0: another ioctl.
  */
 static size_t flags_size(unsigned int cmd, bool *ret_sets)
 {
 	*ret_sets = cmd == FS_IOC_SETFLAGS || cmd == FS_IOC_FSSETXATTR;
 	if (cmd == FS_IOC_GETFLAGS || cmd == FS_IOC_SETFLAGS)
-		return sizeof(int); /* whatever the number's encoding says */
+		return sizeof(int); /* though the number encodes a long */
 	if (cmd == FS_IOC_FSGETXATTR || cmd == FS_IOC_FSSETXATTR)
 		return sizeof(struct fsxattr);
 	return 0;
@@ -366,7 +365,7 @@ static int flags_call(struct fs *fs, struct inode *i, unsigned int cmd,
 	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): libfuse gives it nine words. */
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature. */
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
 		     void *arg, struct fuse_file_info *fi, unsigned flags,
 		     const void *in_buf, size_t in_size, size_t out_size)

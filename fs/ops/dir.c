@@ -1,17 +1,16 @@
 /*
  * Handlers for listing directories. Positions are those of the file system
- * below, so seekdir(3) works as it does there; the kernel keeps whole
+ * below, so seekdir(3) works as it does there; the kernel caches whole
  * listings until the directory changes.
  *
- * Where positions mean the same to every descriptor (fs->dirs_stateless), the
- * kernel need not tell us of opened directories at all: walking a tree that
- * it has cached then costs no request. Elsewhere (a merged overlay, an old
- * tmpfs) a position belongs to the descriptor that gave it, and an open
- * directory has a handle.
+ * Where positions are valid for every descriptor (fs->dirs_stateless), the
+ * kernel sends no OPENDIR: walking a cached tree costs no request. Elsewhere
+ * (a merged overlay, an old tmpfs) a position belongs to the descriptor that
+ * returned it, and an open directory has a handle.
  *
- * The kernel learns that a listing is complete by asking for more of it. For
- * that each directory remembers where it ended and in which state it was
- * (inode.end): as long as that has not changed there is nothing to read.
+ * The kernel finds the end of a listing by asking for more. So each directory
+ * keeps the position of its end and the stamp it had then (inode.end): while
+ * the stamp is the same, that last request is answered without reading.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,8 +28,8 @@
 #include "graph/base/cleanup.h"
 
 /*
- * What getdents64() gave and was not passed on yet. A handle's is protected by
- * the kernel: it reads one open directory from one thread.
+ * Entries from getdents64() that were not sent yet. A handle's stream needs no
+ * lock: the kernel serializes reads of one open directory.
  */
 struct dir_stream {
 	int fd;
@@ -46,7 +45,7 @@ static void stream_begin(struct dir_stream *s, int fd)
 	s->at = s->len = 0;
 }
 
-/* By its own name, which is quicker where it may be searched. */
+/* "." is quicker than the path in /proc, but needs search permission. */
 static int reopen_dir(struct fs *fs, const struct inode *i)
 {
 	int fd = fs_openat(fs, i->fd, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -86,7 +85,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino,
 	int r;
 
 	if (fs->dirs_stateless) {
-		/* "Do not ask again": the kernel opens directories itself. */
+		/* The kernel will send no OPENDIR again. */
 		(void)fuse_reply_err(req, ENOSYS);
 		return;
 	}
@@ -127,10 +126,10 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync,
 		(void)fuse_reply_err(req, 0);
 }
 
-/* Go to position `off`; nothing is read yet. */
+/* Go to position `off`, without reading. */
 static int stream_seek(struct dir_stream *s, off_t off)
 {
-	/* From the start always anew: rewinddir(3) shows what is there now. */
+	/* Position 0 always reads again: rewinddir(3) shows new entries. */
 	if (off == s->next && off != 0)
 		return 0;
 	if (lseek(s->fd, off, SEEK_SET) < 0)
@@ -140,7 +139,7 @@ static int stream_seek(struct dir_stream *s, off_t off)
 	return 0;
 }
 
-/* The next entry, still unread; NULL: the end, or *ret_error says why. */
+/* The next entry, not consumed; NULL: the end, or *ret_error is set. */
 static struct dirent64 *stream_peek(struct dir_stream *s, int *ret_error)
 {
 	ssize_t got;
@@ -168,7 +167,7 @@ static bool is_dots(const char *name)
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-/* A reply that is being filled. */
+/* A reply under construction. */
 struct dir_listing {
 	fuse_req_t req;
 	struct inode *dir;
@@ -178,7 +177,7 @@ struct dir_listing {
 	size_t room;
 };
 
-/* Bytes the entry takes, more than there is room for if it does not fit. */
+/* Bytes that the entry takes; more than l->room if it does not fit. */
 static size_t add_plain(struct dir_listing *l, const struct dirent64 *entry)
 {
 	struct stat st = { .st_ino = entry->d_ino,
@@ -189,9 +188,9 @@ static size_t add_plain(struct dir_listing *l, const struct dirent64 *entry)
 }
 
 /*
- * With its attributes, as if it had been looked up. One that the kernel has
- * them of is listed without, and so is one that vanished since, as it would be
- * without this call.
+ * An entry with its attributes counts as a lookup. Without attributes: entries
+ * whose attributes the kernel has cached, and those that vanished meanwhile,
+ * which a plain listing would show too.
  */
 static size_t add_plus(struct dir_listing *l, const struct dirent64 *entry)
 {
@@ -214,7 +213,7 @@ static size_t add_plus(struct dir_listing *l, const struct dirent64 *entry)
 	return used;
 }
 
-/* As many entries from `off` on as fit; l->complete: and that was all. */
+/* Add entries from `off` on until the reply is full or l->complete. */
 static int fill(struct dir_listing *l, struct dir_stream *s, off_t off)
 {
 	struct dirent64 *entry;
@@ -233,7 +232,7 @@ static int fill(struct dir_listing *l, struct dir_stream *s, off_t off)
 	return r;
 }
 
-/* The state that a directory is in, 0: unknown. */
+/* The directory's stamp, 0: unknown. */
 static uint64_t state_of(const struct inode *i)
 {
 	struct stat st;
@@ -241,7 +240,7 @@ static uint64_t state_of(const struct inode *i)
 	return fstat(i->fd, &st) < 0 ? 0 : inode_stamp(&st);
 }
 
-/* That a directory ends at `off` when it is in such a state. */
+/* A mark for "the directory of this stamp ends at `off`"; 0: unknown. */
 static uint64_t end_mark(uint64_t state, off_t off)
 {
 	const uint64_t facts[] = { state, (uint64_t)off };
@@ -287,7 +286,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 
 	if (reply)
 		r = h ? fill(&l, h->dir, off) : list_anew(fs, &l, off);
-	/* An error after some entries comes again with the next request. */
+	/* An error after some entries will recur at the next request. */
 	if (r < 0 && l.at == reply)
 		(void)fuse_reply_err(req, -r);
 	else

@@ -1,8 +1,8 @@
 /*
- * Handlers for the content of files. The kernel keeps pages across opens; our
- * own writes pass through them, and an open that finds the file below in
- * another state than the kernel was last told drops them. Large files are read
- * past us altogether (pass.h).
+ * Handlers for the content of files. The kernel keeps pages across opens;
+ * writes through the mount update them, and an open that finds the file
+ * changed outside the mount drops them. Large files are read by passthrough
+ * (pass.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "graph/base/cleanup.h"
 
 /*
- * Appending is asked for per write, where the kernel knows of it; only a file
- * that may do nothing else (chattr +a) has to be opened for it.
+ * O_APPEND is handled per write (write_end()); only an append-only file
+ * (chattr +a) has to be opened with it.
  */
 static int open_below(struct fs *fs, struct inode *i, int flags)
 {
@@ -36,11 +36,11 @@ static int open_below(struct fs *fs, struct inode *i, int flags)
 }
 
 /*
- * Most files are opened to read what the kernel has kept, and no read comes to
- * us. So a file that was opened before, and is as it was then, is opened below
- * when the first read comes, and not at all when none does; searching a tree
- * takes a tenth less so. Only where nothing can come between: we could open it
- * whatever its mode, and nobody asked for its access time to be spared.
+ * Most opens read only pages that the kernel has cached, and no READ follows.
+ * So a file that was opened before and is unchanged is opened below by its
+ * first READ, if there is one; searching a tree takes a tenth less time. Only
+ * where that later open cannot fail: we may open it whatever its mode, and
+ * O_NOATIME was not given.
  */
 static bool may_open_lazily(struct fs *fs, struct inode *i, int flags,
 			    struct stat *ret)
@@ -53,7 +53,7 @@ static bool may_open_lazily(struct fs *fs, struct inode *i, int flags,
 	       !pass_would(fs, ret) && cred_covers(ret);
 }
 
-/* What an open means for the pages the kernel has of the file. */
+/* Decide whether the kernel may keep its pages of the file. */
 static void decide_pages(fuse_req_t req, struct handle *h, struct stat *st,
 			 struct fuse_file_info *fi)
 {
@@ -138,8 +138,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino,
 }
 
 /*
- * Only asked for where close(2) has something to say (network file systems);
- * a duplicate's close is the one way to hear it without losing the handle.
+ * Needed only where close(2) can return an error (network file systems):
+ * closing a duplicate is the way to get it and keep the handle.
  */
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -170,8 +170,8 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 }
 
 /*
- * Much at once goes from the file below to the kernel by reference to its
- * pages; for little, setting that up costs more than a copy.
+ * Splices the pages of the file below to the kernel. For small reads the
+ * set-up costs more than a copy.
  */
 static void read_by_splice(fuse_req_t req, int fd, size_t size, off_t off)
 {
@@ -213,9 +213,9 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 }
 
 /*
- * An append goes to the end of the file as it is below, not where the kernel
- * believes the end to be: somebody may be appending there too. When the two
- * differ, the kernel has to ask for the size again.
+ * Append at the end of the file below, which may differ from the end that the
+ * kernel assumes if the file is appended to outside the mount. In that case
+ * the kernel's attributes are invalidated.
  */
 static ssize_t write_end(struct fs *fs, struct inode *i, int fd,
 			 const struct iovec *data, off_t *off)
@@ -241,10 +241,10 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	ssize_t put;
 
 	(void)ino;
-	/* iovec serves reading too and has no const. */
+	/* iov_base is not const. */
 	memcpy(&data.iov_base, &buf, sizeof(buf));
 	pages_change(fs, h->inode, &change);
-	/* Write-back of a mapping keeps its place on any handle. */
+	/* Write-back of a mapping has its own offset, O_APPEND or not. */
 	if (fi->flags & O_APPEND && !fi->writepage)
 		put = write_end(fs, h->inode, h->fd, &data, &off);
 	else
@@ -293,7 +293,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
 	(void)fuse_reply_err(req, -r);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): libfuse gives it nine words. */
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature. */
 static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 			       struct fuse_file_info *fi_in, fuse_ino_t ino_out,
 			       off_t off_out, struct fuse_file_info *fi_out,

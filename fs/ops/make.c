@@ -1,5 +1,5 @@
 /*
- * Handlers that make files: each in the caller's name, each answered with the
+ * Handlers that create files: in the caller's name (cred.h), answered with the
  * new file's entry.
  */
 #include <errno.h>
@@ -21,10 +21,10 @@ static void assume(fuse_req_t req)
 }
 
 /*
- * The entry of what was just made as `name`. If descriptors or memory are
- * short, the caller will be told that nothing was made, and so it has to be;
- * `what` then says so. If somebody below was quicker and has taken it away, it
- * was made all the same.
+ * The entry of the file just created as `name`. If descriptors or memory are
+ * short the caller gets an error, so the file is removed again, and `what`
+ * records the failure. A file that was already removed outside the mount still
+ * counts as created.
  */
 static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
 			 struct record_line *what, struct fuse_entry_param *e)
@@ -40,8 +40,8 @@ static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
 }
 
 /*
- * Something was (or was not) made as `name`: find its entry, tell the
- * journal, answer.
+ * After the creation of `name` succeeded or failed (what->res): find its
+ * entry, append the journal line, reply.
  */
 static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 			struct record_line *what)
@@ -123,7 +123,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 	what.res = r;
 	record_path_in(fs, dir, newname, path2, sizeof(path2));
 	what.path2 = path2;
-	/* Before the new name is known: `path` is the old one. */
+	/* Before the new name is in the table: `path` is the old one. */
 	record_inode(fs, req, i, NULL, &what);
 	if (r == 0)
 		r = fs_entry_again(fs, i, dir, newname, &e);
@@ -134,9 +134,9 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 }
 
 /*
- * The kernel asks for creation when the name was missing a moment ago. If it
- * is there by now (made below, past the directory's lock), opening it is what
- * open(2) would have done, and nothing was created.
+ * The kernel sends CREATE when the name was missing a moment ago. If the file
+ * was created outside the mount since then, it is opened as open(2) would do,
+ * and *ret_created is false.
  */
 static int open_created(struct fs *fs, struct inode *dir, const char *name,
 			mode_t mode, int flags, bool *ret_created)
@@ -152,14 +152,13 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
 }
 
 /*
- * Answer with entry and handle; takes `fd` over in every case.
+ * Reply with entry and handle; always takes over `fd`.
  *
- * Who made a file and may only write it writes directly, not by way of the
- * kernel's pages: nobody can read or map through such a handle, the next open
- * would drop those pages anyway, and the kernel does not ask for
- * security.capability before the first write. (Not for a file that was there:
- * with O_TRUNC it asks each time, unless a write through the pages has told it
- * that there is none.)
+ * A new file opened with O_WRONLY uses direct I/O, not the kernel's pages: the
+ * handle cannot be read or mapped, the next open would drop the pages anyway,
+ * and the kernel does not ask for security.capability before the first write.
+ * (Not done for an existing file: with O_TRUNC the kernel asks each time,
+ * unless a write through its pages has found that there is none.)
  */
 static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
 			  struct fuse_file_info *fi)
@@ -224,7 +223,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 }
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
-/* An inode for a file that has no name: looked at through its descriptor. */
+/* The entry of an O_TMPFILE, which has no name, by its descriptor. */
 static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 {
 	struct inode *i;

@@ -1,7 +1,8 @@
 /*
- * Handlers that look names up, take them away or move them. The kernel holds
- * the directories' locks while it waits for us, so for one directory these
- * come one after the other, and names here change in the same order as below.
+ * Handlers that look up, remove or rename names. The kernel holds the lock of
+ * the directory while it waits for a change of its names, so the changes of
+ * one directory come one at a time, and our table changes in the same order as
+ * the directory below.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		(void)fuse_reply_err(req, -r);
 		return;
 	}
-	/* A caller who gave up will never forget what he was not told. */
+	/* The reply did not arrive: the kernel will send no FORGET for it. */
 	if (fuse_reply_entry(req, &e) < 0)
 		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
 }
@@ -123,7 +124,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = -errno;
 	pages_changed(fs, &change);
 	what.res = r;
-	/* While the old names stand: paths are told as they were. */
+	/* Before the table changes: the line has the old paths. */
 	record_path_in(fs, to, newname, path2, sizeof(path2));
 	what.path2 = path2;
 	record_name(fs, req, dir, name, i, &what);
@@ -131,7 +132,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		inodes_swap_names(fs->inodes, dir, name, to, newname);
 	else if (r == 0)
 		inodes_move_name(fs->inodes, dir, name, to, newname);
-	/* Whoever watches below may have found the old name gone already. */
+	/* The watch thread may have dropped the old name already. */
 	if (r == 0 && !exchange && i)
 		inodes_add_name(fs->inodes, i, to, newname);
 	inodes_unref(fs->inodes, i);

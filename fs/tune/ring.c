@@ -19,8 +19,8 @@ bool ring_used(void)
 }
 
 /*
- * The thread sanitizer does not follow what one ring's thread learns from
- * another's by way of the kernel.
+ * The thread sanitizer does not see the order that the kernel imposes on the
+ * threads of different rings.
  */
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18) && !defined(__SANITIZE_THREAD__)
 
@@ -41,9 +41,9 @@ static int last_possible(void)
 }
 
 /*
- * The kernel lets no request through before each processor that it could ever
- * have has its queue. libfuse makes one for each that is there, and holds its
- * thread to it.
+ * The kernel sends no request through rings before each possible processor has
+ * its queue. libfuse makes one for each configured processor and pins its
+ * thread there.
  */
 static bool has_all_processors(void)
 {
@@ -55,7 +55,7 @@ static bool has_all_processors(void)
 	       CPU_COUNT(&allowed) == count;
 }
 
-/* Many containers forbid it, and libfuse would complain for each queue. */
+/* Many containers forbid io_uring; libfuse would log an error per queue. */
 static bool may_make_rings(void)
 {
 	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 };
@@ -71,7 +71,7 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 {
 	int depth = RING_ENTRIES_MAX / get_nprocs_conf();
 
-	/* Waiting for a network below would make everybody else wait too. */
+	/* A slow network file system would block the processor's queue. */
 	if (fs->flush || !has_all_processors() || !may_make_rings())
 		return false;
 	if (depth < 1)
@@ -90,8 +90,8 @@ bool ring_serves(fuse_req_t req)
 		return false;
 	if (!known) {
 		/*
-		 * When the session ends, libfuse cancels these threads,
-		 * whatever they are doing. They also end when asked to.
+		 * At the session's end libfuse cancels these threads in the
+		 * middle of anything. They also end by themselves.
 		 */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 		atomic_store(&used, true);

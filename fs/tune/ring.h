@@ -1,8 +1,8 @@
 /*
- * FUSE over io_uring (Linux 6.14, libfuse 3.18): a queue and a thread of
- * libfuse's for each processor, so that a request is answered where it was
- * asked. Used where the kernel offers it, which is for the system's owner to
- * decide (/sys/module/fuse/parameters/enable_uring), and where it fits.
+ * FUSE over io_uring (Linux 6.14, libfuse 3.18): libfuse has a queue and a
+ * thread for each processor, so that a request is answered on the processor of
+ * its caller. Used where the administrator has enabled it
+ * (/sys/module/fuse/parameters/enable_uring) and has_all_processors() holds.
  *
  * One thread serves a queue, so a handler must never wait for another request
  * of the same mount.
@@ -16,15 +16,15 @@
 #include "fs/node/fs.h"
 
 /*
- * The session's option for rings; false: requests come by the device alone.
- * A kernel that does not offer them ignores it.
+ * The session option for rings; false: use /dev/fuse alone. A kernel without
+ * rings ignores the option.
  */
 bool ring_option(const struct fs *fs, char *ret, size_t size);
 
-/* At the beginning of each request: did it come by a ring? */
+/* At the start of each request: did it come through a ring? */
 bool ring_serves(fuse_req_t req);
 
-/* Has any request come by a ring so far? */
+/* Has any request come through a ring so far? */
 bool ring_used(void);
 
 #endif
