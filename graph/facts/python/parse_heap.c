@@ -1,25 +1,16 @@
 /*
- * A cell is preceded by a word that tells its size and whose it is, so that
- * cells from malloc() (large ones, and those from before a heap was in use)
- * can be told from ours. Under the address sanitizer all are malloc()'s.
+ * A cell is preceded by a word that holds its size class, so that cells from
+ * malloc() (large ones, and those allocated while no heap was in use) can be
+ * told from cells of a heap. Under the address sanitizer every cell is from
+ * malloc(), so that it sees what the grammar's scanner does with them.
  *
- * That word also guards against a mistake of tree-sitter 0.20, which keeps a
- * node's number of children in 16 bits. The node of an error takes all that
- * is open when the text ends, and a hundred thousand brackets are open easily.
- * Such a node is read short, which does no harm; but when it is freed, its
- * memory is taken to begin later than it does, among the children, and free()
- * would end the process. A child is a pointer or a small node: a word whose
- * last three bits are zero, or whose last one is set. Ours end in MARK, which
- * is neither; what lacks it is left alone, and goes when the heap is cleared.
- *
- * The functions are in place before main() is, for whatever tree-sitter took
- * must be given back as it was taken.
+ * The functions are installed before main(): tree-sitter must free with the
+ * allocator that it allocated with.
  */
 #include "graph/facts/python/parse_heap.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tree_sitter/api.h>
@@ -35,29 +26,27 @@
 #endif
 
 #define STEP	((size_t)16)
-#define CLASSES 64u /* cells of up to CLASSES * STEP bytes are ours */
+#define CLASSES ((size_t)64) /* cells of up to CLASSES * STEP bytes: ours */
 #define BLOCK	((size_t)256 << 10)
-/* What a very large file left behind is not kept for the next small one. */
+/* How many blocks stay after clearing; a very large file may take more. */
 #define BLOCKS_KEPT 128
 
 /*
- * What work is: a cell, and every byte of a large one, for children are copied
- * there. A text without errors takes at most eight cells a token, and large
- * ones are few; but recovering from errors copies an ever longer list again and
- * again, which is a second for half a gigabyte.
+ * The parser's work is counted as WORK_CELL per cell and the size of each large
+ * one, because lists of children are copied there. A text without errors takes
+ * at most eight cells a token and few large ones; but recovering from errors
+ * copies an ever longer list again and again, which takes a second for half a
+ * gigabyte.
  */
 #define WORK_CELL 64u
 #define WORK_MAX  ((size_t)1 << 30)
 
-#define MARK_BITS 3
-#define MARK	  2u
-
+/* Before each cell. */
 struct cell {
-	uint32_t tag;  /* class, and MARK; of class 0: from malloc() */
-	uint32_t size; /* asked for, at most UINT32_MAX */
+	size_t class; /* its size in STEPs; 0: from malloc() */
 };
 
-/* A cell from malloc(), and those taken before and after it. */
+/* A cell from malloc(), in a ring with the others of its heap. */
 struct large {
 	struct large *next, *prev;
 	struct cell cell;
@@ -72,32 +61,17 @@ struct block {
 	char bytes[];
 };
 
-struct facts_heap {
-	struct block *first; /* of those that are here, in use or not */
-	struct block *block; /* the last in use */
-	char *at, *end;	     /* what is left of it */
-	size_t work;	     /* since it was clear */
-	size_t weary;	     /* 1: it is more than WORK_MAX */
+struct parse_heap {
+	struct block *first; /* of all blocks, in use or not */
+	struct block *block; /* the last one in use */
+	char *at, *end;	     /* the rest of that one */
+	size_t work;	     /* since the heap was cleared */
+	size_t exhausted;    /* 1: work exceeds WORK_MAX */
 	struct large larges; /* the head of their ring */
 	struct free_cell *free[CLASSES + 1];
 };
 
-static __thread struct facts_heap *in_use;
-
-static uint32_t tag_of(uint32_t class)
-{
-	return class << MARK_BITS | MARK;
-}
-
-static uint32_t class_of(const struct cell *c)
-{
-	return c->tag >> MARK_BITS;
-}
-
-static bool is_cell(const struct cell *c)
-{
-	return (c->tag & ((1u << MARK_BITS) - 1)) == MARK;
-}
+static __thread struct parse_heap *in_use;
 
 static struct large *large_of(struct cell *c)
 {
@@ -105,11 +79,10 @@ static struct large *large_of(struct cell *c)
 					offsetof(struct large, cell));
 }
 
-/* Outside of any heap it is alone in its ring. */
-static void large_link(struct large *l, size_t size)
+/* With no heap in use, a large cell is alone in its ring. */
+static void large_link(struct large *l)
 {
-	l->cell.tag = tag_of(0);
-	l->cell.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+	l->cell.class = 0;
 	l->next = l->prev = l;
 	if (!in_use)
 		return;
@@ -125,31 +98,29 @@ static void large_unlink(struct large *l)
 	l->next->prev = l->prev;
 }
 
-static void work(size_t size)
+static void count_work(size_t size)
 {
 	if (!in_use)
 		return;
 	in_use->work += WORK_CELL + (size > CLASSES * STEP ? size : 0);
 	if (in_use->work > WORK_MAX)
-		in_use->weary = 1;
+		in_use->exhausted = 1;
 }
 
-static void *cell_from_malloc(size_t size)
+static void *large_alloc(size_t size)
 {
 	struct large *l = must_alloc(sizeof(*l) + size);
 
-	large_link(l, size);
+	large_link(l);
 	return &l->cell + 1;
 }
 
-static void *cell_resize(struct cell *c, size_t size)
+static void *large_resize(struct large *l, size_t size)
 {
-	struct large *l = large_of(c);
-
-	work(size);
+	count_work(size);
 	large_unlink(l);
 	l = must_realloc(l, sizeof(*l) + size);
-	large_link(l, size);
+	large_link(l);
 	return &l->cell + 1;
 }
 
@@ -161,14 +132,14 @@ static struct block *block_new(void)
 	return b;
 }
 
-static void block_use(struct facts_heap *h, struct block *b)
+static void block_use(struct parse_heap *h, struct block *b)
 {
 	h->block = b;
 	h->at = b->bytes;
 	h->end = b->bytes + BLOCK;
 }
 
-static struct cell *cell_cut(struct facts_heap *h, size_t bytes)
+static struct cell *cell_cut(struct parse_heap *h, size_t bytes)
 {
 	struct cell *c;
 
@@ -177,6 +148,7 @@ static struct cell *cell_cut(struct facts_heap *h, size_t bytes)
 			h->block->next = block_new();
 		block_use(h, h->block->next);
 	}
+	assert((size_t)(h->end - h->at) >= bytes);
 	c = (struct cell *)(void *)h->at;
 	h->at += bytes;
 	return c;
@@ -184,23 +156,21 @@ static struct cell *cell_cut(struct facts_heap *h, size_t bytes)
 
 static void *heap_alloc(size_t size)
 {
-	struct facts_heap *h = in_use;
-	uint32_t class = (uint32_t)((size + STEP - 1) / STEP);
+	struct parse_heap *h = in_use;
+	size_t class = (size + STEP - 1) / STEP;
 	struct free_cell *f;
 	struct cell *c;
 
-	work(size);
-	if (!h || ALL_LARGE || size == 0 || size > CLASSES * STEP)
-		return cell_from_malloc(size);
+	count_work(size);
+	if (!h || ALL_LARGE || class == 0 || class > CLASSES)
+		return large_alloc(size);
 	f = h->free[class];
 	if (f) {
 		h->free[class] = f->next;
-		c = (struct cell *)(void *)f - 1;
-	} else {
-		c = cell_cut(h, sizeof(*c) + class * STEP);
-		c->tag = tag_of(class);
+		return f;
 	}
-	c->size = (uint32_t)size;
+	c = cell_cut(h, sizeof(*c) + class * STEP);
+	c->class = class;
 	return c + 1;
 }
 
@@ -212,15 +182,15 @@ static void heap_free(void *p)
 	if (!p)
 		return;
 	c--;
-	if (!is_cell(c))
-		return;
-	if (class_of(c) == 0) {
+	assert(c->class <= CLASSES);
+	if (c->class == 0) {
 		large_unlink(large_of(c));
 		free(large_of(c));
-	} else if (in_use) {
-		f->next = in_use->free[class_of(c)];
-		in_use->free[class_of(c)] = f;
+		return;
 	}
+	assert(in_use);
+	f->next = in_use->free[c->class];
+	in_use->free[c->class] = f;
 }
 
 static void *heap_calloc(size_t count, size_t size)
@@ -234,19 +204,20 @@ static void *heap_calloc(size_t count, size_t size)
 static void *heap_realloc(void *p, size_t size)
 {
 	struct cell *c = p;
+	size_t held;
 	void *to;
 
 	if (!p)
 		return heap_alloc(size);
 	c--;
-	if (class_of(c) && size <= class_of(c) * STEP) {
-		c->size = (uint32_t)size;
+	assert(c->class <= CLASSES);
+	if (c->class == 0)
+		return large_resize(large_of(c), size);
+	held = c->class * STEP;
+	if (size <= held)
 		return p;
-	}
-	if (!class_of(c) && size > CLASSES * STEP)
-		return cell_resize(c, size);
 	to = heap_alloc(size);
-	memcpy(to, p, c->size < size ? c->size : size);
+	memcpy(to, p, held);
 	heap_free(p);
 	return to;
 }
@@ -256,9 +227,9 @@ __attribute__((constructor)) static void set_allocator(void)
 	ts_set_allocator(heap_alloc, heap_calloc, heap_realloc, heap_free);
 }
 
-struct facts_heap *facts_heap_new(void)
+struct parse_heap *parse_heap_new(void)
 {
-	struct facts_heap *h = must_calloc(1, sizeof(*h));
+	struct parse_heap *h = must_calloc(1, sizeof(*h));
 
 	h->larges.next = h->larges.prev = &h->larges;
 	h->first = block_new();
@@ -266,7 +237,7 @@ struct facts_heap *facts_heap_new(void)
 	return h;
 }
 
-static void free_larges(struct facts_heap *h)
+static void free_larges(struct parse_heap *h)
 {
 	struct large *l;
 
@@ -286,7 +257,7 @@ static void free_blocks(struct block *b)
 	}
 }
 
-void facts_heap_clear(struct facts_heap *h)
+void parse_heap_clear(struct parse_heap *h)
 {
 	struct block *last = h->first;
 
@@ -296,28 +267,29 @@ void facts_heap_clear(struct facts_heap *h)
 	free_blocks(last->next);
 	last->next = NULL;
 	memset(h->free, 0, sizeof(h->free));
-	h->work = h->weary = 0;
+	h->work = h->exhausted = 0;
 	block_use(h, h->first);
 }
 
-void facts_heap_free(struct facts_heap *h)
+void parse_heap_free(struct parse_heap *h)
 {
 	if (!h)
 		return;
+	assert(in_use != h);
 	free_larges(h);
 	free_blocks(h->first);
 	free(h);
 }
 
-struct facts_heap *facts_heap_use(struct facts_heap *h)
+struct parse_heap *parse_heap_use(struct parse_heap *h)
 {
-	struct facts_heap *former = in_use;
+	struct parse_heap *former = in_use;
 
 	in_use = h;
 	return former;
 }
 
-const size_t *facts_heap_weary(const struct facts_heap *h)
+const size_t *parse_heap_exhausted(const struct parse_heap *h)
 {
-	return &h->weary;
+	return &h->exhausted;
 }

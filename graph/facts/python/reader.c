@@ -87,7 +87,7 @@ struct facts_reader *facts_reader_new(void)
 {
 	struct facts_reader *r = must_calloc(1, sizeof(*r));
 
-	r->heap = facts_heap_new();
+	r->heap = parse_heap_new();
 	find_symbols(r, tree_sitter_python());
 	arrays_open(r);
 	return r;
@@ -97,7 +97,7 @@ void facts_reader_free(struct facts_reader *r)
 {
 	if (!r)
 		return;
-	facts_heap_free(r->heap);
+	parse_heap_free(r->heap);
 	free(r->syns);
 	array_release(&r->levels);
 	array_release(&r->units);
@@ -401,7 +401,7 @@ static void set_bounds(struct facts_reader *r, TSParser *p, const char *text,
 {
 	ranges_of_gaps(r, text, len);
 	(void)ts_parser_set_included_ranges(p, r->ranges.at, r->ranges.count);
-	ts_parser_set_cancellation_flag(p, facts_heap_weary(r->heap));
+	ts_parser_set_cancellation_flag(p, parse_heap_exhausted(r->heap));
 }
 
 /*
@@ -467,11 +467,11 @@ static struct facts *read_file(struct facts_reader *r, const char *text,
 
 struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
 {
-	struct facts_heap *former = facts_heap_use(r->heap);
+	struct parse_heap *former = parse_heap_use(r->heap);
 	struct facts *f = read_file(r, text, len);
 
-	facts_heap_clear(r->heap);
-	(void)facts_heap_use(former);
+	parse_heap_clear(r->heap);
+	(void)parse_heap_use(former);
 	return f;
 }
 
@@ -551,10 +551,10 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 			      size_t len, size_t indent, bool method)
 {
-	struct facts_heap *former = facts_heap_use(r->heap);
+	struct parse_heap *former = parse_heap_use(r->heap);
 	struct facts *f = read_alone(r, text, len, indent, method);
 
-	facts_heap_clear(r->heap);
-	(void)facts_heap_use(former);
+	parse_heap_clear(r->heap);
+	(void)parse_heap_use(former);
 	return f;
 }

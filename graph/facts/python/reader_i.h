@@ -219,7 +219,7 @@ struct level {
 };
 
 struct facts_reader {
-	struct facts_heap *heap; /* the parser's memory, and its tree's */
+	struct parse_heap *heap; /* the parser's memory, and its tree's */
 	uint8_t *syns;		 /* enum syn by TSSymbol */
 	uint32_t syns_count;
 	TSFieldId name_field, definition_field, operator_field;

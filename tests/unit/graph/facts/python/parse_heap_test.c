@@ -47,19 +47,19 @@ static size_t taken(void)
 
 static void what_is_cleared_is_taken_again(void **state)
 {
-	struct facts_heap *h = *state;
+	struct parse_heap *h = *state;
 	CLEANUP(free_p) char *text = calls(1000);
 	size_t first;
 
 	(void)parse(text, 8000);
-	facts_heap_clear(h);
+	parse_heap_clear(h);
 	first = taken();
 	for (int i = 0; i < 50; i++) {
 		TSTree *tree = parse(text, 8000);
 
 		assert_int_equal(ts_node_child_count(ts_tree_root_node(tree)),
 				 1000);
-		facts_heap_clear(h);
+		parse_heap_clear(h);
 	}
 	/* Give or take what malloc() keeps at hand: a tree is 1 MB. */
 	assert_in_range(taken(), 0, first + (100 << 10));
@@ -67,42 +67,42 @@ static void what_is_cleared_is_taken_again(void **state)
 
 static void what_a_large_text_took_is_not_kept(void **state)
 {
-	struct facts_heap *h = *state;
+	struct parse_heap *h = *state;
 	CLEANUP(free_p) char *text = calls(200000);
 	size_t most;
 
 	(void)parse(text, 1600000);
 	most = taken();
-	facts_heap_clear(h);
+	parse_heap_clear(h);
 	assert_true(most == 0 || taken() < most / 2);
 	(void)parse(text, 8);
 }
 
 static void a_heap_in_a_heap_is_left_as_it_was(void **state)
 {
-	struct facts_heap *inner = facts_heap_new();
+	struct parse_heap *inner = parse_heap_new();
 	CLEANUP(free_p) char *text = calls(10);
 	TSTree *tree = parse(text, 80);
 
-	assert_ptr_equal(facts_heap_use(inner), *state);
+	assert_ptr_equal(parse_heap_use(inner), *state);
 	(void)parse(text, 80);
-	facts_heap_clear(inner);
-	assert_ptr_equal(facts_heap_use(*state), inner);
-	facts_heap_free(inner);
+	parse_heap_clear(inner);
+	assert_ptr_equal(parse_heap_use(*state), inner);
+	parse_heap_free(inner);
 	assert_int_equal(ts_node_child_count(ts_tree_root_node(tree)), 10);
 	ts_tree_delete(tree);
 }
 
 static int use_heap(void **state)
 {
-	*state = facts_heap_new();
-	return facts_heap_use(*state) ? -1 : 0;
+	*state = parse_heap_new();
+	return parse_heap_use(*state) ? -1 : 0;
 }
 
 static int free_heap(void **state)
 {
-	(void)facts_heap_use(NULL);
-	facts_heap_free(*state);
+	(void)parse_heap_use(NULL);
+	parse_heap_free(*state);
 	return 0;
 }
 
