@@ -1,10 +1,11 @@
 /*
- * One decoder for all codings: each has a step that takes some input, fills
- * some of a block, and says what it came to. The loop around it, the limit
- * and what follows the end of a stream are the same for all.
+ * One decoder for all codings: each has a step function that consumes some
+ * input and fills part of a block. The loop around it and the limit on the
+ * output are common to all.
  */
 #include "manager/http/coding.h"
 
+#include <assert.h>
 #include <brotli/decode.h>
 #include <errno.h>
 #include <limits.h>
@@ -20,30 +21,27 @@
 
 #define BLOCK 16384
 
-/*
- * HTTP's zstd has windows of up to 8 MiB (RFC 9659); a frame that wants more
- * is not one for us.
- */
+/* HTTP limits zstd to windows of 8 MiB (RFC 9659). */
 #define ZSTD_WINDOW_LOG 23
 
-/* zlib's numbers for a window of 32 KiB, and how they name the wrapping. */
+/* zlib's windowBits for 32 KiB, which also select the wrapper. */
 #define WINDOW_ZLIB 15
 #define WINDOW_GZIP (WINDOW_ZLIB + 16)
 #define WINDOW_RAW  (-WINDOW_ZLIB)
 
-/* Packing is on an agent's way to its model: fast before small. */
+/* Every request waits for it: fast matters more than small. */
 #define ZLIB_LEVEL 1
 #define ZSTD_LEVEL 1
 
 struct decoder {
 	enum coding coding;
-	size_t left;	 /* that may still come out */
-	int failed;	 /* the first failure, for ever */
-	bool begun;	 /* anything came */
+	size_t left;	 /* bytes it may still produce */
+	int failed;	 /* the first error, kept */
+	bool begun;	 /* has had input */
 	bool ended;	 /* at the end of a stream */
 	bool zlib_ready; /* `zlib` is set up */
 	unsigned char first[2];
-	size_t first_count; /* of a deflate stream, before we know its kind */
+	size_t first_count; /* of a deflate stream whose kind is not known */
 	z_stream zlib;
 	ZSTD_DStream *zstd;
 	BrotliDecoderState *brotli;
@@ -75,7 +73,7 @@ enum coding coding_named(const char *value)
 		return CODING_IDENTITY;
 	value = skip_space(value);
 	len = strcspn(value, " \t");
-	/* More than one coding: nobody does it. */
+	/* Lists of codings are legal and unused. */
 	if (*skip_space(value + len))
 		return CODING_UNKNOWN;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -109,7 +107,7 @@ static int decoder_begin(struct decoder *d)
 		d->brotli = BrotliDecoderCreateInstance(NULL, NULL, NULL);
 		return d->brotli ? 0 : -ENOMEM;
 	case CODING_IDENTITY:
-	case CODING_DEFLATE: /* when we have seen how it begins */
+	case CODING_DEFLATE: /* deflate_begin(), at the first two bytes */
 		return 0;
 	case CODING_UNKNOWN:
 		break;
@@ -154,13 +152,13 @@ bool decoder_is_whole(const struct decoder *d)
 {
 	if (d->failed)
 		return false;
-	/* A reply without a body is one without a coding. */
+	/* An empty body is whole in any coding: HEAD, 204, 304. */
 	return d->coding == CODING_IDENTITY || !d->begun || d->ended;
 }
 
 /*
- * A step fills at most `size` bytes of `block` from `in`, and returns how
- * many it filled or a negative errno; it moves `in` on, and sets `ended`.
+ * A step decodes from `in` to `block`, at most `size` bytes, and returns how
+ * many or a negative errno. It advances `in` and sets `ended`.
  */
 static ssize_t zlib_step(struct decoder *d, struct input *in, char *block,
 			 size_t size)
@@ -169,14 +167,14 @@ static ssize_t zlib_step(struct decoder *d, struct input *in, char *block,
 	int r;
 
 	if (d->ended && in->len > 0) {
-		/* Members of gzip may follow one another; deflate may not. */
+		/* gzip may have several members; deflate has one stream. */
 		if (d->coding != CODING_GZIP)
 			return -EBADMSG;
 		if (inflateReset(&d->zlib) != Z_OK)
 			return -EBADMSG;
 		d->ended = false;
 	}
-	/* zlib's field is not const, but it does not write there. */
+	/* memcpy() because next_in is not const; zlib does not write there. */
 	memcpy(&d->zlib.next_in, &in->at, sizeof(in->at));
 	d->zlib.avail_in = given;
 	d->zlib.next_out = (Bytef *)block;
@@ -200,7 +198,7 @@ static ssize_t zstd_step(struct decoder *d, struct input *in, char *block,
 	ZSTD_outBuffer to = { block, size, 0 };
 	size_t r;
 
-	/* At the end of a frame nothing is pending, and none need follow. */
+	/* At the end of a frame another may follow, but need not. */
 	if (d->ended && in->len == 0)
 		return 0;
 	r = ZSTD_decompressStream(d->zstd, &to, &from);
@@ -239,7 +237,7 @@ static ssize_t decoder_step(struct decoder *d, struct input *in, char *block,
 	return zlib_step(d, in, block, size);
 }
 
-static int give(struct decoder *d, const char *bytes, size_t len,
+static int emit(struct decoder *d, const char *bytes, size_t len,
 		decoder_sink *sink, void *ctx)
 {
 	if (len > d->left)
@@ -250,7 +248,7 @@ static int give(struct decoder *d, const char *bytes, size_t len,
 	return 0;
 }
 
-/* Until a step neither takes nor gives: the rest has yet to come. */
+/* Until a step neither consumes nor produces: it needs more input. */
 static int decoder_run(struct decoder *d, struct input in, decoder_sink *sink,
 		       void *ctx)
 {
@@ -264,7 +262,8 @@ static int decoder_run(struct decoder *d, struct input in, decoder_sink *sink,
 		n = decoder_step(d, &in, block, sizeof(block));
 		if (n < 0)
 			return (int)n;
-		r = give(d, block, (size_t)n, sink, ctx);
+		assert((size_t)n <= sizeof(block) && in.len <= before);
+		r = emit(d, block, (size_t)n, sink, ctx);
 		if (r < 0)
 			return r;
 	} while (n > 0 || in.len < before);
@@ -272,8 +271,8 @@ static int decoder_run(struct decoder *d, struct input in, decoder_sink *sink,
 }
 
 /*
- * "deflate" means zlib's wrapping, but some have always sent it without. The
- * two are told apart by the first two bytes.
+ * "deflate" means zlib's wrapper, but some servers send the bare stream. The
+ * first two bytes show which.
  */
 static int deflate_begin(struct decoder *d, struct input *in,
 			 decoder_sink *sink, void *ctx)
@@ -301,7 +300,7 @@ static int decoder_take(struct decoder *d, struct input in, decoder_sink *sink,
 	int r;
 
 	if (d->coding == CODING_IDENTITY)
-		return give(d, (const char *)in.at, in.len, sink, ctx);
+		return emit(d, (const char *)in.at, in.len, sink, ctx);
 	if (d->coding == CODING_DEFLATE && !d->zlib_ready) {
 		r = deflate_begin(d, &in, sink, ctx);
 		if (r < 0 || in.len == 0)
@@ -400,7 +399,7 @@ static int pack(enum coding c, const char *bytes, size_t len, struct buf *b)
 {
 	switch (c) {
 	case CODING_IDENTITY:
-		/* Never NULL, however short. */
+		/* len + 1: *ret is not NULL even for an empty body. */
 		return buf_reserve(b, len + 1) == 0 ? buf_add(b, bytes, len)
 						    : -EMSGSIZE;
 	case CODING_GZIP:
@@ -419,7 +418,8 @@ static int pack(enum coding c, const char *bytes, size_t len, struct buf *b)
 int coding_pack(enum coding c, const char *bytes, size_t len, size_t max,
 		char **ret, size_t *ret_len)
 {
-	/* Room for what packing may need on the way; short bodies grow. */
+	/* The encoders' upper bounds exceed the length, most for short bodies.
+	 */
 	struct buf b = BUF(max + max / 4 + 1024);
 	int r = pack(c, bytes, len, &b);
 

@@ -1,14 +1,15 @@
 /*
- * One thread per connection: callbacks may block, so each thread pulls its
- * reply from its own exchange, and order and back-pressure come by themselves.
+ * One thread per connection: MHD's callbacks may block, so each thread pulls
+ * its reply from its own transfer; order and back-pressure need no queue.
  *
- * The end. No new connections; a second of patience for each reply under way,
- * up to the grace; then upstream_stop() wakes every thread that waits for
- * upstream, and shutting the sockets down wakes those that wait for clients.
+ * Shutdown: accept no more connections; wait for replies under way, up to the
+ * grace; then upstream_stop() wakes each thread that waits for upstream, and
+ * MHD shuts the sockets down, which wakes those that wait for a client.
  */
 #include "manager/http/proxy.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -68,7 +69,7 @@ static void on_end(void *arg, struct MHD_Connection *connection, void **visit,
 	*visit = NULL;
 }
 
-/* Of a URL, the part behind the scheme, where the host begins. */
+/* The part of a URL behind "://". */
 static const char *host_of(const char *url)
 {
 	return strstr(url, "://") + 3;
@@ -122,7 +123,7 @@ static int listen_on(uint16_t port, int *ret_fd)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int on = 1;
 
-	/* The port of one that died is ours at once. */
+	/* Rebind at once after a crash, though old connections linger. */
 	if (fd < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
@@ -132,8 +133,8 @@ static int listen_on(uint16_t port, int *ret_fd)
 	return 0;
 }
 
-/* Its port, if it listens on loopback. It must not block: MHD polls. */
-static int look_at(int fd, uint16_t *ret_port)
+/* Checks that it listens on loopback. It must not block: MHD polls. */
+static int prepare_listener(int fd, uint16_t *ret_port)
 {
 	struct sockaddr_in at = { 0 };
 	socklen_t len = sizeof(at);
@@ -153,8 +154,8 @@ static int look_at(int fd, uint16_t *ret_port)
 }
 
 /*
- * No log of MHD's: what it cannot parse it may quote, keys and all. The Date
- * of a reply is upstream's.
+ * MHD's log stays off: it may quote what it cannot parse, keys included. So
+ * does its Date header: a reply has upstream's.
  */
 static int serve(struct proxy *s, int listen_fd)
 {
@@ -177,12 +178,12 @@ static int serve(struct proxy *s, int listen_fd)
 }
 
 /*
- * Bodies come and go by the megabyte, on many threads. Left to itself malloc
- * learns to keep blocks of that size, an arena per thread.
+ * Bodies of megabytes are allocated and freed on many threads. By default
+ * malloc raises its mmap threshold and keeps such blocks, an arena per thread.
  */
-static void tame_malloc(void)
+static void limit_malloc(void)
 {
-	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
+	/* NOLINTBEGIN(concurrency-mt-unsafe): the process has one thread. */
 	(void)mallopt(M_MMAP_THRESHOLD, PROXY_MALLOC_KEEPS);
 	(void)mallopt(M_ARENA_MAX, PROXY_MALLOC_ARENAS);
 	(void)mallopt(M_TRIM_THRESHOLD, PROXY_MALLOC_TOP);
@@ -202,7 +203,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 
 	if (!s)
 		return -ENOMEM;
-	tame_malloc();
+	limit_malloc();
 	s->brain = c->brain;
 	s->deadline_ms = c->deadline_ms ? c->deadline_ms : PROXY_DEADLINE_MS;
 	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;
@@ -212,7 +213,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 	if (r == 0 && fd < 0)
 		r = listen_on(c->port, &fd);
 	if (r == 0)
-		r = look_at(fd, &s->port);
+		r = prepare_listener(fd, &s->port);
 	for (int i = 0; r == 0 && i < APIS; i++)
 		if (is_ourselves(s->bases[i], s->port))
 			r = -ELOOP;
@@ -220,7 +221,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 		r = serve(s, fd);
 	if (r < 0)
 		return r;
-	/* It is MHD's now, and ours again when no more is to come (drain). */
+	/* MHD's until MHD_quiesce_daemon() gives it back in drain(). */
 	(void)take_fd(&fd);
 	*ret = TAKE(s);
 	return 0;
@@ -237,7 +238,7 @@ static void drain(struct proxy *s)
 	int listening;
 
 	atomic_store(&s->draining, true);
-	/* Not shut down: others may go on listening at it. */
+	/* close(), not shutdown(): another process may share the socket. */
 	listening = MHD_quiesce_daemon(s->daemon);
 	if (listening >= 0)
 		(void)close(listening);
@@ -308,6 +309,7 @@ int proxy_answer(void *proxy, const char *ask, const cJSON *question,
 	struct proxy *s = proxy;
 	int r = 0;
 
+	assert(s && ask && answer);
 	if (strcmp(ask, "STATUS") == 0)
 		r = report(s, answer);
 	if (r < 0)

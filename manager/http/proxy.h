@@ -1,11 +1,11 @@
 /*
- * The HTTP edge: a server on loopback that an agent takes for its model's
- * API. A request that carries a transcript goes through the brain (brain.h);
- * everything else, and everything the brain has nothing to say to, goes on
- * byte for byte. Replies stream back as they come.
+ * The proxy: an HTTP server on loopback that an agent uses as its model's API.
+ * A request that carries a transcript goes through the brain (brain.h); all
+ * others, and those the brain leaves alone, are forwarded byte for byte.
+ * Replies stream back as they arrive.
  *
- * It says on stderr, in one sentence each, when upstream cannot be reached.
- * Nothing it says or keeps holds a header's value or a body.
+ * Each time upstream cannot be reached, it prints one sentence to stderr.
+ * Nothing it prints or keeps contains a header's value or a body.
  */
 #ifndef STATETAPE_MANAGER_HTTP_PROXY_H
 #define STATETAPE_MANAGER_HTTP_PROXY_H
@@ -20,27 +20,28 @@ struct brain;
 struct proxy;
 
 struct proxy_config {
-	struct brain *brain; /* outlives the proxy; NULL: all just passes */
-	uint16_t port;	     /* on 127.0.0.1; 0: any that is free */
-	int listen_fd;	     /* instead, a socket that listens there; 0: none */
+	struct brain *brain; /* outlives the proxy; NULL: forward everything */
+	uint16_t port;	     /* on 127.0.0.1; 0: any free one */
+	int listen_fd;	     /* a listening socket instead of `port`; 0: none */
 	const char *bases[APIS]; /* URLs of the APIs; copied */
 	int deadline_ms;	 /* for the brain; 0: PROXY_DEADLINE_MS */
-	int grace_ms;		 /* at the end; 0: PROXY_GRACE_MS */
+	int grace_ms;		 /* at shutdown; 0: PROXY_GRACE_MS */
 };
 
 /*
- * Serve, from threads of its own. Signals are best blocked before. Call it
- * while there is one thread. -EADDRINUSE: the port is taken. -ENOTSOCK:
- * `listen_fd` does not listen on 127.0.0.1; it is the proxy's, also if this
- * fails. -EINVAL: a base is no http(s) URL. -ELOOP: a base is the proxy itself.
- * It tells malloc how to behave for all of the process.
+ * Start serving, on threads of its own, which inherit the signal mask. Call it
+ * while the process has one thread; it sets malloc's options for the whole
+ * process. Takes ownership of `listen_fd`, also on failure. -EADDRINUSE: the
+ * port is taken. -ENOTSOCK: `listen_fd` does not listen on 127.0.0.1. -EINVAL:
+ * a base is not an http(s) URL. -ELOOP: a base is the proxy itself.
  */
 int proxy_open(const struct proxy_config *c, struct proxy **ret);
 uint16_t proxy_port(const struct proxy *s);
 
 /*
- * Take no more connections (whoever else has the socket that listens may), let
- * replies under way end within the grace, end the rest, free all.
+ * Accept no more connections (another process that shares the listening socket
+ * still may), let replies under way complete within the grace, cancel the
+ * rest, free everything.
  */
 void proxy_free(struct proxy *s);
 

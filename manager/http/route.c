@@ -1,5 +1,6 @@
 #include "manager/http/route.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -49,7 +50,7 @@ static const char *find(const struct request *r, const char *name)
 	return header_find(r->headers, r->headers_count, name);
 }
 
-/* Does the path, without its query, begin so and end or go on there? */
+/* Is the target `path`, or a path below it, with or without a query? */
 static bool is_below(const char *target, const char *path)
 {
 	size_t len = strlen(path);
@@ -74,7 +75,7 @@ enum api route_api(const struct request *r)
 		return API_ANTHROPIC;
 	if (is_openais(r->target))
 		return API_OPENAI;
-	/* Anthropic's clients look at /api/hello and the like without it. */
+	/* Anthropic's clients ask for /api/hello and the like without it. */
 	if (find(r, "x-api-key") || !is_below(r->target, "/v1"))
 		return API_ANTHROPIC;
 	return API_OPENAI;
@@ -97,7 +98,7 @@ bool route_is_turn(const struct request *r)
 	return false;
 }
 
-/* Is there more in the first `len` bytes of the URL than a host? */
+/* Do the first `len` bytes of the URL have a path? */
 static bool has_path(const char *base, size_t len)
 {
 	const char *host = memmem(base, len, "://", 3);
@@ -111,6 +112,7 @@ char *route_url(enum api api, const char *base, const char *target)
 	size_t len = strlen(base);
 	char *url;
 
+	assert(api < APIS);
 	while (len > 0 && base[len - 1] == '/')
 		len--;
 	if (is_below(target, "/v1")) {
@@ -149,7 +151,10 @@ bool route_is_hop(const struct header *headers, size_t count, const char *name)
 	return header_has_word(headers, count, "Connection", name);
 }
 
-/* A name that only this machine has: other ones were made to lead here. */
+/*
+ * A Host that only this machine's programs use. A web page whose own name was
+ * made to resolve to 127.0.0.1 (DNS rebinding) sends that name.
+ */
 static bool is_loopback(const char *host)
 {
 	static const char *const names[] = { "127.0.0.1", "localhost",
@@ -165,7 +170,7 @@ static bool is_loopback(const char *host)
 	return false;
 }
 
-/* Bytes that no URL has, and a fragment, which is never sent. */
+/* Bytes that a URL cannot contain, or a fragment, which is never sent. */
 static bool is_odd(const char *target)
 {
 	for (; *target; target++)
@@ -194,7 +199,8 @@ static const char *framing_refusal(const struct request *r)
 		       "Transfer-Encoding.";
 	if (count_of(r, "Content-Length") > 1 ||
 	    count_of(r, "Transfer-Encoding") > 1)
-		return "The request says more than once how long it is.";
+		return "The request has more than one Content-Length or "
+		       "Transfer-Encoding.";
 	if (transfer && !same(transfer, "chunked"))
 		return "The request has a Transfer-Encoding other than "
 		       "chunked.";
@@ -217,12 +223,12 @@ const char *route_refusal(const struct request *r, int *ret_status)
 		return "The request has more than one Host.";
 	*ret_status = 421;
 	if (host && !is_loopback(host))
-		return "This is a door of one machine to its own programs; "
+		return "This proxy serves programs on this machine only; "
 		       "the request's Host is another.";
 	*ret_status = 426;
 	if (header_has_word(r->headers, r->headers_count, "Upgrade",
 			    "websocket"))
-		return "There are no websockets here; please use HTTP.";
+		return "Websockets are not supported; please use HTTP.";
 	return NULL;
 }
 
@@ -231,7 +237,7 @@ static bool put(cJSON *to, const char *name, const char *text)
 	return cJSON_AddStringToObject(to, name, text) != NULL;
 }
 
-static bool word_anthropic(cJSON *top, int status, const char *message)
+static bool put_anthropic(cJSON *top, int status, const char *message)
 {
 	cJSON *error;
 
@@ -243,7 +249,7 @@ static bool word_anthropic(cJSON *top, int status, const char *message)
 	       put(error, "message", message);
 }
 
-static bool word_openai(cJSON *top, int status, const char *message)
+static bool put_openai(cJSON *top, int status, const char *message)
 {
 	cJSON *error = cJSON_AddObjectToObject(top, "error");
 
@@ -259,8 +265,9 @@ char *route_error(enum api api, int status, const char *message)
 	cJSON *top = cJSON_CreateObject();
 	char *text = NULL;
 
-	if (api == API_ANTHROPIC ? word_anthropic(top, status, message)
-				 : word_openai(top, status, message))
+	assert(api < APIS && status >= 400);
+	if (api == API_ANTHROPIC ? put_anthropic(top, status, message)
+				 : put_openai(top, status, message))
 		text = cJSON_PrintUnformatted(top);
 	cJSON_Delete(top);
 	return text;

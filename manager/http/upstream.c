@@ -1,16 +1,18 @@
 /*
- * A line is a curl multi handle with one transfer at a time, and with it the
- * connections it has kept. A thread takes an idle line, preferring one that
- * was used for the same place, and gives it back. So no curl handle is ever
- * seen by two threads at once, and a client that opens a new connection for
- * each request still finds TLS set up.
+ * A handle is a curl multi handle that runs one transfer at a time, and keeps
+ * its connections. A transfer takes an idle handle that was last used for the
+ * same origin, or a new one, and gives it back. So no two threads use a curl
+ * handle at once, and a client that opens a new connection for each request
+ * still finds TLS set up.
  *
- * HTTP/1.1 on purpose. Header names keep their case and order, as the client
- * wrote them; and a reply that nobody takes fills a socket's buffer and no
- * more, where a stream of HTTP/2 would fill a window of 32 MiB in our memory.
+ * HTTP/1.1 on purpose: header names keep the case and order in which the
+ * client wrote them; and a reply that the client does not take fills a
+ * socket's buffer and no more, where an HTTP/2 stream would fill a window of
+ * 32 MiB in our memory.
  */
 #include "manager/http/upstream.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,8 +31,8 @@
 #include "graph/base/cleanup.h"
 #include "manager/http/limits.h"
 
-/* How long we sleep at most before we look at the client ourselves. */
-#define LOOK_MS 1000
+/* The longest sleep before we check ourselves whether the client is there. */
+#define CLIENT_CHECK_MS 1000
 
 #define ORIGIN_MAX 256
 
@@ -38,14 +40,14 @@ struct upstream_handle {
 	struct upstream_handle *next;
 	CURLM *multi;
 	CURL *easy;
-	char origin[ORIGIN_MAX]; /* scheme and host it was last used for */
+	char origin[ORIGIN_MAX]; /* scheme and host of its connections */
 };
 
 struct upstream {
 	int stop_fd;		      /* an eventfd; readable: stop */
-	const char *ca_file, *ca_dir; /* the environment's; NULL: curl's */
-	const char *http_proxy;	      /* the environment's, in capitals */
-	pthread_mutex_t lock;
+	const char *ca_file, *ca_dir; /* from the environment; NULL: curl's */
+	const char *http_proxy;	      /* $HTTP_PROXY; NULL: not set */
+	pthread_mutex_t lock;	      /* a leaf: no other is taken under it */
 	struct upstream_handle *idle; /* protected by lock, as the next */
 	size_t idle_count;
 };
@@ -54,11 +56,11 @@ struct transfer {
 	struct upstream *upstream;
 	struct upstream_handle *handle;
 	int client_fd;
-	bool client_talks; /* it sends its next request already */
+	bool client_talks; /* the client already sends its next request */
 	struct curl_slist *fields;
-	bool started;  /* curl has it */
+	bool started;  /* added to the multi handle */
 	bool answered; /* status and headers are complete */
-	bool done;     /* curl is through with it; then `result` */
+	bool done;     /* curl has finished, with `result` */
 	bool paused;   /* curl waits for us to take bytes */
 	CURLcode result;
 	char why[CURL_ERROR_SIZE];
@@ -73,13 +75,13 @@ struct transfer {
 
 	/* The reply. */
 	int status;
-	struct buf text; /* its header lines, each with a NUL behind */
+	struct buf text; /* its header lines, each ended by a NUL */
 	ARRAY(struct header) headers;
-	struct buf held; /* bytes that came and were not taken yet */
-	size_t taken;	 /* of these */
+	struct buf held; /* received bytes, the first `taken` already pulled */
+	size_t taken;
 };
 
-/* An origin's name, for keeping lines apart: up to the path. */
+/* Scheme and host: the URL up to its path. */
 static void origin_of(const char *url, char ret[static ORIGIN_MAX])
 {
 	const char *host = strstr(url, "://");
@@ -109,8 +111,8 @@ int upstream_new(struct upstream **ret)
 	u->ca_file = env("SSL_CERT_FILE");
 	u->ca_dir = env("SSL_CERT_DIR");
 	/*
-	 * curl reads the variables for proxies, but not this one, since a
-	 * CGI script's caller can set it. We are no CGI script.
+	 * curl reads the variables for proxies itself, all but $HTTP_PROXY,
+	 * because a CGI script's caller can set that. We are not a CGI script.
 	 */
 	if (!env("http_proxy"))
 		u->http_proxy = env("HTTP_PROXY");
@@ -179,6 +181,7 @@ static struct upstream_handle *take_idle_locked(struct upstream *u,
 		return NULL;
 	found = *at;
 	*at = found->next;
+	assert(u->idle_count > 0);
 	u->idle_count--;
 	return found;
 }
@@ -204,7 +207,7 @@ static int handle_take(struct upstream *u, const char *url,
 	return 0;
 }
 
-/* The newest in front: it is the likeliest to be alive. */
+/* The newest goes in front: its connection is the likeliest to be alive. */
 static void handle_give(struct upstream *u, struct upstream_handle *l)
 {
 	struct upstream_handle *old = NULL, **at;
@@ -220,17 +223,18 @@ static void handle_give(struct upstream *u, struct upstream_handle *l)
 		*at = NULL;
 		u->idle_count--;
 	}
+	assert(u->idle && u->idle_count <= UPSTREAM_IDLE_MAX);
 	(void)pthread_mutex_unlock(&u->lock);
 	handle_free(old);
 }
 
-/* One line of a reply's head, a NUL in place of its end. */
+/* One header line of the reply, ended by a NUL. */
 static void header_line(struct transfer *x, char *line)
 {
 	char *colon = strchr(line, ':');
 	struct header h = { .name = line };
 
-	/* A folded line goes with the one before; nobody sends them. */
+	/* Folded lines are obsolete and dropped. */
 	if (!colon || line[0] == ' ' || line[0] == '\t')
 		return;
 	*colon = '\0';
@@ -238,7 +242,7 @@ static void header_line(struct transfer *x, char *line)
 	array_push(&x->headers, h);
 }
 
-/* Every line is in `text`; now that it no longer moves, point into it. */
+/* All lines are in `text`, which grows no more: headers may point into it. */
 static void headers_read(struct transfer *x)
 {
 	char *end = x->text.data + x->text.len;
@@ -259,7 +263,7 @@ static int header_keep(struct transfer *x, const char *bytes, size_t len)
 	return r < 0 ? r : buf_add(&x->text, "", 1);
 }
 
-/* curl gives us whole lines: status, headers, an empty one; then trailers. */
+/* curl passes whole lines: status, headers, an empty one; then trailers. */
 static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
 {
 	struct transfer *x = arg;
@@ -276,7 +280,7 @@ static size_t on_header(char *bytes, size_t one, size_t len, void *arg)
 		return header_keep(x, bytes, len) == 0 ? len : 0;
 	(void)curl_easy_getinfo(x->handle->easy, CURLINFO_RESPONSE_CODE,
 				&status);
-	/* 1xx: the real one is still to come. */
+	/* After a 1xx the final status is still to come. */
 	if (status >= 200) {
 		x->status = (int)status;
 		x->answered = true;
@@ -290,11 +294,12 @@ static size_t on_body(char *bytes, size_t one, size_t len, void *arg)
 	struct transfer *x = arg;
 
 	(void)one;
+	assert(x->taken <= x->held.len);
 	if (x->taken > 0 && x->taken == x->held.len)
 		x->taken = x->held.len = 0;
 	if (buf_add(&x->held, bytes, len) == 0)
 		return len;
-	/* Full, or no memory for it: in both cases not now. */
+	/* Full, or out of memory: curl offers the bytes again later. */
 	x->paused = true;
 	return CURL_WRITEFUNC_PAUSE;
 }
@@ -316,8 +321,8 @@ static size_t on_read(char *to, size_t one, size_t max, void *arg)
 }
 
 /*
- * curl takes "Name:" for "do not send it", and "Name;" for one without a
- * value. What it would add of its own accord is taken away.
+ * To curl "Name:" means not to send that header, and "Name;" to send it without
+ * a value.
  */
 static int field_add(struct transfer *x, const char *name, const char *value)
 {
@@ -343,6 +348,7 @@ static bool has(const struct outgoing *o, const char *name)
 	return false;
 }
 
+/* The given headers, and those removed that curl would add by itself. */
 static int fields_fill(struct transfer *x, const struct outgoing *o)
 {
 	static const char *const curls[] = { "Accept", "Content-Type",
@@ -369,7 +375,7 @@ static int fields_fill(struct transfer *x, const struct outgoing *o)
 	return 0;
 }
 
-/* An option's failure shows when the transfer does not begin. */
+/* If an option fails, the transfer does not start, and says so. */
 #define SET(easy, option, value) ((void)curl_easy_setopt(easy, option, value))
 
 static void set_where(struct transfer *x, const struct upstream *u)
@@ -445,7 +451,7 @@ void transfer_free(struct transfer *x)
 	if (!x)
 		return;
 	if (x->handle) {
-		/* If it is not done this closes the connection, as it must. */
+		/* If it is not done, this closes its connection. */
 		if (x->started)
 			(void)curl_multi_remove_handle(x->handle->multi,
 						       x->handle->easy);
@@ -460,7 +466,8 @@ void transfer_free(struct transfer *x)
 
 void transfer_body(struct transfer *x, const char *bytes, size_t len)
 {
-	/* NULL would mean that it is to be read by on_read(). */
+	assert(!x->started && !x->streamed);
+	/* NULL would make curl call on_read(). */
 	SET(x->handle->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
 	SET(x->handle->easy, CURLOPT_POSTFIELDS, len ? bytes : "");
 	x->sent_max = (int64_t)len;
@@ -483,8 +490,9 @@ void transfer_stream(struct transfer *x, int64_t len)
 {
 	struct curl_slist *longer;
 
+	assert(!x->started && len >= -1);
 	x->streamed = true;
-	/* It cannot be sent twice, so the connection has to be alive. */
+	/* It cannot be sent twice, so no kept connection that may be dead. */
 	SET(x->handle->easy, CURLOPT_FRESH_CONNECT, 1L);
 	SET(x->handle->easy, CURLOPT_POST, 1L);
 	x->sent_max = len;
@@ -512,7 +520,7 @@ static void read_messages(struct transfer *x)
 	}
 }
 
-/* Has the other side closed its half, or all? */
+/* Has the client closed its half of the connection, or all of it? */
 static bool client_has_gone(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -524,9 +532,9 @@ static bool client_has_gone(int fd)
 }
 
 /*
- * Sleep until curl, the client or upstream_stop() has something for us. A
- * client that already sends its next request would wake us for ever, so from
- * then on it is only looked at now and then.
+ * Sleep until there is something from curl, the client or upstream_stop(). A
+ * client that already sends its next request keeps its socket readable and
+ * would wake us for ever; from then on we check it every CLIENT_CHECK_MS.
  */
 static int transfer_sleep(struct transfer *x)
 {
@@ -536,7 +544,7 @@ static int transfer_sleep(struct transfer *x)
 	};
 	unsigned n = x->client_fd >= 0 && !x->client_talks ? 2 : 1;
 
-	if (curl_multi_poll(x->handle->multi, fds, n, LOOK_MS, NULL) !=
+	if (curl_multi_poll(x->handle->multi, fds, n, CLIENT_CHECK_MS, NULL) !=
 	    CURLM_OK)
 		return -ENOMEM;
 	if (fds[0].revents)
@@ -561,13 +569,14 @@ static int transfer_start(struct transfer *x)
 	return -ENOMEM;
 }
 
-/* Let curl go on from where it waits for us. */
+/* Unpause curl in the directions in which we can give or take bytes. */
 static void transfer_resume(struct transfer *x)
 {
 	bool gives = x->starved && (x->piece_len > 0 || x->ended);
 	bool takes = x->paused && x->taken == x->held.len;
 	int still = CURLPAUSE_CONT;
 
+	assert(x->started);
 	if (!gives && !takes)
 		return;
 	x->starved = x->starved && !gives;
@@ -579,8 +588,8 @@ static void transfer_resume(struct transfer *x)
 	(void)curl_easy_pause(x->handle->easy, still);
 }
 
-/* One round; it sleeps if curl has nothing to do, unless `wanted` is there. */
-static int transfer_turn(struct transfer *x,
+/* One round of curl; sleeps afterwards, unless `wanted` holds. */
+static int transfer_step(struct transfer *x,
 			 bool (*wanted)(const struct transfer *))
 {
 	int running, r = transfer_start(x);
@@ -602,13 +611,13 @@ static int transfer_until(struct transfer *x,
 	int r = 0;
 
 	while (r == 0 && !wanted(x))
-		r = transfer_turn(x, wanted);
+		r = transfer_step(x, wanted);
 	return r;
 }
 
 /*
- * A reply that fills our memory before its request has ended can be neither
- * taken (the client still sends) nor refused, if it is one of success.
+ * `paused`: a reply filled our buffer before the request's end. The client
+ * cannot take it, for it still sends; unless it is an error, we give up.
  */
 static bool is_pushed(const struct transfer *x)
 {
@@ -619,10 +628,11 @@ int transfer_push(struct transfer *x, const char *bytes, size_t len)
 {
 	int r;
 
+	assert(x->streamed && !x->ended && x->piece_len == 0);
 	x->piece = bytes;
 	x->piece_len = len;
 	r = transfer_until(x, is_pushed);
-	/* After an error curl sends no more, and we take no more. */
+	/* After an error status curl sends no more of the body. */
 	if (r == 0 && x->piece_len > 0 && !x->done && x->status < 400)
 		r = -EPIPE;
 	x->piece_len = 0;
@@ -631,6 +641,7 @@ int transfer_push(struct transfer *x, const char *bytes, size_t len)
 
 void transfer_push_end(struct transfer *x)
 {
+	assert(x->streamed);
 	x->ended = true;
 }
 
@@ -688,6 +699,7 @@ ssize_t transfer_pull(struct transfer *x, char *bytes, size_t max)
 		len = max;
 	memcpy(bytes, x->held.data + x->taken, len);
 	x->taken += len;
+	assert(x->taken <= x->held.len);
 	return (ssize_t)len;
 }
 

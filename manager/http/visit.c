@@ -1,12 +1,14 @@
 /*
- * A request's way through. Its head decides: refused here; held, so that it
- * can be read, rewritten, and sent once more as it came; or streamed, because
- * nobody reads it or it is too long. Then upstream is asked, and only when
- * status and headers have come is the client answered: until then a refused
- * rewriting can be taken back without anybody having seen it.
+ * The way of one request. By its headers it is refused here; or held, so that
+ * the brain can read and rewrite it and the original can be resent; or
+ * streamed, because it has no transcript or is too long. The client gets an
+ * answer only after upstream has sent status and headers: until then the
+ * original can replace a rewritten body that upstream refused, unseen by the
+ * client.
  *
- * Headers of the request point into MHD's memory, which stays until the end.
+ * Request headers point into MHD's memory, which lives as long as the visit.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,19 +36,19 @@ struct visit {
 	enum fate fate;
 	bool begun;
 	bool streaming; /* the body goes through `transfer` in pieces */
-	int failed;	/* why it no longer does: the rest is thrown away */
+	int failed;	/* error of a push: the rest of the body is discarded */
 	int64_t length; /* of the body, or one of the above */
-	const char *refusal; /* what we answer ourselves, with this status */
+	const char *refusal; /* sentence of our own answer, with this status */
 	int refusal_status;
 	struct buf body;
-	size_t held; /* what of it is in the proxy's count */
+	size_t held; /* bytes of it in counters.held */
 
 	struct transfer *transfer;
 	struct turn *turn;	 /* NULL: the brain was not asked */
-	struct decoder *decoder; /* NULL: the reply is not shown */
-	char *packed;		 /* the rewritten body, coded */
-	int64_t reply_left;	 /* of the reply, or LENGTH_UNKNOWN */
-	bool whole;		 /* all of the reply was given */
+	struct decoder *decoder; /* NULL: the brain does not see the reply */
+	char *packed;		 /* the rewritten body, in its coding */
+	int64_t reply_left;	 /* bytes still to pass, or LENGTH_UNKNOWN */
+	bool whole;		 /* the client was given all of the reply */
 };
 
 struct visit *visit_new(struct proxy *s, const char *target,
@@ -75,20 +77,21 @@ bool visit_has_begun(const struct visit *v)
 
 static void body_release(struct visit *v)
 {
+	assert(v->proxy->counters.held >= v->held);
 	v->proxy->counters.held -= v->held;
 	v->held = 0;
 	buf_release(&v->body);
 	free(TAKE(v->packed));
 }
 
-/* The connection is not cut for silence while a model thinks. */
-static void set_patience(struct visit *v, unsigned seconds)
+/* MHD closes a connection after this much silence; 0: never. */
+static void set_idle_timeout(struct visit *v, unsigned seconds)
 {
 	(void)MHD_set_connection_option(v->connection,
 					MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }
 
-/* What the brain would have liked to see, and was not shown. */
+/* Reports a transcript that the brain could not be shown. */
 static void count_pass(const struct visit *v)
 {
 	static const char *const why[FATES] = {
@@ -105,6 +108,7 @@ void visit_free(struct visit *v)
 {
 	if (!v)
 		return;
+	assert(v->fate < FATES && v->proxy->counters.active > 0);
 	transfer_free(v->transfer);
 	if (v->turn)
 		turn_end(v->turn, v->whole && v->decoder &&
@@ -117,7 +121,7 @@ void visit_free(struct visit *v)
 		v->proxy->counters.fates[v->fate]++;
 	}
 	v->proxy->counters.active--;
-	set_patience(v, PROXY_IDLE_SECONDS);
+	set_idle_timeout(v, PROXY_IDLE_SECONDS);
 	free(v->headers);
 	free(v->target);
 	free(v);
@@ -150,7 +154,10 @@ static int collect_headers(struct visit *v)
 	return n < PROXY_HEADERS_MAX ? 0 : -E2BIG;
 }
 
-/* An answer of our own. `close`: what follows on the connection is unclear. */
+/*
+ * Answer without upstream. `close`: the request's end is unclear, so nothing
+ * else on this connection can be trusted.
+ */
 static enum MHD_Result answer_ourselves(struct visit *v, int status,
 					const char *sentence, bool close)
 {
@@ -188,7 +195,7 @@ static int64_t body_length(const struct request *r)
 	return errno || n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
 
-/* Count `len` bytes more as held. false: that would be too much for all. */
+/* Reserve `len` bytes of PROXY_BODIES_MAX. false: too few are left. */
 static bool hold(struct visit *v, size_t len)
 {
 	uint64_t before = atomic_fetch_add(&v->proxy->counters.held, len);
@@ -232,11 +239,13 @@ static int open_transfer(struct visit *v)
 	return transfer_open(v->proxy->upstream, &o, &v->transfer);
 }
 
-/* From now on the body passes in pieces, what is held of it first. */
+/* From now on the body passes in pieces, beginning with what is held of it. */
 static int begin_streaming(struct visit *v, enum fate why)
 {
-	int r = open_transfer(v);
+	int r;
 
+	assert(!v->streaming && !v->transfer);
+	r = open_transfer(v);
 	v->fate = why;
 	v->streaming = true;
 	if (r < 0)
@@ -249,7 +258,7 @@ static int begin_streaming(struct visit *v, enum fate why)
 	return r;
 }
 
-/* Is the body one to be held; if not, why not? */
+/* Should the body be held? If not, *ret_why is the visit's fate. */
 static bool is_to_hold(struct visit *v, enum fate *ret_why)
 {
 	bool turn = v->fate != FATE_OTHER;
@@ -274,6 +283,7 @@ enum MHD_Result visit_begin(struct visit *v, const char *method)
 	enum fate fate;
 	int r;
 
+	assert(!v->begun);
 	v->begun = true;
 	v->request.method = method;
 	v->request.target = v->target;
@@ -287,7 +297,7 @@ enum MHD_Result visit_begin(struct visit *v, const char *method)
 	v->refusal = route_refusal(&v->request, &v->refusal_status);
 	if (v->refusal && v->refusal_status == 400)
 		return answer_ourselves(v, 400, v->refusal, true);
-	/* Answered after its body, the connection can be used again. */
+	/* visit_answer() says it after the body, and keeps the connection. */
 	if (v->refusal)
 		return MHD_YES;
 
@@ -304,7 +314,7 @@ static int take_held(struct visit *v, const char *bytes, size_t len)
 	enum fate why = FATE_TOO_LONG;
 	int r;
 
-	/* A known length was counted when it was announced. */
+	/* A known length was reserved as a whole in is_to_hold(). */
 	if (v->length == LENGTH_UNKNOWN && !hold(v, len))
 		why = FATE_MEMORY;
 	else if (buf_add(&v->body, bytes, len) == 0)
@@ -317,6 +327,7 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 {
 	int r;
 
+	assert(v->begun && !v->turn);
 	v->proxy->counters.bytes_in += len;
 	if (v->failed || v->refusal)
 		return MHD_YES;
@@ -328,22 +339,23 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 		v->proxy->counters.cancelled++;
 		return MHD_NO;
 	}
-	/* MHD lets nobody answer in the middle: the rest is thrown away. */
+	/* MHD queues no answer before the body's end: discard the rest. */
 	v->failed = r;
 	return MHD_YES;
 }
 
-/* Read the body, decoded, by the brain; its answer as it has to be sent. */
+/* The brain's body, in the coding of the one received; NULL: none to send. */
 static const char *ask_brain(struct visit *v, enum coding coding,
 			     size_t *ret_len)
 {
 	struct request *r = &v->request;
-	int64_t patience = v->proxy->deadline_ms * INT64_C(1000000);
+	int64_t allowed = v->proxy->deadline_ms * INT64_C(1000000);
 	const char *made;
 	size_t len = 0;
 
+	assert(!v->turn && r->body);
 	r->at_ns = clock_wall_ns();
-	r->deadline_ns = clock_mono_ns() + patience;
+	r->deadline_ns = clock_mono_ns() + allowed;
 	made = brain_think(v->proxy->brain, r, &len, &v->turn);
 	if (!made)
 		return NULL;
@@ -362,7 +374,7 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 	return v->packed ? v->packed : made;
 }
 
-/* The body to send instead of the one that came; NULL: none. */
+/* The body to send instead of the one received; NULL: send that one. */
 static const char *think(struct visit *v, size_t *ret_len)
 {
 	struct request *r = &v->request;
@@ -392,7 +404,7 @@ static const char *think(struct visit *v, size_t *ret_len)
 	return made;
 }
 
-/* Send a body that is held, or none, and wait for the reply's head. */
+/* Send a held body, or none; wait for the reply's status and headers. */
 static int send_held(struct visit *v, const char *bytes, size_t len)
 {
 	int r;
@@ -431,6 +443,7 @@ static int ask_upstream(struct visit *v)
 	status = transfer_status(v->transfer);
 	if (!is_refusal(status))
 		return 0;
+	assert(v->turn && v->fate == FATE_REWRITTEN);
 	v->fate = FATE_REFUSED;
 	turn_refused(v->turn, status);
 	return send_held(v, v->body.data, v->body.len);
@@ -443,7 +456,7 @@ static void show(void *arg, const char *bytes, size_t len)
 	turn_reply(v->turn, bytes, len);
 }
 
-/* MHD asks for the reply's next bytes. */
+/* MHD's callback for the reply's next bytes. */
 static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 {
 	struct visit *v = arg;
@@ -451,6 +464,7 @@ static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 	ssize_t n = transfer_pull(v->transfer, bytes, max);
 
 	(void)at;
+	assert(n <= (ssize_t)max);
 	if (n == 0 && v->reply_left > 0)
 		n = -EPIPE;
 	if (n == -ECANCELED)
@@ -460,7 +474,10 @@ static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 	if (n < 0)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	v->whole = n == 0 || n == v->reply_left;
-	/* Whoever asks next, having seen the end, finds the connection. */
+	/*
+	 * The connection to upstream is free before the client sees the end,
+	 * so its next request finds it.
+	 */
 	if (v->whole)
 		transfer_free(TAKE(v->transfer));
 	if (n == 0)
@@ -473,7 +490,7 @@ static ssize_t give(void *arg, uint64_t at, char *bytes, size_t max)
 	return n;
 }
 
-/* MHD has no empty values, and no tabs in them. */
+/* MHD rejects tabs in a header's value, and empty values. */
 static void pass_header(struct MHD_Response *response, const struct header *h)
 {
 	CLEANUP(free_p) char *value = strdup(h->value);
@@ -510,7 +527,7 @@ static struct MHD_Response *make_response(struct visit *v)
 	return response;
 }
 
-/* From here on the brain hears what the model says. */
+/* From here on the brain is shown the reply. */
 static void begin_showing(struct visit *v, int status)
 {
 	size_t count;
@@ -543,7 +560,7 @@ static enum MHD_Result pass_reply(struct visit *v)
 	return r;
 }
 
-/* Where we could not get to, without a user's name or password. */
+/* The host of an API's URL, without user name and password. */
 static void print_place(const char *base, char *to, size_t size)
 {
 	const char *host = strstr(base, "://") + 3;
@@ -580,7 +597,9 @@ enum MHD_Result visit_answer(struct visit *v)
 {
 	int r;
 
-	set_patience(v, 0);
+	assert(v->begun);
+	/* A model may think for long before it sends a byte. */
+	set_idle_timeout(v, 0);
 	if (v->refusal)
 		return answer_ourselves(v, v->refusal_status, v->refusal,
 					false);

@@ -1,6 +1,7 @@
 /*
- * What records.c is made of: the words of a call (record_tools.c), programs
- * that call tools (record_script.c), the lines in a result (record_shape.c).
+ * The parts of records.c: a call's name and arguments (record_tools.c),
+ * programs that call tools (record_script.c), the lines in a result
+ * (record_shape.c).
  */
 #ifndef STATETAPE_MANAGER_RECORD_RECORD_PARTS_H
 #define STATETAPE_MANAGER_RECORD_RECORD_PARTS_H
@@ -14,54 +15,55 @@ enum tool_class {
 	TOOL_SHELL,
 	TOOL_SCRIPT, /* its input may be a program that calls tools */
 	TOOL_SEARCH,
-	TOOL_NOTHING, /* says nothing of the repository */
-	TOOL_OTHER,   /* nobody knows */
+	TOOL_NOTHING, /* shows nothing of the repository */
+	TOOL_OTHER,   /* not in our vocabularies */
 };
 
 enum tool_class tool_class(struct text name);
 
-/* A call's arguments, as far as they are of the common kinds. */
+/* A call's arguments, those of the common kinds. */
 struct tool_call {
 	enum tool_class class;
 	const char *path;
 	const char **paths; /* all of them, `path` first */
 	uint32_t paths_count;
 	uint32_t start, end;
-	uint32_t limit; /* lines asked for, 0: not said */
+	uint32_t limit; /* number of lines requested, 0: not given */
 	struct text command;
 	const char *dir;
 	struct text patch; /* a patch's text */
-	struct text words; /* arguments that are no JSON, as they are */
-	bool plain;	   /* a script that shows a command's output as is */
+	struct text words; /* a script's source: arguments that are not JSON */
+	bool plain; /* a script that shows a command's output unchanged */
 };
 
 void tool_call(struct text name, struct text arguments, struct arena *a,
 	       struct tool_call *ret);
 
 /*
- * A program in JavaScript: the commands it runs and the patches it applies,
- * as far as they are written out in it.
+ * The commands that a JavaScript program runs and the patches it applies, where
+ * they are literals.
  */
 void script_read(struct text script, struct arena *a, struct tool_call *ret);
 
-/* What a tool wraps its answer in, taken off. */
+/* A result's text without the wrapping that the tool puts around it. */
 struct peeled {
-	size_t start, end; /* of the text: what is left */
-	bool failed;	   /* the wrapping says so */
-	bool cut;	   /* or that something was left out */
-	bool whole;	   /* or that the file ends here */
-	bool directory;	   /* it is a list of names */
-	uint32_t first;	   /* line number it names, or 0 */
+	size_t start, end; /* the rest of the text */
+	/* According to the wrapping: */
+	bool failed;
+	bool cut;	/* something was left out */
+	bool whole;	/* the file ends here */
+	bool directory; /* it is a list of names */
+	uint32_t first; /* the first line's number, or 0 */
 };
 
 void shape_peel(struct text text, struct peeled *ret);
 
-/* Lines with numbers from `p` on. False: there are none. */
+/* Read numbered lines at `p->start`. False: there are none. */
 bool shape_numbered(struct text text, struct peeled *p, struct arena *a,
 		    struct record *r);
-/* The first place in the text where numbered lines begin. */
+/* Advance `p->start` to the first numbered line. False: there is none. */
 bool shape_find(struct text text, struct peeled *p);
-/* Lines as they are. */
+/* Read lines without numbers. */
 void shape_raw(struct text text, const struct peeled *p, struct arena *a,
 	       struct record *r);
 

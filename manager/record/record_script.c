@@ -1,8 +1,9 @@
 /*
  * Some agents have one tool that runs JavaScript, in which the tools are
  * functions: text((await tools.exec_command({cmd: "cat a.py"})).output). This
- * is no parser of the language: it looks for the calls by name and takes what
- * is written out as a string; anything computed is left to the mount.
+ * is not a parser of the language: it finds calls by name, and their arguments
+ * where these are string literals. For computed arguments the record depends
+ * on what the mount observes.
  */
 #include "manager/record/record_parts.h"
 
@@ -17,7 +18,7 @@ struct script {
 	ARRAY(char) command;
 	ARRAY(char) patch;
 	uint32_t calls;
-	bool vague; /* something could not be read */
+	bool vague; /* some call or argument was not understood */
 };
 
 static void skip_space(struct script *s)
@@ -36,7 +37,7 @@ static bool skip(struct script *s, const char *what)
 	return true;
 }
 
-/* A string literal at s->at; false: none, or one with something to compute. */
+/* A string literal at s->at; false: none, or a template with expressions. */
 static bool read_literal(struct script *s, struct text *ret)
 {
 	const char *start = s->at + 1, *p = start;
@@ -54,7 +55,7 @@ static bool read_literal(struct script *s, struct text *ret)
 	}
 	if (p >= s->end)
 		return false;
-	/* Its escapes are JSON's, but for a few that stand for themselves. */
+	/* The common escapes are JSON's. */
 	out = arena_take(s->arena, (size_t)(p - start));
 	ret->len = literal_decode(start, (size_t)(p - start), out);
 	ret->at = out;
@@ -62,7 +63,7 @@ static bool read_literal(struct script *s, struct text *ret)
 	return true;
 }
 
-/* A member of an object: its name is one for a command, and a colon. */
+/* Skip the name of a member that holds a command, and its colon. */
 static bool is_command_key(struct script *s)
 {
 	bool key;
@@ -85,7 +86,7 @@ static bool find_command(struct script *s, struct text *ret)
 			skip_space(s);
 			return read_literal(s, ret);
 		}
-		/* Another member: to the next comma. */
+		/* Another member: skip to the next comma. */
 		while (s->at < s->end && *s->at != ',' && *s->at != '}')
 			s->at++;
 		(void)skip(s, ",");

@@ -1,5 +1,6 @@
 #include "manager/record/record_parts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
 
-#define HEAD_MAX 2000 /* bytes in which a wrapping ends */
+#define HEAD_MAX 2000 /* bytes searched for a wrapping's head or tail */
 
 static bool starts(struct text t, size_t at, const char *what)
 {
@@ -17,7 +18,7 @@ static bool starts(struct text t, size_t at, const char *what)
 	return t.len >= at + len && memcmp(t.at + at, what, len) == 0;
 }
 
-/* Where `what` stands in text[from, to), or SIZE_MAX. */
+/* The offset of `what` in text[from, to), or SIZE_MAX. */
 static size_t find(struct text t, size_t from, size_t to, const char *what)
 {
 	const char *p;
@@ -37,7 +38,7 @@ static uint32_t number_at(struct text t, size_t at)
 	return n;
 }
 
-/* "...with code 3": not 0. */
+/* Is `before` followed by a number other than 0 ("exited with code 3")? */
 static bool says_failed(struct text t, size_t to, const char *before)
 {
 	size_t at = find(t, 0, to, before);
@@ -45,7 +46,7 @@ static bool says_failed(struct text t, size_t to, const char *before)
 	return at != SIZE_MAX && number_at(t, at + strlen(before)) != 0;
 }
 
-/* Wrappings that begin with a few lines about the process. */
+/* Wrappings of commands: a few lines about the process come first. */
 static void peel_process(struct text t, struct peeled *p)
 {
 	size_t limit = t.len < HEAD_MAX ? t.len : HEAD_MAX, at;
@@ -76,7 +77,7 @@ static void peel_process(struct text t, struct peeled *p)
 	}
 }
 
-/* Wrappings that say something of the file. */
+/* Wrappings of files. */
 static void peel_file(struct text t, struct peeled *p)
 {
 	static const char *const heads[] = {
@@ -93,7 +94,7 @@ static void peel_file(struct text t, struct peeled *p)
 	    starts(t, 0, "Here's the files and directories"))
 		p->directory = true;
 	for (i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
-		/* The last two only behind such a sentence. */
+		/* The last two only behind "Showing lines". */
 		at = i < 2 ? (starts(t, 0, "<path>") || starts(t, 0, heads[i])
 				      ? find(t, 0, limit, heads[i])
 				      : SIZE_MAX)
@@ -114,7 +115,7 @@ static void peel_file(struct text t, struct peeled *p)
 	}
 }
 
-/* A tail that begins with `begin` and ends the text with `end`. */
+/* Cut a tail off that begins with `begin` and ends the text with `end`. */
 static bool cut_tail(struct text t, struct peeled *p, const char *begin,
 		     const char *end)
 {
@@ -123,7 +124,7 @@ static bool cut_tail(struct text t, struct peeled *p, const char *begin,
 
 	if (p->end - p->start < n || memcmp(t.at + p->end - n, end, n) != 0)
 		return false;
-	/* The last one: look back from the end, as far as a head may reach. */
+	/* Its last occurrence in the last HEAD_MAX bytes. */
 	from = p->end - p->start > HEAD_MAX ? p->end - HEAD_MAX : p->start;
 	last = t.at + from;
 	while ((last = memmem(last, (size_t)(t.at + p->end - last), begin,
@@ -145,7 +146,7 @@ static void peel_tail(struct text t, struct peeled *p)
 		{ "\n\n[Process exited with code ", "]" },
 		{ "\n<shellId: ", ">" },
 		{ "\n<exited with ", ">" },
-		{ "\nError: ", "" }, /* behind "Command: " alone */
+		{ "\nError: ", "" }, /* only if the head is "Command: " */
 		{ "\nExit Code: ", "</untrusted_context>" },
 	};
 	unsigned rounds = 0;
@@ -165,7 +166,7 @@ static void peel_tail(struct text t, struct peeled *p)
 		p->cut = true;
 }
 
-/* What a file's wrapping says behind the lines. */
+/* Remarks about the file behind its lines. */
 static void peel_file_end(struct text t, struct peeled *p)
 {
 	size_t from =
@@ -185,9 +186,10 @@ void shape_peel(struct text text, struct peeled *ret)
 		peel_file(text, ret);
 	peel_tail(text, ret);
 	peel_file_end(text, ret);
+	assert(ret->start <= ret->end && ret->end <= text.len);
 }
 
-/* A line number as a tool writes it, and what stands behind it. */
+/* A line number as a tool writes it, and the separator behind it. */
 struct prefix {
 	uint32_t first;
 	uint8_t width;
@@ -225,7 +227,7 @@ static bool read_prefix(struct text t, size_t at, size_t end,
 	return false;
 }
 
-/* Once per line of everything that was ever read: no printf here. */
+/* Runs for every line of every record that is read: no printf. */
 static size_t print_number(const struct prefix *p, uint32_t n, char out[32])
 {
 	size_t len = 0, digits = 1, width;
@@ -249,7 +251,7 @@ static size_t line_end(struct text t, size_t at, size_t end)
 	return p ? (size_t)(p - t.at) : end;
 }
 
-/* Does line `n` stand at `at`? Then where its text begins. */
+/* Is line `n` at `at`? Then *ret is where its text begins. */
 static bool is_line(struct text t, size_t at, size_t end,
 		    const struct prefix *p, uint32_t n, size_t *ret)
 {
@@ -263,10 +265,7 @@ static bool is_line(struct text t, size_t at, size_t end,
 	return true;
 }
 
-/*
- * The newline at the end of a file shown as one more line, empty, whose
- * separator may have been trimmed away.
- */
+/* A final empty line whose separator the client trimmed off with the text. */
 static bool is_trimmed_line(struct text t, size_t at, size_t end,
 			    const struct prefix *p, uint32_t n)
 {
@@ -317,6 +316,7 @@ bool shape_numbered(struct text text, struct peeled *p, struct arena *a,
 		n++;
 	}
 	if (n > 0) {
+		assert(p->start <= end && end <= text.len);
 		s->first = prefix.first;
 		s->lines = n;
 		s->number = prefix.zeros ? "%0u" : "%u";
@@ -362,7 +362,7 @@ void shape_raw(struct text text, const struct peeled *p, struct arena *a,
 	r->content = (struct text){ copy, end - start + 1 };
 }
 
-/* "total 18 lines": the number behind `mark`, if the tail has it. */
+/* Add the tail, with the number in "total 18 lines" updated to `last`. */
 static int add_tail(struct buf *out, const struct shape *s, uint32_t last)
 {
 	static const char mark[] = "(End of file - total ";

@@ -1,10 +1,11 @@
 /*
- * The vocabularies. Clients name the same few tools in many ways; names are
- * compared in small letters, without what stands in front ("mcp__files__") or
- * between the words.
+ * The vocabularies. Clients have many names for the same few tools; names are
+ * compared in lower case, without a prefix ("mcp__files__") and without
+ * separators between words.
  */
 #include "manager/record/record_parts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static bool is_one_of(const char *names, const char *name, size_t len)
 {
 	const char *p = names;
 
+	assert(names[0] == ' ' && len > 0 && name[0] != ' ');
 	while ((p = memmem(p, strlen(p), name, len)) != NULL) {
 		if (p[-1] == ' ' && p[len] == ' ')
 			return true;
@@ -87,14 +89,14 @@ enum tool_class tool_class(struct text name)
 	return TOOL_OTHER;
 }
 
-/* Arguments being read. */
+/* The state of tool_call(). */
 struct words {
 	struct dom j;
 	struct arena *arena;
 	ARRAY(const char *) paths;
 };
 
-/* The first of several names that is there; each ends with a NUL. */
+/* The member with the first of several names, each ended by a NUL. */
 static uint32_t get_any(const struct words *w, uint32_t object,
 			const char *names)
 {
@@ -158,7 +160,7 @@ static void read_range(struct words *w, struct tool_call *c)
 	c->end = get_number(w, 0,
 			    "end_line\0endLine\0line_end\0"
 			    "end_line_one_indexed_inclusive\0");
-	/* Where the path has this name, lines are counted from 0. */
+	/* Clients with an absolute_path count lines from 0. */
 	if (dom_get(&w->j, 0, "absolute_path") != DOM_NONE &&
 	    dom_get(&w->j, 0, "offset") != DOM_NONE)
 		c->start++;
@@ -174,7 +176,7 @@ static void read_range(struct words *w, struct tool_call *c)
 		c->end = (c->start ? c->start : 1) + c->limit - 1;
 }
 
-/* A list of words: of a shell with -c it is what comes behind. */
+/* A list of words as one command; of "bash -c ...", what follows -c. */
 static struct text join_words(struct words *w, uint32_t list)
 {
 	ARRAY(char) out = { 0 };
@@ -226,7 +228,7 @@ static bool is_patch(struct text t)
 	       memmem(t.at, t.len, "\n+++ ", 5);
 }
 
-/* The arguments are an object. */
+/* Arguments that are a JSON object. */
 static void read_object(struct words *w, struct tool_call *c)
 {
 	uint32_t command = dom_get(&w->j, 0, "command");

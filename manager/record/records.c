@@ -1,13 +1,14 @@
 #include "manager/record/records.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
 #include "manager/record/record_parts.h"
 #include "manager/record/shell.h"
 
-#define CLIENT_LINES_MAX 2000 /* a read without a limit is cut there */
-#define SAYS_LITTLE	 64   /* an answer as short as this shows no file */
+#define CLIENT_LINES_MAX 2000 /* clients cut a read without a limit there */
+#define FILE_TEXT_MIN	 64   /* a shorter answer shows no file */
 
 static bool holds(struct text t, size_t within, const char *what)
 {
@@ -26,7 +27,7 @@ static bool begins(struct text t, const char *what)
 	return t.len >= strlen(what) && memcmp(t.at, what, strlen(what)) == 0;
 }
 
-/* A client that answers a second read by pointing to the first. */
+/* Clients answer a second read of an unchanged file by such a reference. */
 static bool is_stub(struct text t)
 {
 	return t.len < 2000 &&
@@ -36,7 +37,7 @@ static bool is_stub(struct text t)
 		holds(t, 600, "already in your context"));
 }
 
-/* Errors that are not marked as such. */
+/* Is it an error that the client does not mark as one? */
 static bool is_complaint(struct text t)
 {
 	static const char *const words[] = {
@@ -62,7 +63,7 @@ static bool is_cut(struct text t)
 	       memmem(t.at, t.len, "tokens truncated", 16);
 }
 
-static const char *place(const char *dir, const char *path, struct arena *a)
+static const char *join(const char *dir, const char *path, struct arena *a)
 {
 	if (!dir || path[0] == '/')
 		return path;
@@ -78,7 +79,7 @@ static void add_paths(struct record *r, const struct tool_call *c, bool wrote,
 	files = arena_take(a, c->paths_count * sizeof(*files));
 	for (i = 0; i < c->paths_count; i++)
 		files[i] = (struct record_file){
-			.path = place(c->dir, c->paths[i], a),
+			.path = join(c->dir, c->paths[i], a),
 			.start = wrote ? 0 : c->start,
 			.end = wrote ? 0 : c->end,
 			.wrote = wrote,
@@ -90,16 +91,16 @@ static void add_paths(struct record *r, const struct tool_call *c, bool wrote,
 	r->end = wrote ? 0 : c->end;
 }
 
-/* Lines that are not the file's own are not to be compared with it. */
-static void is_inexact(struct record *r)
+/* The lines are not exactly the file's: nothing to compare with it. */
+static void set_inexact(struct record *r)
 {
 	r->shape.exact = false;
 	r->content = (struct text){ "", 0 };
 }
 
 /*
- * A file that ends with a newline is shown with one more, empty line. When
- * the call said how many lines it wants, and got them, it may be any line.
+ * Some tools show a file's final newline as one more, empty line. If the call
+ * requested a number of lines and got them, the last one may be any line.
  */
 static void find_newline(struct record *r, const struct tool_call *c)
 {
@@ -117,7 +118,6 @@ static void find_newline(struct record *r, const struct tool_call *c)
 	s->whole = true;
 	s->lines--;
 	r->content.len--;
-	/* The lines of the shape end where that line began. */
 }
 
 static void set_span(struct record *r)
@@ -160,7 +160,7 @@ static void read_record(struct record *r, const struct tool_call *c,
 	}
 	set_span(r);
 	if (c->paths_count > 1 || is_cut(r->content))
-		is_inexact(r);
+		set_inexact(r);
 }
 
 static void edit_record(struct record *r, const struct tool_call *c,
@@ -183,13 +183,14 @@ static void edit_record(struct record *r, const struct tool_call *c,
 	set_span(r);
 }
 
-/* A command's output is the lines of a file: which, and how numbered. */
+/* The output of a command that prints lines of a file. */
 static void print_record(struct record *r, const struct shell_meaning *m,
 			 const struct peeled *p, struct arena *a)
 {
 	const struct shell_file *f = &m->files[0];
 	struct peeled rest = *p;
 
+	assert(m->act == SHELL_PRINT && m->files_count > 0);
 	r->path = f->path;
 	r->start = f->start;
 	r->end = f->end;
@@ -209,7 +210,7 @@ static void print_record(struct record *r, const struct shell_meaning *m,
 	if (!m->exact || p->cut ||
 	    (f->end > 0 && f->start > 0 &&
 	     r->shape.lines > f->end - f->start + 1))
-		is_inexact(r);
+		set_inexact(r);
 	else
 		set_span(r);
 	if (f->end == 0 && f->start > 0)
@@ -254,7 +255,7 @@ static void add_files(struct record *r, const struct shell_meaning *m,
 		r->path = files[0].path;
 }
 
-/* What a command said, without the newlines around it. */
+/* A command's output without the newlines around it. */
 static struct text output_of(struct text text, const struct peeled *p)
 {
 	struct text t = { text.at + p->start, p->end - p->start };
@@ -283,7 +284,7 @@ static void shell_record(struct record *r, const struct tool_call *c,
 	shape_peel(r->text, &p);
 	r->output = output_of(r->text, &p);
 	r->failed = r->failed || p.failed;
-	/* A program that computes its commands is known by its own words. */
+	/* If a script computes its commands, its source stands for them. */
 	if (c->command.len == 0) {
 		if (script && c->words.len)
 			r->command = arena_copy(a, c->words.at, c->words.len);
@@ -300,7 +301,7 @@ static void shell_record(struct record *r, const struct tool_call *c,
 	add_files(r, &m, a);
 	if (r->kind != RECORD_READ)
 		return;
-	/* One that failed, and says something else, has shown it before. */
+	/* A failed command may have printed more than the file's lines. */
 	m.exact = m.exact && !r->failed;
 	r->failed = is_complaint(
 		(struct text){ r->text.at + p.start, r->text.len - p.start });
@@ -308,8 +309,9 @@ static void shell_record(struct record *r, const struct tool_call *c,
 }
 
 /*
- * A tool that nobody here knows. What names a file and says more than a few
- * words shows it; of others the tape is asked what their processes opened.
+ * A tool outside our vocabularies. If the call names a file and the answer is
+ * more than a few words, it is a read of that file; if it names none, the tape
+ * knows what the tool's processes opened.
  */
 static void other_record(struct record *r, const struct tool_call *c,
 			 struct arena *a)
@@ -319,7 +321,7 @@ static void other_record(struct record *r, const struct tool_call *c,
 	if (!c->paths_count) {
 		r->kind = RECORD_SHELL;
 		r->output = r->text;
-	} else if (r->text.len >= SAYS_LITTLE) {
+	} else if (r->text.len >= FILE_TEXT_MIN) {
 		r->kind = RECORD_READ;
 		whole.start = whole.end = 0;
 		add_paths(r, &whole, false, a);
@@ -382,6 +384,7 @@ void records_init(struct records *ret, const struct transcript *t)
 		r->attached = item->kind != ITEM_RESULT;
 		ret->count++;
 	}
+	assert(ret->count == n);
 }
 
 const struct record *records_read(struct records *r, uint32_t i)
@@ -391,6 +394,7 @@ const struct record *records_read(struct records *r, uint32_t i)
 	uint32_t call = x->attached ? x->item : r->t->items[x->item].other;
 	const struct item *item;
 
+	assert(i < r->count);
 	if (x->read)
 		return x;
 	x->read = true;

@@ -1,9 +1,9 @@
 /*
- * What the agent holds: each tool result of a transcript as a record of what
- * it shows of the repository (spec, section 2). Known from the call's words
- * and the result's shape, over the tool vocabularies of real clients; where
- * neither says, the kind is RECORD_SHELL and the tape is asked what the
- * command's processes opened. Pure.
+ * Each tool result of a transcript as a record of what it shows of the
+ * repository (manager/README.md, Records and referents). Derived from the
+ * call's name and arguments and the result's layout, with the tool vocabularies
+ * of real clients. Where these do not suffice the kind is RECORD_SHELL, and
+ * decide/ asks the tape which files the command's processes opened. Pure.
  */
 #ifndef STATETAPE_MANAGER_RECORD_RECORDS_H
 #define STATETAPE_MANAGER_RECORD_RECORDS_H
@@ -17,33 +17,33 @@
 
 enum record_kind {
 	RECORD_READ,   /* shows lines of a file */
-	RECORD_EDIT,   /* an edit, patch or write, with what it shows of it */
+	RECORD_EDIT,   /* an edit, patch or write, with the snippet it shows */
 	RECORD_RUN,    /* a test, build or program run */
 	RECORD_SEARCH, /* grep, glob, ls: a query */
-	RECORD_SHELL,  /* a command that could be any of these */
+	RECORD_SHELL,  /* a command that could be any of the above */
 	RECORD_STUB,   /* "unchanged since last read": refers to another */
-	RECORD_OTHER,  /* nothing of the repository */
+	RECORD_OTHER,  /* shows nothing of the repository */
 };
 
 /*
- * How a tool writes the lines of a file, so that new ones can look alike. The
- * record's text is `head`, the lines, `tail`. Lines stand one below the
- * other, without a newline behind the last: that one, if there, is tail's.
+ * The layout in which a tool shows lines of a file, so that current lines can
+ * be shown the same way. The record's text is `head`, the lines, `tail`. A
+ * newline behind the last line belongs to `tail`.
  */
 struct shape {
 	uint32_t first; /* line number of the first line shown, 0: unknown */
 	uint32_t lines; /* 0: the text was not understood as lines */
 	const char *number;    /* "": none; "%u"; "%0u": padded with zeros */
-	uint8_t width;	       /* it is padded to, 0: not */
+	uint8_t width;	       /* numbers are padded to; 0: not padded */
 	const char *separator; /* between number and line */
 	/* The newline at the end of the file is shown as one more line. */
 	bool newline;
-	struct text head, tail; /* what the tool says before and after */
-	bool whole;		/* the span reaches the end of the file */
-	bool exact; /* the lines shown are the file's, none cut or left out */
+	struct text head, tail; /* the tool's words before and after */
+	bool whole;		/* the lines reach the end of the file */
+	bool exact; /* exactly the file's lines, none shortened or left out */
 };
 
-/* A file that a call names. */
+/* A file named by a call. */
 struct record_file {
 	const char *path;
 	uint32_t start, end; /* as a record has them */
@@ -52,30 +52,29 @@ struct record_file {
 
 struct record {
 	uint32_t item; /* of the result */
-	bool attached; /* no result: a text of the user's, which stays as it
-			  is */
-	bool read;     /* what follows is known (records_read()) */
+	bool attached; /* a file in a user text, which is never edited */
+	bool read;     /* records_read() has filled in what follows */
 	enum record_kind kind;
 	const char *tool;
 	/*
-	 * As the call names it, absolute or not, below `dir` if the call says
-	 * where it runs; NULL: none. Of several it is the first.
+	 * As in the call, absolute or not, joined to `dir` if the call has a
+	 * working directory; NULL: none. Of several files, the first.
 	 */
 	const char *path;
 	uint32_t start, end; /* lines; 0: unknown, or to the end */
 	const char *command; /* shell, run: its text; else NULL */
-	const char *dir;     /* where the call says it runs, or NULL */
-	/* All files the call names, if the kind is not SEARCH or OTHER. */
+	const char *dir;     /* the call's working directory, or NULL */
+	/* All files in the call, unless the kind is SEARCH or OTHER. */
 	const struct record_file *files;
 	uint32_t files_count;
 	bool failed;	  /* an error instead of an answer */
-	struct text text; /* all of the result's text */
-	/* Shell, run: what of it the command said; empty: nothing. */
+	struct text text; /* the result's whole text */
+	/* Shell, run: the part of it that the command printed. */
 	struct text output;
-	struct shape shape;  /* reads and edits with lines in them */
-	struct text content; /* the file's lines alone, each ended by a newline
-				(the last one too, whatever the file has), of
-				an exact shape; empty otherwise */
+	struct shape shape;  /* reads and edits that show lines */
+	struct text content; /* if the shape is exact: the file's lines alone,
+				each ended by a newline (also the last one,
+				whether the file has it or not); else empty */
 };
 
 struct records {
@@ -87,17 +86,18 @@ struct records {
 };
 
 /*
- * Lists the results. The transcript must outlive it. A long talk has hundreds,
- * of which a turn looks at a few: what each is, is read when it is asked for.
+ * List the results. The transcript must outlive `ret`. A long conversation has
+ * hundreds, of which a turn looks at a few, so records_read() fills in a record
+ * when it is first needed.
  */
 void records_init(struct records *ret, const struct transcript *t);
 void records_release(struct records *r);
 const struct record *records_read(struct records *r, uint32_t i);
 
 /*
- * `text`, lines `first`.. of a file, as the tool of `shape` would write it:
- * head and tail included, with the line counts they name brought up to date.
- * A newline at the end of `text` ends its last line. Allocates *ret.
+ * `text`, a file's lines from `first` on, in the layout of `shape`: with head
+ * and tail, and with the line count in the tail updated. A newline at the end
+ * of `text` ends its last line. Allocates *ret (free it).
  */
 int shape_render(const struct shape *s, uint32_t first, const char *text,
 		 size_t len, char **ret, size_t *ret_len);

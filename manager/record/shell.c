@@ -1,11 +1,12 @@
 /*
- * A command is understood in three steps: what each of its commands does by
- * its name (the table), what a pipeline shows (its first command, narrowed by
- * those behind it), and what the list shows as a whole. At each step doubt
- * leads to SHELL_UNKNOWN, never to a claim.
+ * A command line is interpreted in three steps: what each simple command does,
+ * by its name (shell_verb.c); what a pipeline shows: the output of its first
+ * command, narrowed by the others; and what the list shows as a whole. In doubt
+ * each step ends with SHELL_UNKNOWN, never with a claim.
  */
 #include "manager/record/shell.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/array.h"
@@ -13,35 +14,36 @@
 #include "manager/record/shell_verb.h"
 
 #define NESTING_MAX 4  /* bash -c inside bash -c */
-#define PARENS_MAX  16 /* whose directories are remembered */
+#define PARENS_MAX  16 /* subshells whose directory is restored */
 
-/* What a pipeline shows, as far as it was read. */
+/* A pipeline: what it shows so far. */
 struct part {
 	enum shell_act act;
 	struct shell_range range; /* PRINT */
-	uint32_t first;		  /* of its files */
-	uint32_t prints;	  /* files it shows */
+	uint32_t first;		  /* index of its first file */
+	uint32_t prints;	  /* number of files it shows */
 	bool exact;
-	bool vague; /* a file that is not known by name */
-	bool inner; /* a shell inside; its commands count for themselves */
+	bool vague; /* a file's name is unknown */
+	bool inner; /* bash -c: the commands in it are parts of their own */
 };
 
+/* The whole command: what it shows so far. */
 struct sense {
 	struct arena *arena;
 	ARRAY(struct shell_file) files;
 	const char *dir;
-	bool lost; /* `dir` is not known any more */
+	bool lost; /* `dir` is no longer known */
 	const char *dirs[PARENS_MAX];
 	uint32_t parens;
 	unsigned nesting;
-	/* Of the list so far: */
-	unsigned acts;	 /* which were seen, as bits */
-	uint32_t prints; /* parts that print */
-	uint32_t noise;	 /* parts that say something else */
+	/* Of the parts so far: */
+	unsigned acts;	 /* a bit for each enum shell_act seen */
+	uint32_t prints; /* parts that print a file */
+	uint32_t noise;	 /* parts with other output */
 	struct part print;
 	uint32_t print_file;
-	bool one_file; /* all prints are of the same file */
-	bool loops;
+	bool one_file; /* all of these print the same file */
+	bool loops;    /* keywords, or a pipe behind bash -c: not exact */
 };
 
 static bool same_text(const struct shell_word *w, const char *text)
@@ -49,7 +51,7 @@ static bool same_text(const struct shell_word *w, const char *text)
 	return strcmp(w->text, text) == 0;
 }
 
-/* A file the command names; one that only a shell knows makes it vague. */
+/* A file in the command; one whose name needs a shell makes the part vague. */
 static void add_file(struct sense *s, struct part *p,
 		     const struct shell_word *w, bool wrote)
 {
@@ -89,11 +91,12 @@ static const struct shell_redirect *find_redirect(const struct shell_command *c,
 	return NULL;
 }
 
-/* What `p` prints goes through a filter that shows `r` of it. */
+/* The output of `p` is piped through a filter that passes `r` of it. */
 static void narrow(struct part *p, const struct shell_range *r)
 {
 	struct shell_range *was = &p->range;
 
+	assert(p->act == SHELL_PRINT);
 	if (r->number && (was->number || was->start != 1))
 		p->exact = false;
 	if (r->number && !was->number) {
@@ -177,7 +180,7 @@ static bool has_word(const struct shell_command *c, const char *names)
 	return false;
 }
 
-/* grep -n "" file numbers all lines of it. */
+/* grep -n "" file prints all lines of the file with numbers. */
 static void do_search(struct sense *s, struct part *p,
 		      const struct shell_command *c)
 {
@@ -217,7 +220,7 @@ static void do_git(struct part *p, const struct shell_command *c)
 		p->act = SHELL_WRITE;
 }
 
-/* A program given in the command itself could do anything. */
+/* A program on the command line itself (python -c) could do anything. */
 static void do_interpreter(struct sense *s, struct part *p,
 			   const struct shell_command *c)
 {
@@ -337,6 +340,7 @@ static void do_shell(struct sense *s, struct part *p,
 		understand(s, c->words[i].text, c->words[i].len);
 	else
 		understand(s, text->text, text->text_len);
+	assert(s->nesting > 0);
 	s->nesting--;
 }
 
@@ -365,7 +369,7 @@ static void drop_options(struct shell_command *c)
 				   same_text(&c->words[0], "-s")));
 }
 
-/* A word that stands in front of a command, and what belongs to it. */
+/* Remove a word in front of a command, with its options. */
 static void drop_prefix(struct shell_command *c, enum shell_verb v)
 {
 	drop_words(c, v == VERB_RUNNER ? 2 : 1);
@@ -376,7 +380,7 @@ static void drop_prefix(struct shell_command *c, enum shell_verb v)
 		drop_words(c, 1);
 }
 
-/* Words in front of the command proper are taken away. */
+/* Remove all words in front of the actual command; return its verb. */
 static enum shell_verb strip(struct sense *s, struct shell_command *c)
 {
 	for (;;) {
@@ -399,7 +403,7 @@ static enum shell_verb strip(struct sense *s, struct shell_command *c)
 	}
 }
 
-/* echo "$(cat file)" shows the file. */
+/* echo "$(cat file)" prints the file. */
 static bool has_expansion(const struct shell_command *c)
 {
 	uint32_t i;
@@ -481,7 +485,7 @@ static bool reads_file(const struct shell_command *c)
 	return in && strncmp(in->word.text, "/dev/", 5) != 0;
 }
 
-/* One command of a pipeline: `p` is what the ones before it show. */
+/* One command of a pipeline; `p` is what those before it show. */
 static void do_command(struct sense *s, struct part *p,
 		       const struct shell_command *command)
 {
@@ -499,12 +503,12 @@ static void do_command(struct sense *s, struct part *p,
 	if ((p->act == SHELL_SILENT || p->act == SHELL_OTHER) &&
 	    reads_file(command))
 		p->act = SHELL_UNKNOWN;
-	/* A run is a run, whatever its output is put through. */
+	/* A run stays a run, whatever filters its output. */
 	if (c.piped && before == SHELL_RUN)
 		p->act = SHELL_RUN;
 }
 
-/* Output that goes into a file is not seen. */
+/* Output redirected to a file is not shown. */
 static void do_redirects(struct sense *s, struct part *p,
 			 const struct shell_command *c)
 {
@@ -522,14 +526,13 @@ static void do_redirects(struct sense *s, struct part *p,
 			add_file(s, p, &r->word, true);
 		if (p->act == SHELL_RUN)
 			continue;
-		/* What it would have shown is not shown. */
 		p->prints = 0;
 		if (p->act != SHELL_WRITE)
 			p->act = away ? SHELL_SILENT : SHELL_WRITE;
 	}
 }
 
-/* The one file that the pipeline shows. */
+/* The first file that the pipeline shows. */
 static struct shell_file *printed_file(struct sense *s, const struct part *p)
 {
 	uint32_t i;
@@ -541,7 +544,7 @@ static struct shell_file *printed_file(struct sense *s, const struct part *p)
 	return NULL;
 }
 
-/* A pipeline is over: what it shows counts for the whole. */
+/* A pipeline ends: add what it shows to the whole. */
 static void end_part(struct sense *s, const struct part *p)
 {
 	struct shell_file *f = NULL;
@@ -634,12 +637,13 @@ static enum shell_act sum_up(const struct sense *s)
 	return SHELL_SILENT;
 }
 
-/* Several ranges of one file become one that holds them all. */
+/* Several ranges of one file become the range that covers them all. */
 static void join_ranges(struct sense *s)
 {
 	struct shell_file *f = &s->files.at[s->print_file];
 	uint32_t i;
 
+	assert(s->prints > 0 && s->print_file < s->files.count);
 	for (i = s->print_file + 1; i < s->files.count; i++) {
 		const struct shell_file *g = &s->files.at[i];
 

@@ -1,11 +1,12 @@
 #include "manager/record/shell_print.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
 #define NUMBER_MAX 1000000000u
 
-/* A number at *at, which moves behind it; false: none there. */
+/* Read a number at *at and advance *at; false: there is none. */
 static bool take_number(const char **at, uint32_t *ret)
 {
 	uint32_t value = 0;
@@ -96,7 +97,7 @@ static void range_cat(const struct shell_word *words, uint32_t count,
 	r->first = i;
 }
 
-/* Its options do not matter when nobody looks at a terminal, but -r does. */
+/* Without a terminal only -r changes what bat prints. */
 static void range_bat(const struct shell_word *words, uint32_t count,
 		      struct shell_range *r)
 {
@@ -145,13 +146,13 @@ static void range_nl(const struct shell_word *words, uint32_t count,
 		else
 			r->kind = RANGE_SOME;
 	}
-	/* Without -ba it leaves empty lines without a number. */
+	/* Without -ba empty lines get no number. */
 	if (!all)
 		r->kind = RANGE_SOME;
 	r->first = i;
 }
 
-/* "5", "5,8", "5,+3", "5,$": an `end` of 0 is the last line. */
+/* "5", "5,8", "5,+3", "5,$"; `end` 0: the last line. */
 static bool sed_lines(const char **at, uint32_t *start, uint32_t *end)
 {
 	bool more;
@@ -184,7 +185,7 @@ static void sed_print(struct shell_range *r, uint32_t start, uint32_t end)
 		r->end = end;
 }
 
-/* One command of a sed script at *at: lines and "p", "$p", or "8q". */
+/* One command of a sed script at *at: a range and "p", "$p", or "8q". */
 static bool sed_command(const char **at, bool quiet, struct shell_range *r)
 {
 	uint32_t start = 0, end = 0;
@@ -263,7 +264,7 @@ static void range_sed(const struct shell_word *words, uint32_t count,
 	r->first = i;
 }
 
-/* A script without its blanks; those inside quotes stay. */
+/* Remove white space from a script, except inside quotes. */
 static char *squeeze(const char *text, size_t len, struct arena *a)
 {
 	char *out = arena_take(a, len + 1);
@@ -362,6 +363,7 @@ static void range_awk(const struct shell_word *words, uint32_t count,
 void shell_range(enum shell_printer p, const struct shell_word *words,
 		 uint32_t count, struct arena *a, struct shell_range *ret)
 {
+	assert(count > 0);
 	*ret = (struct shell_range){ .kind = RANGE_ALL, .first = count };
 	switch (p) {
 	case PRINT_CAT:

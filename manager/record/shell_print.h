@@ -1,6 +1,4 @@
-/*
- * Which lines a printing command shows: head, tail, sed -n, awk, nl, cat. Part
- * of shell.c.
+/* Which lines head, tail, sed -n, awk, nl, cat or bat print. Part of shell.c.
  */
 #ifndef STATETAPE_MANAGER_RECORD_SHELL_PRINT_H
 #define STATETAPE_MANAGER_RECORD_SHELL_PRINT_H
@@ -9,19 +7,19 @@
 
 enum shell_range_kind {
 	RANGE_ALL,
-	RANGE_LINES, /* from `start` to `end`, or to the last if that is 0 */
-	RANGE_LAST,  /* the last ones, whatever their numbers are */
-	RANGE_SOME,  /* lines, but changed, chosen, or of several places */
+	RANGE_LINES, /* from `start` to `end`; 0: to the last */
+	RANGE_LAST,  /* the last ones; their numbers are unknown */
+	RANGE_SOME,  /* altered or selected lines, or several ranges */
 };
 
 struct shell_range {
 	enum shell_range_kind kind;
 	uint32_t start, end;
-	const char *number; /* as struct shape has them */
+	const char *number; /* the numbering, as in struct shape; NULL: none */
 	uint8_t width;
 	const char *separator;
-	uint32_t first; /* word of the first file */
-	bool edits;	/* sed -i: the files are changed, nothing is shown */
+	uint32_t first; /* index of the word that is the first file */
+	bool edits;	/* sed -i: changes the files, prints nothing */
 };
 
 enum shell_printer {
@@ -34,7 +32,7 @@ enum shell_printer {
 	PRINT_BAT
 };
 
-/* The range a command of `count` words, its name first, prints. */
+/* The range that a command of `count` words, its name first, prints. */
 void shell_range(enum shell_printer p, const struct shell_word *words,
 		 uint32_t count, struct arena *a, struct shell_range *ret);
 

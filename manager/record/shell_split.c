@@ -1,9 +1,10 @@
 /*
- * A shell command as commands of words. One pass over the text; the words go
- * into the arena as they come. Substitutions are skipped as a whole and make
- * their word dynamic. Here-documents are read when their line ends, as a shell
- * does it.
+ * Splits a command line into commands and words, in one pass over the text;
+ * words go into the arena. Substitutions are skipped as a whole and make their
+ * word dynamic. Here-documents are read at the end of their line, as in a
+ * shell.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "graph/base/array.h"
 #include "manager/record/shell.h"
 
-/* A redirect by its numbers: of which command, which. */
+/* A here-document to read at the end of the line, by its redirect. */
 struct shell_document {
 	uint32_t command, redirect;
 };
@@ -26,7 +27,7 @@ struct splitter {
 	struct shell_word word;
 	bool in_word;
 	bool piped;
-	uint32_t all;				/* words in all */
+	uint32_t all;				/* words in total */
 	ARRAY(struct shell_document) documents; /* of this line */
 	uint16_t opened;
 };
@@ -81,6 +82,7 @@ static void end_command(struct splitter *s)
 	struct shell_command *c;
 
 	end_word(s);
+	assert(!s->in_word && s->text.count == 0);
 	if (s->words.count == 0 && s->redirects.count == 0)
 		return;
 	c = array_add(&s->commands);
@@ -99,7 +101,7 @@ static void end_command(struct splitter *s)
 	s->redirects.count = 0;
 }
 
-/* From behind "(" to behind the ")" that belongs to it. */
+/* From behind a "(" to behind its ")". */
 static void skip_parens(struct splitter *s)
 {
 	unsigned depth = 1;
@@ -130,7 +132,7 @@ static void skip_to(struct splitter *s, char stop)
 	s->at = p ? p + 1 : s->end;
 }
 
-/* At a "$": an expansion, unless it stands for itself. */
+/* At a "$": an expansion, or the character itself. */
 static void read_dollar(struct splitter *s)
 {
 	const char *start = s->at++;
@@ -165,7 +167,7 @@ static void read_single(struct splitter *s)
 	s->at += s->at < s->end;
 }
 
-/* $'...': the escapes that occur. */
+/* $'...', with the escapes that occur in practice. */
 static void read_ansi(struct splitter *s)
 {
 	static const char from[] = "ntr\\'\"", to[] = "\n\t\r\\'\"";
@@ -259,7 +261,7 @@ static enum shell_redirect_kind read_output(struct splitter *s)
 	return REDIRECT_OUT;
 }
 
-/* A number directly in front of the operator is no word but a descriptor. */
+/* A digit directly in front of the operator is a descriptor, not a word. */
 static int take_descriptor(struct splitter *s, int usual)
 {
 	if (!s->in_word || s->word.quoted || s->text.count != 1 ||
@@ -281,7 +283,7 @@ static void read_redirect(struct splitter *s)
 	int fd;
 
 	if (input && s->at + 1 < s->end && s->at[1] == '(') {
-		/* A substitution that is given as a file. */
+		/* <(command): a word whose value only a shell knows. */
 		s->at += 2;
 		skip_parens(s);
 		s->word.dynamic = s->in_word = true;
@@ -301,7 +303,7 @@ static void read_redirect(struct splitter *s)
 						     s->redirects.count - 1 }));
 }
 
-/* The lines up to the one that is the document's word. */
+/* The lines up to the document's delimiter. */
 static void read_document(struct splitter *s, struct shell_redirect *r)
 {
 	r->text = s->at;
@@ -330,13 +332,14 @@ static void end_line(struct splitter *s)
 	for (i = 0; i < s->documents.count; i++) {
 		struct shell_document d = s->documents.at[i];
 
+		assert(d.command < s->commands.count);
 		read_document(s,
 			      &s->commands.at[d.command].redirects[d.redirect]);
 	}
 	s->documents.count = 0;
 }
 
-/* Operators between commands; false: none stands here. */
+/* An operator between commands; false: there is none here. */
 static bool read_operator(struct splitter *s)
 {
 	char c = *s->at, next = char_at(s->at + 1, s->end);
@@ -384,7 +387,7 @@ static void read_plain(struct splitter *s)
 	s->at++;
 }
 
-/* A word, as far as it goes. */
+/* The rest of a word, up to a blank or an operator. */
 static void read_word(struct splitter *s)
 {
 	while (s->at < s->end && !strchr(" \t\r\n;|&()<>", *s->at)) {

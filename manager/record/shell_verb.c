@@ -1,8 +1,9 @@
 #include "manager/record/shell_verb.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* Names of a kind, each between spaces. */
+/* Each name is between two spaces (shell_is_one_of()). */
 static const struct {
 	enum shell_verb verb;
 	const char *names;
@@ -58,6 +59,7 @@ bool shell_is_one_of(const char *names, const char *name, size_t len)
 {
 	const char *p = names;
 
+	assert(names[0] == ' ');
 	if (len == 0 || memchr(name, ' ', len))
 		return false;
 	while ((p = memmem(p, strlen(p), name, len)) != NULL) {
@@ -86,11 +88,11 @@ enum shell_verb shell_verb(const struct shell_word *w)
 		if (shell_is_one_of(verbs[i].names, name, len))
 			return verbs[i].verb;
 	}
-	/* A program by its path is one of the repository's. */
+	/* A program given by its path belongs to the repository. */
 	return slash ? VERB_RUN : VERB_UNKNOWN;
 }
 
-/* A path being put together: "a/b" at `out`, `len` bytes of it. */
+/* A path under construction: `len` bytes at `out`. */
 struct path {
 	char *out;
 	size_t len;
@@ -138,7 +140,6 @@ static void add_names(struct path *p, const char *names, size_t len)
 	}
 }
 
-/* "." and ".." are taken out by their text: symbolic links are not asked. */
 const char *shell_path(const char *dir, const char *path, size_t len,
 		       struct arena *a)
 {
@@ -150,11 +151,12 @@ const char *shell_path(const char *dir, const char *path, size_t len,
 	add_names(&p, path, len);
 	if (p.len == 0)
 		p.out[p.len++] = '.';
+	assert(p.len < dir_len + len + 3);
 	p.out[p.len] = '\0';
 	return p.out;
 }
 
-/* The path that a line of a patch names, or NULL. */
+/* The path in a line of a patch, or NULL. */
 static const char *patch_path(const char *line, size_t len)
 {
 	static const char *const marks[] = {

@@ -1,6 +1,4 @@
-/*
- * What a command does, by its name. Part of shell.c.
- */
+/* What a command does, by its name. Part of shell.c. */
 #ifndef STATETAPE_MANAGER_RECORD_SHELL_VERB_H
 #define STATETAPE_MANAGER_RECORD_SHELL_VERB_H
 
@@ -11,7 +9,7 @@ enum shell_verb {
 	VERB_UNKNOWN,
 	VERB_SILENT,
 	VERB_CD,
-	VERB_PRINT, /* and PRINT_... above it */
+	VERB_PRINT, /* plus an enum shell_printer */
 	VERB_PRINT_LAST = VERB_PRINT + PRINT_BAT,
 	VERB_SEARCH,
 	VERB_FIND,
@@ -20,12 +18,12 @@ enum shell_verb {
 	VERB_TEE,
 	VERB_PATCH,
 	VERB_OTHER,
-	VERB_READER, /* shows something made of files */
+	VERB_READER, /* prints something derived from files */
 	VERB_GIT,
 	VERB_INTERPRETER,
 	VERB_SHELL,
 	VERB_XARGS,
-	VERB_TIMEOUT, /* words in front of another command */
+	VERB_TIMEOUT, /* this and the next three precede another command */
 	VERB_PREFIX,
 	VERB_RUNNER, /* "uv run", "poetry run" */
 	VERB_KEYWORD,
@@ -33,7 +31,7 @@ enum shell_verb {
 };
 
 enum shell_verb shell_verb(const struct shell_word *w);
-/* Is `name` among `names`, each of which stands between spaces? */
+/* Is `name` one of `names`, each of which is between two spaces? */
 bool shell_is_one_of(const char *names, const char *name, size_t len);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Files that a client hands to the model by itself, as Claude Code does with
- * those a user names with an @, and with the last ones read when it has
- * summed up a talk. No call asks for them; two texts of the user's, one behind
- * the other, look as if one had:
+ * Files that the client attaches by itself: Claude Code does so with files that
+ * a user names with an @, and with those read last when it has compacted a
+ * conversation. There is no call; two consecutive user texts imitate one:
  *
  *	<system-reminder>
  *	Called the Read tool with the following input: {"file_path":"/r/a.py"}
@@ -22,7 +21,7 @@
 
 static const char end[] = "\n</system-reminder>";
 
-/* What stands between `before` and the end, if the item is such a text. */
+/* The text between `before` and the end, if the item is such a text. */
 static bool inside(struct transcript *all, const struct item *i,
 		   const char *before, struct text *ret)
 {
@@ -46,8 +45,8 @@ static bool inside(struct transcript *all, const struct item *i,
 	return true;
 }
 
-/* Of several that are the same each has a name of its own. */
-static struct text name(struct transcript *t, uint32_t item)
+/* An id; of several equal texts each has its own. */
+static struct text make_id(struct transcript *t, uint32_t item)
 {
 	uint64_t hash =
 		t->items[item].hash ^ XXH3_64bits(t->items[item].arguments.at,
@@ -81,8 +80,8 @@ void attached_find(struct transcript *t)
 			continue;
 		item->name = (struct text){ "Read", 4 };
 		item->attached = body;
-		item->id = name(t, i);
-		/* A block of its own: another can stand behind it. */
+		item->id = make_id(t, i);
+		/* It is a block: another can be put behind it. */
 		if (t->dialect == DIALECT_MESSAGES &&
 		    t->body[item->span.start] == '{')
 			item->place = i;

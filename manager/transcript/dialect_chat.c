@@ -6,8 +6,8 @@
  *	an assistant's has tool_calls [{id, function: {name, arguments}}],
  *	a tool's has tool_call_id and follows the message with its call
  *
- * What else an assistant's message holds (reasoning_content and the like) is
- * echoed by some clients and checked by some servers: opaque.
+ * Other members of an assistant's message (reasoning_content and the like) are
+ * echoed by some clients and verified by some servers: opaque.
  */
 #include "manager/transcript/dialect.h"
 
@@ -37,7 +37,7 @@ static void read_call(struct transcript_builder *r, uint32_t call)
 	builder_done(r);
 }
 
-/* A string or list that says something. */
+/* Is it a string or list that is not empty? */
 static bool has_content(const struct dom *j, uint32_t node)
 {
 	if (j->nodes[node].type == DOM_STRING)
@@ -70,7 +70,7 @@ static bool is_opaque_member(const struct dom *j, uint32_t key)
 	       !dom_is(j, key, "name") && !dom_is(j, key, "cache_control");
 }
 
-/* Members in the order they stand in. */
+/* Items are added in the order of the members. */
 static void read_members(struct transcript_builder *r, enum item_kind role,
 			 uint32_t m)
 {

@@ -7,8 +7,8 @@
  *	          tool_result {tool_use_id, content, is_error} of the user, all
  *	          of a message's calls in the next one, in any order, first
  *
- * Everything else (thinking, redacted_thinking, images, documents, what comes
- * next year) is opaque. A message's role may also be system.
+ * Everything else (thinking, redacted_thinking, images, documents, future
+ * blocks) is opaque. A message's role may also be system.
  */
 #include "manager/transcript/dialect.h"
 
@@ -34,8 +34,8 @@ static void read_system(struct transcript_builder *r)
 }
 
 /*
- * metadata.user_id names the session: as a member of a JSON text, or behind
- * "_session_" in older versions.
+ * metadata.user_id holds the session: as a member of a JSON text or, in older
+ * versions of the client, behind "_session_".
  */
 static void read_session(struct transcript_builder *r)
 {

@@ -8,8 +8,8 @@
  *	              and others {call_id, action}; for each of them one
  *	              ..._call_output {call_id, output: string or parts}
  *
- * Everything else (reasoning and compaction, which are encrypted, images, what
- * tools of the server did) is opaque. Tools may also stand in the input, as an
+ * Everything else (reasoning and compaction, which are encrypted, images, calls
+ * of the server's own tools) is opaque. Tools may also be in the input, in an
  * item of type additional_tools.
  */
 #include "manager/transcript/dialect.h"
@@ -17,10 +17,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Kinds of calls, and where each has its arguments. */
+/* Kinds of calls, and the member that holds the arguments. */
 static const struct {
 	const char *type;
-	const char *name; /* NULL: the item has a name */
+	const char *name; /* NULL: the item's own */
 	const char *arguments;
 } calls[] = {
 	{ "function_call", NULL, "arguments" },

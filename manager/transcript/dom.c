@@ -102,8 +102,7 @@ static int add_node(struct dom_scanner *s, enum dom_type type,
 	return 0;
 }
 
-/* What one letter behind a backslash stands for; 0: none, or more follow. */
-/* The form of a literal with that letter behind a backslash; 0: look on. */
+/* The form of a literal with that letter behind a backslash; 0: other cases. */
 static const uint8_t forms[256] = {
 	['"'] = LITERAL_CANONICAL, ['\\'] = LITERAL_CANONICAL,
 	['/'] = LITERAL_OTHER,	   ['b'] = LITERAL_CANONICAL,
@@ -111,7 +110,7 @@ static const uint8_t forms[256] = {
 	['r'] = LITERAL_CANONICAL, ['t'] = LITERAL_CANONICAL,
 };
 
-/* Behind a backslash. Forms are or-ed: scan_string() caps the sum. */
+/* Behind a backslash. Forms are or-ed; scan_string() reduces 3 to OTHER. */
 static int skip_escape(struct dom_scanner *s, uint8_t *form)
 {
 	if (s->at == s->end)

@@ -1,13 +1,14 @@
 /*
- * A rewrite is a list of edits, each a span of the body to cut and bytes to
- * put there, and the new body is the old one with the edits applied. Whatever
- * no edit names is copied; there is no other way from the old to the new.
+ * A rewrite is a list of edits, each a span of the body to cut and bytes to put
+ * there; the new body is the old one with the edits applied. Bytes outside all
+ * edits are copied; there is no other way from the old body to the new one.
  *
- * The result is looked at all the same (rewrite_check.c). A mistake here would
- * not be found by anyone but upstream, in the middle of somebody's work.
+ * The result is checked all the same (rewrite_check.c): otherwise only upstream
+ * would find a mistake made here, in the middle of a user's work.
  */
 #include "manager/transcript/rewrite.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "graph/base/cleanup.h"
 #include "manager/transcript/rewrite_i.h"
 
-/* What is to happen to one item. */
+/* What happens to one item. */
 struct rewrite_step {
 	uint32_t item;
 	const struct replacement *replace; /* or NULL */
@@ -51,17 +52,19 @@ static void put_encoded(struct writer *w, const char *text, size_t len)
 		w->error = r;
 }
 
-/* What is put until the next edit comes into the place of `cut`. */
+/* Bytes put from here to end_edit() replace `cut`. */
 static void begin_edit(struct writer *w, struct span cut)
 {
 	struct edit *e = array_add(&w->edits);
 
+	assert(cut.start <= cut.end && cut.end <= w->t->len);
 	e->cut = cut;
 	e->put.start = w->out.len;
 }
 
 static void end_edit(struct writer *w)
 {
+	assert(w->edits.count > 0);
 	array_last(&w->edits)->put.end = w->out.len;
 }
 
@@ -70,7 +73,7 @@ static bool is_same(struct text a, const char *text, size_t len)
 	return a.len == len && memcmp(a.at, text, len) == 0;
 }
 
-/* A literal becomes `text`; one that says it already is left alone. */
+/* Make a literal say `text`; one that already does keeps its bytes. */
 static void set_piece(struct writer *w, const struct item_piece *p,
 		      const char *text, size_t len)
 {
@@ -90,8 +93,8 @@ static bool is_list(const struct writer *w, const struct item *i)
 }
 
 /*
- * Is the note already at the end of a content that is a list? Then that piece
- * is not one to be replaced; of a single piece it cannot be said.
+ * Is the note already the last piece of a content that is a list? Then that
+ * piece is not replaced. A single piece to be replaced is never the note.
  */
 static bool list_has_note(const struct writer *w, const struct item *i,
 			  const struct rewrite_step *p)
@@ -102,8 +105,8 @@ static bool list_has_note(const struct writer *w, const struct item *i,
 }
 
 /*
- * Lay a text over several pieces: those it begins with stay as they are, the
- * rest of it goes into the next one, and what is behind that says so.
+ * Spread a text over several pieces: those it begins with stay as they are, the
+ * rest of the text goes into the next piece, and further ones refer to it.
  */
 static void set_pieces(struct writer *w, const struct item_piece *pieces,
 		       uint32_t count, const struct replacement *r)
@@ -112,6 +115,7 @@ static void set_pieces(struct writer *w, const struct item_piece *pieces,
 	size_t len = r->len;
 	uint32_t i = 0;
 
+	assert(count > 0 && len > 0);
 	for (; i + 1 < count; i++) {
 		struct text was = transcript_piece(w->t, &pieces[i], &w->arena);
 
@@ -128,7 +132,7 @@ static void set_pieces(struct writer *w, const struct item_piece *pieces,
 	}
 }
 
-/* A text block with the note in it, and with the mark of `from` if it has. */
+/* A text block with the note, and with the cache mark of `from`, if any. */
 static void put_block(struct writer *w, const struct item *from,
 		      const struct rewrite_note *note)
 {
@@ -140,7 +144,7 @@ static void put_block(struct writer *w, const struct item *from,
 	put_encoded(w, note->text, note->len);
 	put_text(w, "\"");
 	if (from->marked) {
-		/* The member as it stands, without the comma cut with it. */
+		/* The member's bytes, without the comma that is cut with it. */
 		while (key.start < key.end && w->t->body[key.start] != '"')
 			key.start++;
 		put_text(w, ",");
@@ -193,7 +197,7 @@ static void add_part(struct writer *w, const struct rewrite_step *p)
 	end_edit(w);
 }
 
-/* The text of a string without the note at its end, if it is there. */
+/* The length of the text without the note, if the note is at its end. */
 static size_t len_without(struct text text, const struct rewrite_note *note)
 {
 	size_t gap = strlen(REWRITE_GAP), rest;
@@ -209,7 +213,7 @@ static size_t len_without(struct text text, const struct rewrite_note *note)
 	return text.len;
 }
 
-/* Responses, Chat: the note stands in the same string as the text. */
+/* Responses, Chat: the note goes into the same string as the text. */
 static void set_string(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item_piece *piece = w->t->items[p->item].pieces;
@@ -286,7 +290,7 @@ static int check_request(const struct transcript *t, const struct rewriting *r)
 		if (n->item >= t->items_count ||
 		    t->items[n->item].place == ITEM_NONE || n->len == 0)
 			return -EINVAL;
-		/* Places rise with the items, so this finds any two alike. */
+		/* Places ascend with items, so equal ones are neighbours. */
 		if (i > 0 &&
 		    t->items[n->item].place <= t->items[n[-1].item].place)
 			return -EINVAL;
@@ -294,7 +298,7 @@ static int check_request(const struct transcript *t, const struct rewriting *r)
 	return 0;
 }
 
-/* Both lists rise: merge them into one plan per item, in order. */
+/* Both lists ascend: merge them into one step per item, in order. */
 static int apply_all(struct writer *w, const struct rewriting *r)
 {
 	size_t a = 0, b = 0;
@@ -348,6 +352,7 @@ static int splice(struct writer *w, char **ret, size_t *ret_len)
 		const struct edit *e = &w->edits.at[i];
 		size_t more = e->put.end - e->put.start;
 
+		assert(at <= e->cut.start); /* edits do not overlap */
 		memcpy(out + n, w->t->body + at, e->cut.start - at);
 		n += e->cut.start - at;
 		if (more > 0)
@@ -355,6 +360,7 @@ static int splice(struct writer *w, char **ret, size_t *ret_len)
 		n += more;
 		at = e->cut.end;
 	}
+	assert(n + (w->t->len - at) == len);
 	memcpy(out + n, w->t->body + at, w->t->len - at);
 	out[len] = '\0';
 	*ret = out;

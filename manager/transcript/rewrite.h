@@ -1,18 +1,19 @@
 /*
- * Putting decisions into a body: texts of results replaced, notes appended
- * after the results of a message. All other bytes stay as they are. Pure.
+ * Applies decisions to a body: replaces texts of results, and appends notes
+ * behind the results of a message. All other bytes stay as they are. Pure.
+ * manager/README.md, The rewritten request, says what may change and why.
  *
- * Blocks are never removed. Where a result's text stands in several pieces,
- * those the new text begins with stay, the rest of it goes into the next, and
- * any further piece is left with REWRITE_REST. Pieces that were empty stay
- * empty. A text that is already what it should be keeps its bytes, so writing
- * twice is writing once; a note that already stands at its place is not
- * written again.
+ * Blocks are never removed. If a result's text is in several pieces, those that
+ * the new text begins with stay, the rest of the new text goes into the next
+ * piece, and each further piece becomes REWRITE_REST. Empty pieces stay empty.
+ * A text that is already as wanted keeps its bytes, and a note that is already
+ * at its place is not written again, so that rewriting twice equals rewriting
+ * once.
  *
- * A note is, in Messages, a text block directly behind the last result of its
- * message; in Responses and Chat it is put at the end of the last result of
- * the run: a further part if the content is a list, otherwise behind the
- * string, with REWRITE_GAP between.
+ * In Messages a note is a text block directly behind the last result of its
+ * message. In Responses and Chat it goes to the end of the last result of the
+ * run: as a further part if the content is a list, otherwise into the string,
+ * after REWRITE_GAP.
  */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H
 #define STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H
@@ -33,9 +34,8 @@ struct replacement {
 };
 
 /*
- * A text block after result `item` and all results that belong with it (those
- * of its message; in Chat and Responses the run of results it stands in). A
- * cache mark on the last block of that place moves onto the note.
+ * A text for the place of `item` (struct item). A cache mark on the block that
+ * the note follows moves to the note.
  */
 struct rewrite_note {
 	uint32_t item;
@@ -44,20 +44,20 @@ struct rewrite_note {
 };
 
 struct rewriting {
-	const struct replacement *replacements; /* by item, rising */
+	const struct replacement *replacements; /* ascending by item */
 	size_t replacements_count;
-	/* By item, rising; one per place (struct item). */
+	/* Ascending by item; one per place. */
 	const struct rewrite_note *notes;
 	size_t notes_count;
 };
 
 /*
  * Allocates *ret (free it). With nothing to do it equals the body. The result
- * is read again and compared with what was asked for (ids, order, count, all
- * that was not to change by its hash, cache marks): -EBADMSG if anything else
- * changed, -EMSGSIZE beyond the limit on bodies. -EINVAL: an item that is no
- * result, an empty text, a wrong order, two notes at one place. -ENODATA: a
- * result without any text to replace, or without content to put a note to.
+ * is parsed again and compared with the request (ids, order, count, hashes of
+ * unchanged items, cache marks): -EBADMSG if anything else changed. -EMSGSIZE:
+ * beyond the limit on bodies. -EINVAL: an item that is not a result, an empty
+ * text, a wrong order, two notes at one place. -ENODATA: a result without text
+ * to replace, or without content to append a note to.
  */
 int rewrite(const struct transcript *t, const struct rewriting *r, char **ret,
 	    size_t *ret_len);

@@ -1,10 +1,10 @@
 /*
- * A rewritten body is looked at before it is sent. An element of the list that
- * no edit touched must stand there byte for byte, and so must everything
- * around the list. Elements that were touched are read anew, by themselves:
- * each must be one JSON value, with the items it had and what was asked for.
- * A value may stand wherever another does, so the whole is JSON again; to read
- * a megabyte once more for the sake of a note takes longer than all the rest.
+ * A rewritten body is checked before it is sent. Elements of the list that no
+ * edit touched must be there byte for byte, and so must everything around the
+ * list. Touched elements alone are parsed again: each must be one JSON value
+ * with its old items, changed as asked for. One JSON value may replace another
+ * anywhere, so the whole body is JSON again; parsing a megabyte once more for
+ * the sake of a note would take longer than all the rest.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_same(struct text a, struct text b)
 	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* Does what the item says begin with what is asked for? */
+/* Does the item's text begin with the replacement? */
 static bool begins_with(const struct transcript *t, const struct item *i,
 			const struct replacement *r, struct arena *a)
 {
@@ -34,7 +34,7 @@ static bool is_empty(const struct item_piece *p)
 	return p->span.end - p->span.start == 2;
 }
 
-/* Is `now`, of `t`, which was `was`, what the lists ask for? */
+/* Is `now`, an item of `t`, what `r` makes of `was`? */
 static bool is_as_planned(const struct item *was, const struct transcript *t,
 			  const struct item *now, const struct replacement *r,
 			  struct arena *a)
@@ -43,7 +43,7 @@ static bool is_as_planned(const struct item *was, const struct transcript *t,
 
 	if (was->kind != now->kind || was->error != now->error)
 		return false;
-	/* The names of attached files are our own. */
+	/* We make up the ids of attached files from their text. */
 	if (was->kind != ITEM_USER && !is_same(was->id, now->id))
 		return false;
 	if (now->pieces_count < was->pieces_count)
@@ -71,24 +71,24 @@ static bool is_note(const struct transcript *t, const struct item *i,
 	       memcmp(last.at + last.len - n->len, n->text, n->len) == 0;
 }
 
-/* Reading on in all: the old transcript, what was touched, the two lists. */
+/* Positions in the old body, the new body, the edits and the two lists. */
 struct rewrite_checker {
 	const struct writer *w;
 	const struct transcript *was;
 	const struct rewriting *r;
 	const char *body; /* the new one */
 	size_t len;
-	/* Behind the last element that was touched, or at the beginning: */
+	/* Behind the last touched element, or 0: */
 	size_t old_at, new_at;
-	uint32_t edit;		 /* the next */
-	ARRAY(uint32_t) touched; /* elements */
-	uint32_t marks;		 /* that they had */
-	struct buf copy;	 /* of them, as they are now, as a body */
+	uint32_t edit;		 /* the next one */
+	ARRAY(uint32_t) touched; /* indices of elements */
+	uint32_t marks;		 /* cache marks they had */
+	struct buf copy;	 /* a body of the touched elements, as new */
 	/* Reading the copy: */
 	struct transcript now;
-	size_t replacement, note;
+	size_t replacement, note; /* the next ones */
 	uint32_t inserted;
-	uint32_t at; /* item of `now` */
+	uint32_t at; /* the next item of `now` */
 };
 
 static bool check_item(struct rewrite_checker *c, uint32_t i)
@@ -119,7 +119,7 @@ static bool check_item(struct rewrite_checker *c, uint32_t i)
 	    now[1].message != now->message ||
 	    !is_note(&c->now, now + 1, note, &c->now.arena))
 		return false;
-	/* One that was there already is an item of both. */
+	/* A note that was there before is an item of both transcripts. */
 	if (c->inserted < c->w->inserted.count &&
 	    c->w->inserted.at[c->inserted] == i) {
 		c->inserted++;
@@ -128,7 +128,7 @@ static bool check_item(struct rewrite_checker *c, uint32_t i)
 	return true;
 }
 
-/* Is the same before this element as it was, from the last touched one on? */
+/* Are the bytes from the last touched element up to old `end` unchanged? */
 static bool is_same_until(struct rewrite_checker *c, size_t end)
 {
 	size_t len = end - c->old_at;
@@ -137,7 +137,7 @@ static bool is_same_until(struct rewrite_checker *c, size_t end)
 	       memcmp(c->was->body + c->old_at, c->body + c->new_at, len) == 0;
 }
 
-/* The edits of one element: how much longer it is now. False: odd edits. */
+/* The new length of one element. False: an edit crosses its border. */
 static bool take_edits(struct rewrite_checker *c, struct span of, size_t *len)
 {
 	const struct writer *w = c->w;
@@ -156,7 +156,7 @@ static bool take_edits(struct rewrite_checker *c, struct span of, size_t *len)
 	return true;
 }
 
-/* Element `i` was touched: what is before it, and a copy of it. */
+/* Element `i` was touched: compare the bytes before it, and copy it. */
 static bool touch(struct rewrite_checker *c, uint32_t i)
 {
 	const struct element *e = &c->was->elements[i];
@@ -177,7 +177,7 @@ static bool touch(struct rewrite_checker *c, uint32_t i)
 	return true;
 }
 
-/* All that no edit touched is as it was; the rest is copied. */
+/* Compare all bytes outside touched elements; copy those elements. */
 static bool check_bytes(struct rewrite_checker *c)
 {
 	const struct transcript *t = c->was;
@@ -210,7 +210,7 @@ static bool has_note(struct rewrite_checker *c, uint32_t i,
 	return i + 1 < c->was->items_count && is_note(c->was, was + 1, n, a);
 }
 
-/* What the lists ask for before `element` and no edit made is there already. */
+/* What the lists ask for before `element`, without an edit, must be there. */
 static bool pass_untouched(struct rewrite_checker *c, uint32_t element)
 {
 	const struct item *items = c->was->items;

@@ -1,4 +1,4 @@
-/* What rewrite.c shares with rewrite_check.c, and with nobody else. */
+/* Shared by rewrite.c and rewrite_check.c only. */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_REWRITE_I_H
 #define STATETAPE_MANAGER_TRANSCRIPT_REWRITE_I_H
 
@@ -7,7 +7,7 @@
 #include "manager/transcript/rewrite.h"
 #include "manager/transcript/transcript.h"
 
-/* Bytes of `cut` go, those of `out` from `start` to `end` come. */
+/* The bytes `cut` of the body are replaced by the bytes `put` of writer.out. */
 struct edit {
 	struct span cut;
 	struct span put;
@@ -16,15 +16,15 @@ struct edit {
 struct writer {
 	const struct transcript *t;
 	ARRAY(struct edit) edits;
-	struct buf out;		  /* what the edits put */
-	ARRAY(uint32_t) inserted; /* items with a new one behind them */
-	struct arena arena;	  /* texts that had to be decoded */
-	int error;		  /* the first that occurred */
+	struct buf out;		  /* the bytes that edits insert */
+	ARRAY(uint32_t) inserted; /* items with a new item behind them */
+	struct arena arena;	  /* decoded texts */
+	int error;		  /* the first one */
 };
 
 /*
- * Is `body`, made from what was received by `w->edits` (in order), what `r`
- * asks for and nothing else? -EBADMSG: it is not.
+ * Does `body`, the received body after `w->edits` (in order), differ from it by
+ * what `r` asks for and nothing else? -EBADMSG: it does not.
  */
 int rewrite_check(const struct writer *w, const struct rewriting *r,
 		  const char *body, size_t len);

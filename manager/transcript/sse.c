@@ -1,11 +1,12 @@
 /*
- * Bytes become lines, lines become events, and each event is one JSON value
- * that is scanned, looked at and forgotten. What is kept are the arguments of
- * calls that are still open. A line that fits into the bytes just received is
- * not copied; a longer one is gathered up to a limit and then skipped.
+ * Bytes become lines, lines become events, and each event is one JSON value,
+ * which is scanned and forgotten; only the arguments of calls still open are
+ * kept. A line that is complete in the bytes just received is not copied; other
+ * lines are gathered, and skipped beyond a limit.
  */
 #include "manager/transcript/sse.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -26,9 +27,9 @@ struct open_call {
 struct sse {
 	enum dialect dialect;
 	enum form form;
-	struct buf line; /* what came of a line; or of a JSON reply */
-	bool skipping;	 /* the rest of a line that was too long */
-	bool after_cr;	 /* a "\n" that comes now ended with it */
+	struct buf line; /* an incomplete line, or JSON reply */
+	bool skipping;	 /* until the end of a line that is too long */
+	bool after_cr;	 /* a "\n" next belongs to the "\r" before it */
 	struct buf data; /* of the event being read */
 	struct dom j;
 	struct arena arena;
@@ -56,6 +57,7 @@ struct sse *sse_new(enum dialect d, const char *content_type)
 
 static void close_at(struct sse *s, uint32_t at)
 {
+	assert(at < s->open.count);
 	buf_release(&s->open.at[at].arguments);
 	s->open.count--;
 	memmove(&s->open.at[at], &s->open.at[at + 1],
@@ -143,7 +145,7 @@ static void add_arguments(struct sse *s, uint32_t at, struct text more)
 		s->seen.lost = true;
 }
 
-/* Its arguments are complete. */
+/* The call's arguments are complete. */
 static void close_call(struct sse *s, uint32_t at)
 {
 	const struct open_call *c;
@@ -194,7 +196,7 @@ static void set_stop(struct sse *s, uint32_t node)
 	}
 }
 
-/* Numbers come in parts: one that is not said again stays. */
+/* Usage comes in parts: a number that is not repeated stays. */
 static void set_number(const struct sse *s, uint32_t object, const char *key,
 		       int64_t *ret)
 {
@@ -214,8 +216,8 @@ static void usage_messages(struct sse *s, uint32_t usage)
 }
 
 /*
- * OpenAI and those who speak like it count all of the prompt as input; what
- * of it was cached is said in one of several places.
+ * OpenAI and compatible servers count the whole prompt as input; the cached
+ * part of it is reported in one of several places.
  */
 static void usage_openai(struct sse *s, uint32_t usage, const char *in,
 			 const char *out)
@@ -246,7 +248,7 @@ static void is_broken(struct sse *s)
 	s->seen.stop = STOP_ERROR;
 }
 
-/* Of a whole message, streamed or not. */
+/* A complete message object, of a stream or not. */
 static void whole_messages(struct sse *s, uint32_t message)
 {
 	const struct dom *j = &s->j;
@@ -273,7 +275,7 @@ static void start_block(struct sse *s, int64_t index)
 		return;
 	close_call(s, find_open(s, index));
 	open_call(s, index, dom_get(j, block, "id"), dom_get(j, block, "name"));
-	/* Mostly {}, and what it is comes in deltas. */
+	/* Mostly {}, with the arguments in deltas. */
 	if (dom_first(j, input) != DOM_NONE)
 		add_arguments(s, find_open(s, index), raw_of(s, input));
 }
@@ -373,8 +375,8 @@ static void event_responses(struct sse *s)
 }
 
 /*
- * A piece of a call. Most servers number the calls; some give each an id and
- * no number, and some a number that is always 0.
+ * A part of a call. Most servers number the calls; some give each an id and no
+ * number, and some number all of them 0.
  */
 static void chunk_call(struct sse *s, uint32_t call, int64_t place)
 {
@@ -420,7 +422,7 @@ static void event_chat(struct sse *s)
 	uint32_t choices = dom_get(j, 0, "choices");
 	uint32_t error = dom_get(j, 0, "error");
 
-	/* Agents ask for one choice; of several, the first. */
+	/* Agents ask for one choice; further ones are ignored. */
 	if (dom_first(j, choices) != DOM_NONE)
 		choice_chat(s, dom_first(j, choices));
 	usage_openai(s, dom_get(j, 0, "usage"), "prompt_tokens",
@@ -467,12 +469,12 @@ static void take_line(struct sse *s, const char *line, size_t len)
 	}
 	if ((s->data.len > 0 && buf_add(&s->data, "\n", 1) < 0) ||
 	    buf_add(&s->data, line, len) < 0) {
-		/* What is left of it is no JSON and counts as lost. */
+		/* The incomplete data is not JSON: end_event() drops it. */
 		s->seen.lost = true;
 	}
 }
 
-/* The line ends here: with what was gathered of it, if anything was. */
+/* A line ends with these bytes; an earlier part of it may be gathered. */
 static void end_line(struct sse *s, const char *bytes, size_t len)
 {
 	if (s->skipping) {
@@ -575,6 +577,6 @@ void sse_end(struct sse *s)
 			end_line(s, "", 0);
 		end_event(s);
 	}
-	/* A call that was cut off is not one. */
+	/* Calls still open were cut off, and are dropped. */
 	s->line.len = 0;
 }

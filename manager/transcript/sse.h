@@ -1,10 +1,10 @@
 /*
- * The reply, read on the side while it streams by: which tool calls it makes,
- * why it ended, what it cost. It takes the decoded bytes of a reply in any
- * pieces, as an event stream or as one JSON value, and never holds them back:
- * the edge passes them on by itself. What it does not understand it skips.
+ * Reads a reply while the proxy streams it to the client: which tool calls it
+ * makes, why it ended, its usage. Takes the decoded bytes in pieces of any
+ * size, as an event stream or as one JSON value. Events it does not understand
+ * are skipped.
  *
- * One thread's at a time.
+ * One thread at a time.
  */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_SSE_H
 #define STATETAPE_MANAGER_TRANSCRIPT_SSE_H
@@ -25,44 +25,44 @@ struct sse_call {
 	struct text arguments; /* as struct item has them */
 };
 
-/* Tokens; -1: the reply did not say. */
+/* Tokens; -1: not in the reply. */
 struct sse_usage {
 	int64_t input; /* neither read from the cache nor written to it */
 	int64_t cache_read;
 	int64_t cache_write;	/* all lifetimes */
-	int64_t cache_write_1h; /* the part of it that lives an hour */
+	int64_t cache_write_1h; /* the part of it with a lifetime of an hour */
 	int64_t output;
 };
 
 enum sse_stop {
-	STOP_NONE,   /* not said (yet) */
-	STOP_END,    /* said all it had to say */
+	STOP_NONE,   /* not yet in the reply */
+	STOP_END,    /* the model ended its turn */
 	STOP_CALL,   /* waits for the results of its calls */
 	STOP_LENGTH, /* cut off at a limit */
 	STOP_ERROR,  /* upstream reported an error inside the stream */
 	STOP_OTHER,  /* refusal, pause, filter, ... */
 };
 
-/* All that was learnt so far. `calls` only grows. */
+/* The state so far. `calls` only grows. */
 struct sse_seen {
 	const struct sse_call *calls;
 	uint32_t calls_count;
 	struct sse_usage usage;
 	enum sse_stop stop;
-	bool over; /* the stream said that it is complete */
-	bool lost; /* something was too long or broken; skipped */
+	bool over; /* the stream's own end was seen */
+	bool lost; /* something too long or invalid was skipped */
 };
 
 struct sse;
 
-/* `content_type` as the reply's header has it, or NULL: look at the bytes. */
+/* `content_type`: the reply's header; NULL: find out from the bytes. */
 struct sse *sse_new(enum dialect d, const char *content_type);
 void sse_free(struct sse *s);
 
 void sse_feed(struct sse *s, const char *bytes, size_t len);
-/* No more bytes will come: a JSON reply is read now. */
+/* There are no more bytes: a JSON reply is read now. */
 void sse_end(struct sse *s);
-/* Good until the next call with `s`; texts live as long as `s`. */
+/* Valid until the next call with `s`; its texts live as long as `s`. */
 const struct sse_seen *sse_seen(const struct sse *s);
 
 #endif

@@ -1,5 +1,6 @@
 #include "manager/transcript/transcript.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <xxhash.h>
@@ -9,10 +10,11 @@
 
 static struct item *last_item(struct transcript_builder *r)
 {
+	assert(r->drafts.count > 0);
 	return &array_last(&r->drafts)->item;
 }
 
-/* Each thing said is folded into the hash with its kind, in a fixed order. */
+/* A hash is a chain: each text is hashed with its kind and the hash before. */
 enum fold { FOLD_PIECE = 1, FOLD_PART, FOLD_ID, FOLD_NAME, FOLD_ARGUMENTS };
 
 static uint64_t fold(uint64_t hash, enum fold what, struct text text)
@@ -53,6 +55,7 @@ struct item *builder_add(struct transcript_builder *r, enum item_kind kind,
 	const struct dom_node *n = &r->j.nodes[node];
 	struct draft *d = array_add(&r->drafts);
 
+	assert(node < r->j.count);
 	d->pieces = r->pieces.count;
 	d->item.kind = kind;
 	d->item.message = r->message;
@@ -78,9 +81,9 @@ static struct text inside(const struct transcript *t,
 			      p->span.end - p->span.start - 2 };
 }
 
-/* Hashed is a text as we would write it: most are written so anyway. */
-static void fold_unusual(const struct transcript_builder *r, struct item *i,
-			 const struct item_piece *p)
+/* Pieces are hashed as literal_encode() writes them; most are so already. */
+static void fold_other(const struct transcript_builder *r, struct item *i,
+		       const struct item_piece *p)
 {
 	struct text raw = inside(r->t, p), usual;
 	char *decoded = must_alloc(raw.len + 1), *encoded;
@@ -99,11 +102,12 @@ void builder_piece(struct transcript_builder *r, uint32_t node)
 	struct item_piece *p = array_add(&r->pieces);
 	struct item *i = last_item(r);
 
+	assert(n->type == DOM_STRING);
 	p->span = (struct span){ n->start, n->end };
 	p->form = (enum literal_form)n->form;
 	i->pieces_count++;
 	if (p->form == LITERAL_OTHER)
-		fold_unusual(r, i, p);
+		fold_other(r, i, p);
 	else
 		i->hash = fold(i->hash, FOLD_PIECE, inside(r->t, p));
 }
@@ -162,8 +166,8 @@ void builder_error(struct transcript_builder *r)
 }
 
 /*
- * What to cut so that member `key` is gone: with the comma before it, or, if
- * it is the first, the one behind it.
+ * The span whose removal removes member `key`: it includes the comma before
+ * the member or, for the first member, the comma behind it.
  */
 static struct span member_span(const struct dom *j, uint32_t object,
 			       uint32_t key, uint32_t before)
@@ -222,8 +226,8 @@ void builder_content(struct transcript_builder *r, uint32_t node)
 	const struct dom *j = &r->j;
 	const struct dom_node *n;
 	uint32_t i, next, text;
-	/* In Messages the block as a whole carries it, and parts have their
-	   own; elsewhere a part is the smallest thing that can. */
+	/* In Messages the block carries the mark, and its parts may have their
+	   own; elsewhere only parts can carry one. */
 	bool of_parts = r->t->dialect != DIALECT_MESSAGES;
 
 	if (node == DOM_NONE)
@@ -276,7 +280,7 @@ void builder_system(struct transcript_builder *r, struct text text)
 {
 	static const char billing[] = "x-anthropic-billing-header:";
 
-	/* Its version and checksum change from request to request. */
+	/* It holds a version and a checksum that change with each request. */
 	if (text.len >= strlen(billing) &&
 	    memcmp(text.at, billing, strlen(billing)) == 0) {
 		if (memmem(text.at, text.len, "cc_is_subagent=true", 19))
@@ -307,7 +311,7 @@ enum item_kind dialect_role(const struct dom *j, uint32_t role)
 	return ITEM_OPAQUE;
 }
 
-/* Put what a piece says at `out`, which has room for it as it is written. */
+/* Decode a piece to `out`, which has room for its literal. */
 static size_t decode(const struct transcript *t, const struct item_piece *p,
 		     char *out)
 {
@@ -369,8 +373,8 @@ bool transcript_begins(const struct transcript *t, const struct item_piece *p,
 	return literal_begins(raw.at, raw.len, text, len);
 }
 
-/* Items and pieces find their last place in the arena. */
-static void settle(struct transcript_builder *r)
+/* Copy items, pieces and elements, now complete, into the arena. */
+static void copy_to_arena(struct transcript_builder *r)
 {
 	struct transcript *t = r->t;
 	struct item_piece *pieces;
@@ -393,7 +397,7 @@ static void settle(struct transcript_builder *r)
 	}
 }
 
-/* The slot of `id` in a table of calls: taken by it, or free. */
+/* The slot of `id` in a hash table of calls: with its item, or free. */
 static uint32_t *slot_of(const struct transcript *t, uint32_t *slots,
 			 uint32_t mask, struct text id)
 {
@@ -411,8 +415,8 @@ static uint32_t *slot_of(const struct transcript *t, uint32_t *slots,
 }
 
 /*
- * A result answers the nearest call before it that has its id and no answer
- * yet: some servers count their ids from zero in every turn.
+ * A result belongs to the nearest call before it with its id and no result
+ * yet: some servers number their calls from zero in every turn.
  */
 static void pair(struct transcript *t)
 {
@@ -433,13 +437,14 @@ static void pair(struct transcript *t)
 			*slot = i;
 		} else if (*slot != ITEM_NONE &&
 			   t->items[*slot].other == ITEM_NONE) {
+			assert(*slot < i && t->items[*slot].kind == ITEM_CALL);
 			item->other = *slot;
 			t->items[*slot].other = i;
 		}
 	}
 }
 
-/* From the end: a result belongs with the one behind it, if that does. */
+/* Backwards: `last` is the last result of the message or run. */
 static void find_places(struct transcript *t)
 {
 	uint32_t i, last = ITEM_NONE;
@@ -455,10 +460,11 @@ static void find_places(struct transcript *t)
 			item->place = last = with ? last : i;
 		else if (t->dialect != DIALECT_MESSAGES)
 			last = ITEM_NONE;
+		assert(item->place == ITEM_NONE || item->place >= i);
 	}
 }
 
-/* Does the last thing said ask for a summary? By the words of the clients. */
+/* Does the last text ask for a summary, in the words of known clients? */
 static bool asks_for_summary(struct transcript *t)
 {
 	static const char *const words[] = {
@@ -512,7 +518,7 @@ static int read_body(struct transcript_builder *r)
 	e = dialects[t->dialect](r);
 	if (e < 0)
 		return e;
-	settle(r);
+	copy_to_arena(r);
 	pair(t);
 	find_places(t);
 	attached_find(t);
@@ -559,7 +565,7 @@ enum dialect transcript_dialect(const char *method, const char *target)
 
 	if (strcmp(method, "POST") != 0)
 		return DIALECTS;
-	/* A base URL may have a path of its own in front. */
+	/* Compare the end: the client's base URL may have a path. */
 	if (ends_with(target, len, "/messages"))
 		return DIALECT_MESSAGES;
 	if (ends_with(target, len, "/responses"))

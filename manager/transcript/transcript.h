@@ -1,12 +1,12 @@
 /*
- * A request's body as a sequence of items, each with the bytes it stands on.
- * Nothing is copied, and texts are decoded when somebody asks for them: a talk
- * is sent anew with every turn, and most of it nobody looks at twice. Nothing
- * is ever re-serialised: a rewritten body is the received one with some
- * strings replaced (rewrite.h).
+ * A request's body as a sequence of items, each with its span of bytes.
+ * Nothing is copied, and texts are decoded on demand: clients send the whole
+ * conversation with every turn, and most of it is needed once. Nothing is ever
+ * re-serialised: a rewritten body is the received one with some strings
+ * replaced (rewrite.h).
  *
- * The three wire formats have a dialect file each, which fills this in; all
- * that comes after knows only this header. Pure.
+ * Each of the three wire formats has a dialect file that fills this in; all
+ * other code knows only this header. Pure.
  */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_TRANSCRIPT_H
 #define STATETAPE_MANAGER_TRANSCRIPT_TRANSCRIPT_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "graph/base/arena.h"
-#include "manager/transcript/dom.h" /* struct text, struct span */
+#include "manager/transcript/dom.h"
 
 enum dialect {
 	DIALECT_MESSAGES,  /* Anthropic Messages */
@@ -33,59 +33,58 @@ enum item_kind {
 	ITEM_ASSISTANT,
 	ITEM_CALL,
 	ITEM_RESULT,
-	ITEM_OPAQUE, /* reasoning, images, anything unknown: never touched */
+	ITEM_OPAQUE, /* reasoning, images, anything unknown: never edited */
 };
 
-/* One string literal of the body that holds (part of) an item's text. */
+/* A string literal of the body with an item's text, or part of it. */
 struct item_piece {
-	struct span span; /* with its quotes */
+	struct span span; /* quotes included */
 	enum literal_form form;
 };
 
 /*
  * A text, a call, a result, or something opaque: in Messages a block of a
- * message, in Responses an item of the input, in Chat a message, or the part
- * or call inside it. Where a message's content is one string, that is the
- * item.
+ * message, in Responses an item of the input, in Chat a message, or a part or
+ * call in it. If a message's content is one string, the item is that string.
  */
 struct item {
 	enum item_kind kind;
-	uint32_t message; /* which element of the list it stands in */
+	uint32_t message; /* index of its element of the list */
 	struct span span; /* of the whole item */
 	struct text id;	  /* calls and results: the call's id */
 	struct text name; /* calls: the tool's name */
 	/* Calls: JSON text, or free text (custom tools). */
 	struct text arguments;
 	/*
-	 * Of a user's text that is a file the client handed over: the file's
-	 * part of it. Then `id` is one we made, and `name` and `arguments`
-	 * are those of the call it stands for.
+	 * Of a user text that is a file the client attached (attached.c): the
+	 * file's part of the text. Then we made up `id`, and `name` and
+	 * `arguments` are those of the call it stands for.
 	 */
 	struct text attached;
 	bool error; /* results: marked as failed */
 	/*
-	 * Carries a cache mark (cache_control): itself, or, in Responses and
-	 * Chat, the last part of its content. `mark` is the mark's value,
-	 * `mark_member` what to cut so that it is gone, a comma included.
+	 * Carries a cache mark (cache_control): the item itself or, in
+	 * Responses and Chat, the last part of its content. `mark` is the
+	 * mark's value; cutting `mark_member`, a comma included, removes it.
 	 */
 	bool marked;
 	struct span mark, mark_member;
 	struct span content;	   /* results: the string or list; or empty */
 	struct item_piece *pieces; /* texts, results: in order; calls: none */
 	uint32_t pieces_count;
-	uint32_t other; /* result -> its call, call -> its result; NONE */
+	uint32_t other; /* result: its call; call: its result; or ITEM_NONE */
 	/*
-	 * Results: the last of those it belongs with, behind which a note
-	 * stands: in Messages the results of its message, elsewhere the run
-	 * of results it is in. Attached files: themselves, if a note can stand
-	 * behind them. Else NONE.
+	 * The item behind which a note for this one is put. Results: the last
+	 * result of the message (Messages), or of the run of results
+	 * (Responses, Chat). Attached files: themselves, if a block can be put
+	 * behind them. Others: ITEM_NONE.
 	 */
 	uint32_t place;
 	/*
-	 * Of what the item says, and not of how it is written: a string is
-	 * the same as a list of that one text, and cache marks do not count.
-	 * A request continues an earlier one when the hashes of its items
-	 * begin with the earlier one's.
+	 * Of the content, not of its encoding: escapes do not matter, a string
+	 * equals a list of that one text, and cache marks do not count. A
+	 * request continues an earlier one if its items' hashes begin with
+	 * the earlier one's.
 	 */
 	uint64_t hash;
 };
@@ -94,8 +93,8 @@ struct item {
 /* An element of the list: a message, or in Responses an item. */
 struct element {
 	struct span span;
-	uint32_t marks; /* cache marks before it, those of tools and system
-			   text included */
+	uint32_t marks; /* cache marks before it, including those of tools and
+			   system text */
 };
 
 struct transcript {
@@ -105,49 +104,48 @@ struct transcript {
 	struct item *items; /* in the order of the body */
 	uint32_t items_count;
 	uint32_t messages;	  /* elements of the list */
-	struct element *elements; /* each; NULL: it is a single string */
+	struct element *elements; /* NULL: the input is a single string */
 	struct text model;
 	bool stream;
-	bool tools;	      /* there are any: else a side request */
-	bool compaction;      /* asks for a summary of all that was said */
-	bool subagent;	      /* the body says so (headers may, too) */
-	bool clears;	      /* upstream is told to clear old results */
-	bool partial;	      /* goes on from a response kept upstream */
-	bool repeated;	      /* some call id is used more than once */
-	uint64_t tools_hash;  /* of their bytes */
-	uint64_t system_hash; /* of the system text, without what changes from
-				 request to request */
+	bool tools;	     /* has tools; without: a side request */
+	bool compaction;     /* asks for a summary of the conversation */
+	bool subagent;	     /* according to the body; headers may say so too */
+	bool clears;	     /* asks upstream to clear old results */
+	bool partial;	     /* continues a response stored upstream */
+	bool repeated;	     /* some call id is used more than once */
+	uint64_t tools_hash; /* of their bytes */
+	uint64_t system_hash; /* of the system text, without the parts that
+				 change from request to request */
 	uint64_t first_hash;  /* of the user's texts before the first answer */
-	struct text session;  /* an id the body itself gives, or empty */
-	uint32_t marks;	      /* cache marks in all */
-	bool hour;	      /* one of them asks for an hour */
-	bool automatic;	      /* the body has one: all of it is kept */
-	struct arena arena;   /* owns all of these */
+	struct text session;  /* the id in the body, or empty */
+	uint32_t marks;	      /* cache marks in total */
+	bool hour;	      /* a mark asks for an hour */
+	bool automatic;	      /* a mark on the body itself: cache all of it */
+	struct arena arena;   /* owns all of the above */
 };
 
-/* Which dialect a request is in, by method and target; DIALECTS: none. */
+/* A request's dialect by method and target; DIALECTS: none. */
 enum dialect transcript_dialect(const char *method, const char *target);
 
 /*
- * Read a body. -EBADMSG: not JSON, or not of that shape; -EMSGSIZE: nested or
- * long beyond limits. Then pass it on unread. The body must outlive `ret`.
+ * Read a body. -EBADMSG: not JSON, or not of that dialect; -EMSGSIZE: beyond
+ * the limits of dom.h. The body must outlive `ret`.
  */
 int transcript_init(struct transcript *ret, enum dialect d, const char *body,
 		    size_t len);
 void transcript_release(struct transcript *t); /* accepts a zeroed struct */
 
 /*
- * What a piece says, and what an item does: its pieces one behind the other.
- * In the arena, if they do not stand in the body as they are.
+ * The decoded text of a piece, and of an item: its pieces concatenated. Points
+ * into the body where possible, otherwise into the arena.
  */
 struct text transcript_piece(const struct transcript *t,
 			     const struct item_piece *p, struct arena *a);
 struct text transcript_text(const struct transcript *t, const struct item *i,
 			    struct arena *a);
-/* Does the piece say just this? Nothing is decoded to find out. */
+/* Does the piece decode to `text`, or begin with it? Neither allocates. */
 bool transcript_says(const struct transcript *t, const struct item_piece *p,
 		     const char *text, size_t len);
-/* Does it begin with this? Likewise. */
 bool transcript_begins(const struct transcript *t, const struct item_piece *p,
 		       const char *text, size_t len);
 
