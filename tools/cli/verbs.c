@@ -97,6 +97,13 @@ const struct verb_note verb_environment[] = {
 	  "forwards it unchanged. Default: 50." },
 	{ "STATETAPE_KEEP",
 	  "The default of tape --keep, also when run starts the tape." },
+	{ "STATETAPE_DEBUG",
+	  "Rooms whose decisions are traced in their process's log, a line "
+	  "each, separated by commas: fs (how the repository is mounted and "
+	  "served), tape (what became of each change, each SYNC), manager "
+	  "(what was decided about each request, and why), graph (what each "
+	  "change did to the code graph), or all. Traces hold paths, symbols "
+	  "and commands, never keys or bodies. Default: none." },
 	{ "NO_COLOR", "If set and not empty, no colours on a terminal." },
 	{ "TMPDIR", "Where demo makes its repository. Default: /tmp." },
 	{ 0 },
