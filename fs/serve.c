@@ -61,7 +61,7 @@ static void trace_serving(const struct server *s,
 	      "attributes kept %g s, pages dropped by %s, large files %s",
 	      s->config.repo, s->config.mountpoint, conn->proto_major,
 	      conn->proto_minor, s->fs.journal ? "on" : "off",
-	      s->config.rings ? "wanted" : "not wanted", s->fs.hold,
+	      s->config.rings ? "wanted" : "not wanted", s->fs.timeout,
 	      s->fs.explicit ? "us" : "the kernel",
 	      s->fs.passes ? "passed through" : "read by us");
 }

@@ -34,6 +34,7 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_MANAGER] = verb_manager,
 	[VERB_REPORT] = verb_report,
 	[VERB_CONTEXT] = verb_context,
+	[VERB_EXPLAIN] = verb_explain,
 	[VERB_REPLAY] = verb_replay,
 	[VERB_DOCTOR] = verb_doctor,
 	[VERB_DEMO] = verb_demo,
@@ -137,10 +138,10 @@ static void init_debug(void)
 	const char *unknown = debug_init(getenv(DEBUG_VARIABLE));
 
 	if (unknown)
-		(void)complain(DEBUG_VARIABLE
-			       " names no room '%.*s'; rooms are "
-			       "fs, tape, manager, graph, or all",
-			       (int)strcspn(unknown, ","), unknown);
+		(void)say_error(DEBUG_VARIABLE
+				" names no room '%.*s'; rooms are "
+				"fs, tape, manager, graph, or all",
+				(int)strcspn(unknown, ","), unknown);
 }
 
 int main(int argc, char **argv)

@@ -46,6 +46,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_MANAGER] = &row_manager,
 	[VERB_REPORT] = &row_report,
 	[VERB_CONTEXT] = &row_context,
+	[VERB_EXPLAIN] = &row_explain,
 	[VERB_REPLAY] = &row_replay,
 	[VERB_GRAPH] = &row_graph,
 	[VERB_GRAPH_SYMBOLS] = &row_graph_symbols,
