@@ -67,8 +67,8 @@ void debug_line(enum debug_room room, const char *format, ...)
 	/* Cut: say so, and leave room for the end of the line. */
 	if (n < 0 || len == sizeof(line) - 1) {
 		len = sizeof(line) - 5;
-		memcpy(line + len, "...", 3);
-		len += 3;
+		for (int i = 0; i < 3; i++)
+			line[len++] = '.';
 	}
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)

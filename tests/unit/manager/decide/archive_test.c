@@ -160,13 +160,13 @@ static void a_decision_is_read_back_as_it_was_saved(void **state)
 static void a_text_is_cut_between_two_characters(void **state)
 {
 	struct archive *m = open_archive(true);
-	CLEANUP(free_p) char *text = malloc(3 * DECIDED_TEXT_MAX + 1);
+	CLEANUP(free_p) char *text = malloc((size_t)3 * DECIDED_TEXT_MAX + 1);
 	struct seen s = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < DECIDED_TEXT_MAX; i++)
 		memcpy(text + 3 * i, "\xe2\x82\xac", 3);
-	text[3 * DECIDED_TEXT_MAX] = '\0';
+	text[(size_t)3 * DECIDED_TEXT_MAX] = '\0';
 	(void)save(m, 0, text);
 	assert_int_equal(archive_explain(m, "c", 0, look, &s), 0);
 	assert_int_equal(s.len, DECIDED_TEXT_MAX - DECIDED_TEXT_MAX % 3);
