@@ -29,6 +29,7 @@
 #include "fs/tune/ring.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/debug.h"
 #include "tape/wire/wire.h"
 
 struct server {
@@ -50,6 +51,19 @@ static void want(struct fuse_conn_info *conn, unsigned flag, bool on)
 		conn->want |= flag;
 	else
 		conn->want &= ~flag;
+}
+
+static void trace_serving(const struct server *s,
+			  const struct fuse_conn_info *conn)
+{
+	DEBUG(DEBUG_FS,
+	      "serve '%s' at '%s': protocol %u.%u, journal %s, io_uring %s, "
+	      "attributes kept %g s, pages dropped by %s, large files %s",
+	      s->config.repo, s->config.mountpoint, conn->proto_major,
+	      conn->proto_minor, s->fs.journal ? "on" : "off",
+	      s->config.rings ? "wanted" : "not wanted", s->fs.timeout,
+	      s->fs.explicit ? "us" : "the kernel",
+	      s->fs.passes ? "passed through" : "read by us");
 }
 
 static void op_init(void *userdata, struct fuse_conn_info *conn)
@@ -102,6 +116,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	 */
 	conn->no_interrupt = 1;
 #endif
+	trace_serving(s, conn);
 	if (s->config.ready_fd >= 0) {
 		/* Failure: the process that started us is gone. */
 		ssize_t put = write(s->config.ready_fd, "", 1);

@@ -20,6 +20,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/debug.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/diff.h"
@@ -33,6 +34,7 @@
 #include "tape/ranges.h"
 #include "tape/scope.h"
 #include "tape/store/store.h"
+#include "tape/trace.h"
 #include "tape/wire/publish.h"
 
 #define MARKER "[statetape]"
@@ -440,6 +442,7 @@ static void enter(struct tape *t, const struct change *c, enum entry_kind kind,
 
 	fill(&w);
 	keep(&w);
+	trace_entry(w.e);
 	if (t->batch.count >= BATCH_MAX)
 		apply_commit(t);
 }
@@ -492,6 +495,7 @@ static void apply_edit(struct tape *t, const struct change *c, struct known *k,
 	bool has_others = now->names > 1;
 
 	if (k->hashed && XXH128_isEqual(k->hash, now->hash)) {
+		DEBUG(DEBUG_TAPE, "%s: unchanged: same content", c->path);
 		/* In memory alone: at worst the next start reads it again. */
 		k->stamp = now->stamp;
 		k->racy = is_racy(&now->stamp);
@@ -560,6 +564,11 @@ static void apply_seen(struct tape *t, const struct change *c,
 	if (!is_there(c->path, now)) {
 		if (f)
 			apply_delete(t, c, f);
+		else
+			DEBUG(DEBUG_TAPE, "%s: ignored: %s", c->path,
+			      scope_of(c->path) == SCOPE_NONE
+				      ? "not a path the tape follows"
+				      : "not known before, not there now");
 	} else {
 		enter(t, c, f ? ENTRY_RENAME : ENTRY_CREATE, f, now);
 	}
@@ -574,6 +583,7 @@ bool apply_change(struct tape *t, const struct change *c)
 		look_at(t->c->root_fd, c->path, &t->text, &now);
 	if (now.kind == LOOK_UNREADABLE) {
 		t->unreadable++;
+		DEBUG(DEBUG_TAPE, "%s: ignored: it cannot be read", c->path);
 		return true;
 	}
 	if (!is_only(t, c, &now))

@@ -14,6 +14,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/debug.h"
 #include "tape/ahead.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/journal.h"
@@ -365,5 +366,8 @@ int follow_sync(void *ctx, struct answers_head *ret)
 		.journal = t->line,
 		.ready = true,
 	};
+	DEBUG(DEBUG_TAPE, "SYNC: entry %llu, journal line %llu%s",
+	      (unsigned long long)ret->n, (unsigned long long)ret->journal,
+	      t->error ? ", the store failed" : "");
 	return t->error;
 }

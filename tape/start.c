@@ -21,6 +21,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/debug.h"
 #include "graph/build/build.h"
 #include "graph/build/tree.h"
 #include "graph/facts/facts.h"
@@ -70,7 +71,7 @@ static int build_graph(struct tape *t)
 	const struct build b = { .root_fd = t->c->root_fd,
 				 .state_fd = t->c->state->dir_fd,
 				 .trust = BUILD_BY_STAMP };
-	struct build_report report;
+	struct build_report report = { 0 };
 	int r;
 
 	t->graph = graph_new();
@@ -81,6 +82,11 @@ static int build_graph(struct tape *t)
 		    strerrordesc_np(-r));
 	else
 		t->unreadable += report.unreadable;
+	DEBUG(DEBUG_GRAPH,
+	      "built: %zu files, %zu parsed, %zu from the cache, %zu with a "
+	      "syntax error, %zu unreadable, %zu too large",
+	      report.files, report.parsed, report.cached, report.broken,
+	      report.unreadable, report.too_large);
 	return r;
 }
 

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/debug.h"
 #include "tools/cli/help.h"
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
@@ -32,6 +34,7 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_MANAGER] = verb_manager,
 	[VERB_REPORT] = verb_report,
 	[VERB_CONTEXT] = verb_context,
+	[VERB_EXPLAIN] = verb_explain,
 	[VERB_REPLAY] = verb_replay,
 	[VERB_DOCTOR] = verb_doctor,
 	[VERB_DEMO] = verb_demo,
@@ -128,12 +131,26 @@ static int close_stdout(int code)
 	return code ? code : EXIT_FAILURE;
 }
 
+/* Before any thread is there, and for every process that we start. */
+static void init_debug(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *unknown = debug_init(getenv(DEBUG_VARIABLE));
+
+	if (unknown)
+		(void)say_error(DEBUG_VARIABLE
+				" names no room '%.*s'; rooms are "
+				"fs, tape, manager, graph, or all",
+				(int)strcspn(unknown, ","), unknown);
+}
+
 int main(int argc, char **argv)
 {
 	int code = EXIT_SUCCESS;
 
 	if (hold_standard_descriptors() < 0)
 		return EXIT_FAILURE;
+	init_debug();
 	if (argc < 2)
 		help_summary(stdout);
 	else if (argv[1][0] == '-')

@@ -23,6 +23,7 @@
 
 #include "fs/base/why.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/debug.h"
 
 #define DEVICE	     "/dev/fuse"
 #define HELPER	     "fusermount3"
@@ -278,6 +279,10 @@ int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why)
 	if (r < 0)
 		return r;
 	r = mount_directly(o, fd);
+	DEBUG(DEBUG_FS, "mount at '%s': %s", o->mountpoint,
+	      r == 0	    ? "by mount(2)"
+	      : r == -EPERM ? "by " HELPER ", mount(2) is not permitted"
+			    : strerrordesc_np(-r));
 	if (r == -EPERM)
 		return mount_by_helper(o, ret_fd, ret_why);
 	if (r == -ENODEV)

@@ -8,10 +8,15 @@
  * pin           per (conversation, call id): a note's bytes, and what it says
  *               of which records, as JSON: [id, enum notified, since, entry,
  *               where in the text that ends]
- * request       one row per request, for the report
+ * request       one row per request, for the report; the newest
+ *               ARCHIVE_REQUESTS are kept
+ * decision      per (request, number from 0): what was decided about a record
+ *               (decided.h), for EXPLAIN; kept as long as its request
  * counter       name and number
  *
  * user_version is SCHEMA; a database with a higher one is a newer program's.
+ * Version 1 had no decisions, and not the last three columns of `request`:
+ * the first manager that opens such a database adds them.
  */
 #include "manager/decide/archive.h"
 
@@ -28,11 +33,17 @@
 #include "graph/base/json.h"
 #include "manager/decide/archive_i.h"
 
-#define SCHEMA	      1
-#define REQUESTS_KEPT 100000
+#define SCHEMA 2
+
+static const char pragmas[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;";
+
+static const char from_1[] =
+	"ALTER TABLE request ADD COLUMN notes_sent INT DEFAULT 0;"
+	"ALTER TABLE request ADD COLUMN replacements_sent INT DEFAULT 0;"
+	"ALTER TABLE request ADD COLUMN withheld TEXT;";
 
 static const char schema[] =
-	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
 	"CREATE TABLE IF NOT EXISTS conversation(key TEXT PRIMARY KEY, client,"
 	" model, subagent, subscription, refused, stopped, requests,"
 	" since_epoch, last_n, used_ns, heads TEXT, hashes BLOB,"
@@ -46,9 +57,16 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS request(id INTEGER PRIMARY KEY,"
 	" conversation TEXT, at_ns, n, outcome, epoch, received, sent, held,"
 	" stale, refreshed, dropped, rerun, notes, evicted, retrieved, told,"
-	" placed, cost_with, cost_without, rewritten, latency_us);"
+	" placed, cost_with, cost_without, rewritten, latency_us,"
+	" notes_sent INT DEFAULT 0, replacements_sent INT DEFAULT 0,"
+	" withheld TEXT);"
+	"CREATE INDEX IF NOT EXISTS request_of ON request(conversation, n);"
+	"CREATE TABLE IF NOT EXISTS decision(request INT, number INT,"
+	" key TEXT, what TEXT, action TEXT, place INT, form TEXT, why TEXT,"
+	" entry INT, before INT, after INT, text BLOB,"
+	" PRIMARY KEY(request, number)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS counter(name TEXT PRIMARY KEY, n)"
-	" WITHOUT ROWID; PRAGMA user_version=1;";
+	" WITHOUT ROWID; PRAGMA user_version=2;";
 
 int archive_code(int rc)
 {
@@ -82,6 +100,31 @@ static int version_of(sqlite3 *db)
 	return sqlite3_column_int(s, 0);
 }
 
+static int run_all(sqlite3 *db, const char *sql)
+{
+	return archive_code(sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+/* In one transaction: several managers may open it at once. */
+static int make_tables(sqlite3 *db)
+{
+	int rc = run_all(db, pragmas);
+
+	if (rc == 0)
+		rc = run_all(db, "BEGIN IMMEDIATE");
+	if (rc < 0)
+		return rc;
+	if (version_of(db) == 1)
+		rc = run_all(db, from_1);
+	if (rc == 0)
+		rc = run_all(db, schema);
+	if (rc == 0)
+		rc = run_all(db, "COMMIT");
+	else
+		(void)run_all(db, "ROLLBACK");
+	return rc;
+}
+
 static int open_at(const char *path, bool write, struct archive *m)
 {
 	int rc, version;
@@ -96,9 +139,8 @@ static int open_at(const char *path, bool write, struct archive *m)
 	version = version_of(m->db);
 	if (version < 0 || version > SCHEMA)
 		return -EBADMSG;
-	return write ? archive_code(
-			       sqlite3_exec(m->db, schema, NULL, NULL, NULL))
-		     : 0;
+	m->version = write ? SCHEMA : version;
+	return write ? make_tables(m->db) : 0;
 }
 
 int archive_open(const char *dir, bool write, struct archive **ret,
@@ -400,9 +442,9 @@ static void read_record(struct conversation *c, struct held *h,
 	h->action = (enum action)get_one(j, "action", ACTIONS);
 	h->entry = json_number(j, "entry", 0);
 	h->why = why ? must_strdup(why) : NULL;
-	h->notified = (enum notified)get_one(j, "told", NOTIFIED_AGAIN + 1);
+	h->notified = (enum notified)get_one(j, "told", NOTIFIED);
 	h->notified_entry = json_number(j, "told_entry", 0);
-	h->replaced = (enum replaced)get_one(j, "placed", REPLACED_EVICTED + 1);
+	h->replaced = (enum replaced)get_one(j, "placed", REPLACED);
 	h->replaced_entry = json_number(j, "placed_entry", 0);
 	read_lists(c, h, j);
 }
@@ -458,7 +500,7 @@ static void read_mention(struct pin *p, const cJSON *at)
 	double end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 4));
 	struct mention a = { .key = cJSON_GetStringValue(key) };
 
-	if (!a.key || !(how >= 0) || how > NOTIFIED_AGAIN || !(since >= 0) ||
+	if (!a.key || !(how >= 0) || how >= NOTIFIED || !(since >= 0) ||
 	    !(entry >= 0) || !(end >= 0) || end > (double)p->len)
 		return;
 	a.how = (enum notified)how;
@@ -546,37 +588,8 @@ int archive_load(struct archive *m, struct conversation *c)
 	return rc;
 }
 
-static int save_request(struct archive *m, const struct conversation *c,
-			const struct archive_request *r)
-{
-	sqlite3_stmt *s = archive_statement(
-		m, STATEMENT_REQUEST,
-		"INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-		"?,?,?,?,?,?,?,?)");
-	const uint64_t counts[] = { r->received,  r->sent,	r->held,
-				    r->stale,	  r->refreshed, r->dropped,
-				    r->rerun,	  r->notes,	r->evicted,
-				    r->retrieved, r->notified,	r->replaced };
-	enum { COUNTS = sizeof(counts) / sizeof(counts[0]) };
-
-	if (!s)
-		return -EIO;
-	archive_bind_text(s, 1, c->key);
-	archive_bind_count(s, 2, (uint64_t)r->at_ns);
-	archive_bind_count(s, 3, r->request);
-	archive_bind_text(s, 4, r->outcome);
-	archive_bind_text(s, 5, r->epoch);
-	for (int i = 0; i < COUNTS; i++)
-		archive_bind_count(s, 6 + i, counts[i]);
-	(void)sqlite3_bind_double(s, 6 + COUNTS, r->cost_with);
-	(void)sqlite3_bind_double(s, 7 + COUNTS, r->cost_without);
-	archive_bind_count(s, 8 + COUNTS, r->rewritten);
-	archive_bind_count(s, 9 + COUNTS, r->latency_us);
-	return archive_step_kept(s);
-}
-
 static int save_all(struct archive *m, struct conversation *c,
-		    const struct archive_request *r)
+		    struct archive_request *r)
 {
 	struct held *h, *next_held;
 	struct pin *p, *next_pin;
@@ -589,11 +602,11 @@ static int save_all(struct archive *m, struct conversation *c,
 	HASH_ITER (hh, c->pins, p, next_pin)
 		if (rc == 0 && (p->changed || p->gone))
 			rc = save_pin(m, c, p);
-	return rc < 0 ? rc : save_request(m, c, r);
+	return rc < 0 ? rc : archive_save_request_locked(m, c, r);
 }
 
 int archive_save(struct archive *m, struct conversation *c,
-		 const struct archive_request *r)
+		 struct archive_request *r)
 {
 	struct held *h, *next_held;
 	struct pin *p, *next_pin;

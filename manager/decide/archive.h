@@ -14,6 +14,7 @@
 #define STATETAPE_MANAGER_DECIDE_ARCHIVE_H
 
 #include "manager/decide/conversation.h"
+#include "manager/decide/decided.h"
 
 #define ARCHIVE_NAME "manager.db"
 
@@ -40,13 +41,22 @@ struct archive_request {
 	double cost_with, cost_without;
 	uint64_t rewritten; /* cached tokens written anew because of us */
 	uint64_t latency_us;
+	/* Texts of ours in the request as it was sent, old and new. */
+	uint32_t notes_sent, replacements_sent;
+	/* Why the request received was sent all the same; NULL: it was not. */
+	const char *withheld;
+	const struct decided_list *decided; /* NULL: nothing was */
+	int64_t id; /* archive_save() sets it; 0: not saved */
 };
 
 /* Fills `c`, which is new, with what is kept of it. -ENOENT: nothing is. */
 int archive_load(struct archive *m, struct conversation *c);
 /* What changed in `c`, and how the request went; 0 or a negative errno. */
 int archive_save(struct archive *m, struct conversation *c,
-		 const struct archive_request *r);
+		 struct archive_request *r);
+/* After it was saved it turned out that its rewriting was not accepted. */
+void archive_withheld(struct archive *m, struct archive_request *r,
+		      const char *why);
 /* A reply said what the provider's cache did. */
 int archive_usage(struct archive *m, const struct conversation *c,
 		  int64_t input, int64_t read, int64_t written);
@@ -68,6 +78,19 @@ struct archive_sums {
 	uint64_t usage_input, usage_read, usage_written;
 };
 int archive_sum(struct archive *m, int64_t since_ns, struct archive_sums *ret);
+
+/*
+ * What is kept of requests, for EXPLAIN: of the conversation `key`, request
+ * number `n`, or all of them, oldest first, without what was decided. -ENOENT:
+ * there is none; -ENOTSUP: an older program's archive, without decisions. The
+ * row and its texts last for the call.
+ */
+typedef void archive_explained(void *ctx, const struct archive_request *r);
+int archive_explain(struct archive *m, const char *key, uint32_t n,
+		    archive_explained *visit, void *ctx);
+int archive_requests(struct archive *m, const char *key,
+		     archive_explained *visit, void *ctx);
+
 /* The conversations' keys, newest first (free each, and the list). */
 int archive_list(struct archive *m, char ***ret, size_t *ret_n);
 

@@ -19,6 +19,7 @@ enum archive_statement {
 	STATEMENT_PIN,
 	STATEMENT_PIN_GONE,
 	STATEMENT_REQUEST,
+	STATEMENT_DECISION,
 	STATEMENT_USAGE,
 	STATEMENTS
 };
@@ -27,7 +28,21 @@ struct archive {
 	pthread_mutex_t lock;
 	sqlite3 *db;			      /* protected by lock */
 	sqlite3_stmt *statements[STATEMENTS]; /* likewise; NULL: not made yet */
+	int version;			      /* of the tables; see archive.c */
 };
+
+/* Requests whose rows are kept, with what was decided in them. */
+#define ARCHIVE_REQUESTS 100000
+
+/* The first version that keeps decisions. */
+#define ARCHIVE_DECISIONS 2
+
+struct conversation;
+struct archive_request;
+
+/* The row of a request, and what was decided; sets its id. With the lock. */
+int archive_save_request_locked(struct archive *m, const struct conversation *c,
+				struct archive_request *r);
 
 /* SQLite's code as ours. */
 int archive_code(int rc);

@@ -30,6 +30,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/debug.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/plan.h"
 #include "manager/transcript/sse.h"
@@ -39,30 +40,8 @@
 #define SYNC_MS		  250
 /* Of a request's time, what is left for putting the body together. */
 #define SPLICE_NS 5000000
-/* A cache that keeps at least this share of what it should is well. */
-#define KEPT_PERCENT 70
-#define KEPT_LEAST   2048
-#define HOLD_MS	     (24u * 3600 * 1000)
 
-struct turn {
-	struct brain *b;
-	struct conversation *c; /* NULL: nothing is known of it */
-	enum dialect dialect;
-	struct sse *sse;
-	int status;
-	char *body;
-	uint32_t request;  /* of the conversation */
-	struct head *head; /* of its lineage */
-	int64_t predicted; /* tokens the cache should read; -1: who knows */
-	bool settled;	   /* the tape was asked about all that is new */
-	bool unkept;	   /* what was decided is in our own head only */
-	struct archive_request row; /* to be kept with it */
-	int64_t at_ns, began_ns;
-	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct brain *b,
-						      const char *format, ...)
+void brain_say(struct brain *b, const char *format, ...)
 {
 	CLEANUP(free_p) char *text = NULL;
 	va_list args;
@@ -422,11 +401,33 @@ static void splice(struct thought *th)
 	if (rc < 0) {
 		th->body = NULL;
 		th->outcome = "the body could not be put together";
-		say(th->b,
-		    "A request could not be rewritten and was passed on "
-		    "as it was: %s",
-		    strerrordesc_np(-rc));
+		brain_say(th->b,
+			  "A request could not be rewritten and was passed on "
+			  "as it was: %s",
+			  strerrordesc_np(-rc));
 	}
+}
+
+/* What explains the row; it moves from the plan to the turn. */
+static void finish_row(struct thought *th, struct archive_request *row)
+{
+	struct turn *turn = th->turn;
+
+	row->notes_sent = th->body ? (uint32_t)th->w.all.notes_count : 0;
+	row->replacements_sent =
+		th->body ? (uint32_t)th->w.all.replacements_count : 0;
+	turn->decided = th->p.decided;
+	th->p.decided = (struct decided_list){ 0 };
+	row->decided = &turn->decided;
+	decided_trace(&turn->decided, row->request);
+	DEBUG(DEBUG_MANAGER,
+	      "request %u of conversation %.12s: %s; %llu tokens received, "
+	      "%llu sent, %llu stale, %u notes and %u replacements in it, "
+	      "epoch %s",
+	      row->request, turn->c->key, row->outcome,
+	      (unsigned long long)row->received, (unsigned long long)row->sent,
+	      (unsigned long long)row->stale, row->notes_sent,
+	      row->replacements_sent, row->epoch);
 }
 
 /* With the conversation's lock held. */
@@ -484,6 +485,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	turn->head->sent = row->sent;
 	turn->request = c->requests;
 	turn->unkept = true;
+	finish_row(th, row);
 	evidence_release(&th->e);
 	plan_rewriting_release(&th->w);
 	plan_release(&th->p);
@@ -540,6 +542,9 @@ const char *brain_think(struct brain *b, const struct request *r,
 	think(&th);
 	if (th.outcome)
 		archive_count(b->archive, th.outcome, 1);
+	if (th.outcome && !turn->unkept)
+		DEBUG(DEBUG_MANAGER, "request passed on as received: %s",
+		      th.outcome);
 	records_release(&th.records);
 	transcript_release(&th.t);
 	turn->body = th.body;
@@ -550,163 +555,5 @@ const char *brain_think(struct brain *b, const struct request *r,
 void brain_passed(struct brain *b, const char *why)
 {
 	archive_count(b->archive, why, 1);
-}
-
-/* -- The reply. */
-
-void turn_sent(struct turn *t)
-{
-	int rc;
-
-	if (!t->unkept)
-		return;
-	t->unkept = false;
-	(void)pthread_mutex_lock(&t->c->lock);
-	rc = archive_save(t->b->archive, t->c, &t->row);
-	(void)pthread_mutex_unlock(&t->c->lock);
-	if (rc < 0)
-		say(t->b, "What was decided could not be kept; after a "
-			  "restart it may be decided otherwise");
-}
-
-void turn_drop_body(struct turn *t)
-{
-	if (t)
-		free(TAKE(t->body));
-}
-
-void turn_unsent(struct turn *t)
-{
-	/* What was decided is sent with the next request instead; only what
-	 * the cache holds now is not what was thought. */
-	t->predicted = -1;
-	archive_count(t->b->archive, "not sent in time", 1);
-	if (!t->c)
-		return;
-	(void)pthread_mutex_lock(&t->c->lock);
-	if (t->head && t->request == t->c->requests)
-		t->head->kept = -1;
-	(void)pthread_mutex_unlock(&t->c->lock);
-}
-
-void turn_refused(struct turn *t, int status)
-{
-	archive_count(t->b->archive, "refused upstream", 1);
-	t->predicted = -1;
-	if (!t->c)
-		return;
-	turn_sent(t);
-	(void)pthread_mutex_lock(&t->c->lock);
-	t->c->refused = true;
-	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
-	(void)pthread_mutex_unlock(&t->c->lock);
-	say(t->b,
-	    "Upstream answered %d to a rewritten request; its "
-	    "conversation is left alone from now on",
-	    status);
-}
-
-void turn_status(struct turn *t, int status, const char *content_type)
-{
-	t->status = status;
-	if (t->c && status == 200 && !t->sse)
-		t->sse = sse_new(t->dialect, content_type);
-}
-
-void turn_reply(struct turn *t, const char *bytes, size_t len)
-{
-	/* Taken before the client has these bytes: it may act on them, and
-	   what it does then comes after the reply. */
-	t->shown_ns = clock_mono_ns();
-	if (t->sse)
-		sse_feed(t->sse, bytes, len);
-}
-
-/* Does the cache do as it should? Twice in a row not, and we stop. */
-static void check_cache(struct turn *t, const struct sse_usage *u)
-{
-	struct conversation *c = t->c;
-
-	if (t->predicted < KEPT_LEAST || u->cache_read < 0)
-		return;
-	if (u->cache_read * 100 >= t->predicted * KEPT_PERCENT) {
-		c->surprises = 0;
-		return;
-	}
-	c->surprises++;
-	archive_count(t->b->archive, "cache read less than predicted", 1);
-	if (!c->warned)
-		say(t->b,
-		    "The provider's cache read %lld of the %lld tokens "
-		    "it should hold; if that happens again, nothing "
-		    "more is changed in this conversation",
-		    (long long)u->cache_read, (long long)t->predicted);
-	c->warned = true;
-	if (c->surprises >= 2)
-		c->stopped = true;
-}
-
-static int64_t kept_of(enum dialect d, const struct sse_usage *u)
-{
-	int64_t read = u->cache_read > 0 ? u->cache_read : 0;
-	int64_t written = u->cache_write > 0 ? u->cache_write : 0;
-
-	if (u->cache_read < 0)
-		return -1;
-	/* Elsewhere all of a prompt is kept, in steps of 128 tokens or so. */
-	if (d != DIALECT_MESSAGES && written == 0 && u->input > 0)
-		written = u->input;
-	return read + written;
-}
-
-static void learn(struct turn *t)
-{
-	const struct sse_usage *u;
-	struct conversation *c = t->c;
-
-	sse_end(t->sse);
-	u = &sse_seen(t->sse)->usage;
-	(void)pthread_mutex_lock(&c->lock);
-	check_cache(t, u);
-	if (t->head && t->request == c->requests)
-		t->head->kept = kept_of(t->dialect, u);
-	(void)archive_usage(t->b->archive, c, u->input, u->cache_read,
-			    u->cache_write);
-	(void)pthread_mutex_unlock(&c->lock);
-}
-
-/* The tape keeps what our records may still want to see. */
-static void hold(struct turn *t)
-{
-	struct asks a = { t->b->ask, t->b->ask_ctx,
-			  clock_mono_ns() + 200000000 };
-	int64_t over_ns = t->shown_ns ? t->shown_ns : clock_mono_ns();
-	uint64_t oldest = UINT64_MAX;
-	struct held *h, *next;
-
-	(void)pthread_mutex_lock(&t->c->lock);
-	HASH_ITER (hh, t->c->held, h, next)
-		if (h->tracked && h->item != ITEM_NONE && h->birth < oldest)
-			oldest = h->birth;
-	/* What the tape was not asked about was done before this, too. */
-	if (t->settled)
-		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
-	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
-	(void)pthread_mutex_unlock(&t->c->lock);
-	if (oldest != UINT64_MAX && t->b->ask)
-		(void)asks_hold(&a, t->c->key, oldest, HOLD_MS);
-}
-
-void turn_end(struct turn *t, bool whole)
-{
-	if (t->c) {
-		turn_sent(t);
-		if (t->sse && whole)
-			learn(t);
-		hold(t);
-		brain_leave(t->b, t->c);
-	}
-	sse_free(t->sse);
-	free(t->body);
-	free(t);
+	DEBUG(DEBUG_MANAGER, "request passed on as received: %s", why);
 }

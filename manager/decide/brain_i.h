@@ -7,6 +7,8 @@
 #include "manager/decide/conversation.h"
 #include "manager/decide/links.h"
 #include "manager/policy/policy.h"
+#include "manager/transcript/sse.h"
+#include "manager/transcript/transcript.h"
 
 struct brain {
 	pthread_mutex_t lock;
@@ -23,6 +25,28 @@ struct brain {
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;
 };
+
+struct turn {
+	struct brain *b;
+	struct conversation *c; /* NULL: nothing is known of it */
+	enum dialect dialect;
+	struct sse *sse;
+	int status;
+	char *body;
+	uint32_t request;  /* of the conversation */
+	struct head *head; /* of its lineage */
+	int64_t predicted; /* tokens the cache should read; -1: who knows */
+	bool settled;	   /* the tape was asked about all that is new */
+	bool unkept;	   /* what was decided is in our own head only */
+	struct decided_list decided;
+	struct archive_request row; /* to be kept with it */
+	int64_t at_ns, began_ns;
+	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
+};
+
+/* One sentence for the log. */
+__attribute__((format(printf, 2, 3))) void brain_say(struct brain *b,
+						     const char *format, ...);
 
 /*
  * The conversation of that key, not to be forgotten until it is left. `at_ns`

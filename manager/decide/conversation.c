@@ -8,6 +8,11 @@
 
 #include "graph/base/alloc.h"
 
+const char *const notified_names[NOTIFIED] = { "", "changes", "links",
+					       "own edits", "again" };
+const char *const replaced_names[REPLACED] = { "", "whole", "parts", "stub",
+					       "evicted" };
+
 /* Headers that name a conversation, the most telling first. */
 static const struct {
 	const char *header;

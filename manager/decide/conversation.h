@@ -36,7 +36,10 @@ enum notified {
 	NOTIFIED_LINKS,	  /* that its text stands, but not what it is tied to */
 	NOTIFIED_OWN,	  /* that its own edits came after */
 	NOTIFIED_AGAIN,	  /* not to rely on it, whatever comes */
+	NOTIFIED
 };
+
+extern const char *const notified_names[NOTIFIED];
 
 /* What stands in a record's place. */
 enum replaced {
@@ -45,7 +48,9 @@ enum replaced {
 	REPLACED_PART,	    /* those that changed */
 	REPLACED_TOMBSTONE, /* a tombstone, or a line that asks for a run */
 	REPLACED_EVICTED,   /* a line: it was true, and finished with */
+	REPLACED
 };
+extern const char *const replaced_names[REPLACED];
 
 /* Lines of a file that a record shows. */
 struct referent {

@@ -22,6 +22,7 @@ void plan_release(struct plan *p)
 	array_release(&p->own);
 	free(p->later);
 	buf_release(&p->retrieved);
+	decided_release(&p->decided);
 }
 
 /*
@@ -51,6 +52,17 @@ static void find_own_edits(struct plan *p)
 static void set_replacement(struct plan *p, struct held *h, enum replaced how,
 			    const struct buf *text)
 {
+	struct decided d = { .place = DECIDED_IN_PLACE,
+			     .action = h->evict			? "EVICT"
+				       : h->kind == RECORD_STUB ? "REFRESH"
+								: NULL,
+			     .form = replaced_names[how],
+			     .before = plan_bytes(h),
+			     .after = text->len };
+
+	if (h->kind == RECORD_STUB)
+		d.why = "it refers to a result that is out of date";
+	plan_decided(p, h, d, text->data, text->len);
 	free(h->text);
 	h->text = must_memdup(text->data, text->len);
 	h->len = text->len;
@@ -224,6 +236,7 @@ static bool is_unnotified(const struct plan *p, const struct held *h)
 	case NOTIFIED_OWN:
 		return h->entry > h->notified_entry && !plan_own(p, h);
 	case NOTIFIED_AGAIN:
+	case NOTIFIED:
 		return false;
 	}
 	return true;
@@ -305,6 +318,13 @@ static void list_nominated(struct plan *p, struct plan_choice *c,
 
 	if (s.unnotified && plan_reads_true(p, h)) {
 		h->action = ACTION_KEEP;
+		plan_decided(p, h,
+			     (struct decided){
+				     .form = "",
+				     .why = "its text reads as the file does",
+				     .before = plan_bytes(h),
+				     .after = plan_bytes(h) },
+			     "", 0);
 		return;
 	}
 	p->counts.stale += h->tokens;
@@ -503,6 +523,27 @@ static void notify_again(struct plan_choice *c, struct held *h)
 			c->decisions.at[i] = DECISION_NOTE;
 }
 
+/* The section of mentions[first] is sent no longer. */
+static void list_cut(struct plan *p, const struct pin *pin, uint32_t first)
+{
+	const struct mention *m = &pin->mentions.at[first];
+	const struct held *h = conversation_find(p->c, m->key);
+	size_t begin = first ? m[-1].end : 0;
+	struct decided d = { .key = m->key,
+			     .what = m->key,
+			     .why = "its record was replaced in place",
+			     .action = "",
+			     .form = notified_names[m->how],
+			     .place = DECIDED_NOTE_CUT,
+			     .entry = m->entry,
+			     .before = m->end - begin };
+
+	if (h && h->item != ITEM_NONE)
+		plan_decided(p, h, d, "", 0);
+	else
+		decided_add(&p->decided, &d, "", 0);
+}
+
 /*
  * A note on what has been put right since would speak of a text that is not
  * there. It stands behind the record, so its bytes are written anew anyway.
@@ -524,9 +565,10 @@ static void cut_notes(struct plan *p, struct plan_choice *c, struct pin *pin)
 			if (h && !over)
 				notify_again(c, h);
 		}
-		if (cut)
+		if (cut) {
+			list_cut(p, pin, i);
 			pin_cut(pin, i, last);
-		else
+		} else
 			i = last;
 		if (cut && pin->item < p->from && pin->item < p->l.cached)
 			p->from = pin->item;
@@ -582,6 +624,15 @@ static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 	if (!p->retrieved.len ||
 	    note_retrieved(text, p->retrieved.data, p->retrieved.len) < 0)
 		return;
+	decided_add(&p->decided,
+		    &(struct decided){ .key = none,
+				       .what = "code for the next step",
+				       .why = "the policy chose it",
+				       .action = "RETRIEVE",
+				       .form = "",
+				       .place = DECIDED_NOTE,
+				       .after = p->retrieved.len },
+		    p->retrieved.data, p->retrieved.len);
 	p->counts.retrieved += cost_tokens(p->retrieved.len);
 	pin_mention(pin, &(struct mention){ none, NOTIFIED_NOT, p->e->n,
 					    p->e->n, text->len });
@@ -669,94 +720,4 @@ void plan_make(struct plan *p)
 			p->c->since_epoch = 0;
 	}
 	plan_choice_release(&c);
-}
-
-/* -- What is sent. */
-
-/* The last result of the run, or message, that `item` stands in. */
-static uint32_t place_of(const struct transcript *t, uint32_t item)
-{
-	uint32_t last = item;
-
-	for (uint32_t i = item + 1; i < t->items_count; i++) {
-		if (t->items[i].kind != ITEM_RESULT)
-			break;
-		if (t->dialect == DIALECT_MESSAGES &&
-		    t->items[i].message != t->items[item].message)
-			break;
-		last = i;
-	}
-	return last;
-}
-
-static int note_order(const void *a, const void *b)
-{
-	const struct rewrite_note *x = a, *y = b;
-
-	return x->item < y->item ? -1 : x->item > y->item;
-}
-
-static void join_notes(const struct plan *p, struct plan_rewriting *ret)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; ret->notes.at && i < ret->notes.count; i++) {
-		struct rewrite_note *n = &ret->notes.at[i];
-		struct rewrite_note *last =
-			kept ? &ret->notes.at[kept - 1] : NULL;
-		char *both;
-
-		if (!last ||
-		    place_of(p->t, last->item) != place_of(p->t, n->item)) {
-			ret->notes.at[kept++] = *n;
-			continue;
-		}
-		both = must_alloc(last->len + n->len + 1);
-		memcpy(both, last->text, last->len);
-		memcpy(both + last->len, n->text, n->len);
-		both[last->len + n->len] = '\0';
-		array_push(&ret->joined, both);
-		last->text = both;
-		last->len += n->len;
-	}
-	ret->notes.count = kept;
-}
-
-void plan_rewriting(const struct plan *p, struct plan_rewriting *ret)
-{
-	struct pin *pin, *next;
-
-	*ret = (struct plan_rewriting){ 0 };
-	for (uint32_t i = 0; i < p->r->count; i++) {
-		const struct held *h = p->held[i];
-
-		if (h->text)
-			array_push(&ret->replacements,
-				   ((struct replacement){ h->item, h->text,
-							  h->len }));
-	}
-	HASH_ITER (hh, p->c->pins, pin, next)
-		if (pin->item != ITEM_NONE && pin->len && !pin->gone)
-			array_push(&ret->notes,
-				   ((struct rewrite_note){ pin->item, pin->text,
-							   pin->len }));
-	if (ret->notes.count)
-		qsort(ret->notes.at, ret->notes.count, sizeof(*ret->notes.at),
-		      note_order);
-	join_notes(p, ret);
-	ret->all = (struct rewriting){
-		ret->replacements.at,
-		ret->replacements.count,
-		ret->notes.at,
-		ret->notes.count,
-	};
-}
-
-void plan_rewriting_release(struct plan_rewriting *r)
-{
-	for (uint32_t i = 0; i < r->joined.count; i++)
-		free(r->joined.at[i]);
-	array_release(&r->joined);
-	array_release(&r->replacements);
-	array_release(&r->notes);
 }

@@ -8,6 +8,7 @@
 #define STATETAPE_MANAGER_DECIDE_PLAN_H
 
 #include "manager/decide/conversation.h"
+#include "manager/decide/decided.h"
 #include "manager/decide/evidence.h"
 #include "manager/policy/policy.h"
 #include "manager/transcript/rewrite.h"
@@ -44,6 +45,7 @@ struct plan {
 			  ITEM_NONE: only new items are touched */
 	struct plan_counts counts;
 	bool policy_failed;
+	struct decided_list decided;
 
 	/* plan.c's and plan_text.c's. */
 	ARRAY(struct own_edits) own;
@@ -66,6 +68,18 @@ void plan_rewriting_release(struct plan_rewriting *r);
 
 /* -- Between plan.c and plan_text.c. */
 
+/* The record's file, or the words for one that has none. */
+const char *plan_name(const struct plan *p, const struct held *h);
+/* Why it is stale, with the entry that made it so. */
+const char *plan_cause(const struct held *h);
+/* Of its text, as it was sent until now. */
+uint64_t plan_bytes(const struct held *h);
+/*
+ * List a decision about `h`; `d` says where, in which form, and how many bytes
+ * there were. Members it leaves out are taken from `h`.
+ */
+void plan_decided(struct plan *p, const struct held *h, struct decided d,
+		  const char *text, size_t len);
 /* For plan_superseded(). */
 void plan_find_later(struct plan *p);
 /* Does a later record show its lines as they are? */

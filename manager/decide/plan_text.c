@@ -1,9 +1,11 @@
 #include "manager/decide/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
 #include "manager/decide/notes.h"
 
 /*
@@ -88,7 +90,7 @@ static const struct record *record_of(const struct plan *p,
 }
 
 /* For a place: with the entry, which names what changed it for good. */
-static const char *cause_of(const struct held *h)
+const char *plan_cause(const struct held *h)
 {
 	return h->why && *h->why ? h->why : "it changed";
 }
@@ -96,17 +98,47 @@ static const char *cause_of(const struct held *h)
 /* For a note: in words of the model's world. */
 static const char *why_of(const struct held *h)
 {
-	return h->words && *h->words ? h->words : cause_of(h);
+	return h->words && *h->words ? h->words : plan_cause(h);
 }
 
 /* The words for a record that has no path of its own. */
-static const char *name_of(const struct plan *p, const struct held *h)
+const char *plan_name(const struct plan *p, const struct held *h)
 {
 	const struct record *r = record_of(p, h);
 
 	if (h->referents.count)
 		return conversation_name(p->c, h->referents.at[0].path);
 	return r->command ? r->command : r->tool ? r->tool : "a command";
+}
+
+uint64_t plan_bytes(const struct held *h)
+{
+	return h->text ? h->len : h->bytes;
+}
+
+void plan_decided(struct plan *p, const struct held *h, struct decided d,
+		  const char *text, size_t len)
+{
+	const struct referent *r = h->referents.count ? h->referents.at : NULL;
+	const char *name = plan_name(p, h);
+	CLEANUP(free_p) char *what = NULL;
+	int rc;
+
+	if (r && r->start && r->end)
+		rc = asprintf(&what, "%s:%u-%u", name, r->start, r->end);
+	else
+		rc = asprintf(&what, "%s", name);
+	if (rc < 0)
+		abort();
+	d.key = h->key;
+	d.what = what;
+	d.is_command = !r;
+	d.entry = h->entry;
+	if (!d.action)
+		d.action = action_names[h->action];
+	if (!d.why)
+		d.why = h->why;
+	decided_add(&p->decided, &d, text, len);
 }
 
 /* The shape of its lines; a shell's output that is a file has one, too. */
@@ -258,13 +290,13 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 	struct plan_ranges parts = { 0 };
 	struct shape shape;
 	struct linediff d;
-	struct refresh in = { .shape = &shape, .why = cause_of(h) };
+	struct refresh in = { .shape = &shape, .why = plan_cause(h) };
 	int rc;
 
 	if (!shape_of(p, h, &shape) ||
 	    !compare(p, &h->referents.at[0], h->birth, &d))
 		return REPLACED_NOT;
-	in.path = name_of(p, h);
+	in.path = plan_name(p, h);
 	in.start = h->referents.at[0].start;
 	in.end = h->referents.at[0].end;
 	in.since = &d;
@@ -307,11 +339,12 @@ enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out)
 
 	out->len = 0;
 	if (h->evict)
-		return replacement_evicted(out, name_of(p, h)) < 0
+		return replacement_evicted(out, plan_name(p, h)) < 0
 			       ? REPLACED_NOT
 			       : REPLACED_EVICTED;
 	if (h->action == ACTION_RERUN)
-		return replacement_rerun(out, name_of(p, h), cause_of(h)) < 0
+		return replacement_rerun(out, plan_name(p, h), plan_cause(h)) <
+				       0
 			       ? REPLACED_NOT
 			       : REPLACED_TOMBSTONE;
 	if (h->action == ACTION_REFRESH && (h->fresh || !plan_superseded(p, h)))
@@ -320,13 +353,14 @@ enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out)
 		return how;
 	out->len = 0;
 	if (is_gone(p, h))
-		rc = replacement_gone(out, name_of(p, h), cause_of(h));
+		rc = replacement_gone(out, plan_name(p, h), plan_cause(h));
 	else if (plan_superseded(p, h))
-		rc = replacement_superseded(out, name_of(p, h), cause_of(h));
+		rc = replacement_superseded(out, plan_name(p, h),
+					    plan_cause(h));
 	else
-		rc = replacement_tombstone(out, name_of(p, h),
+		rc = replacement_tombstone(out, plan_name(p, h),
 					   ref ? ref->start : 0,
-					   ref ? ref->end : 0, cause_of(h));
+					   ref ? ref->end : 0, plan_cause(h));
 	return rc < 0 ? REPLACED_NOT : REPLACED_TOMBSTONE;
 }
 
@@ -342,7 +376,7 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 	if (!shape_of(p, read, &shape) ||
 	    !compare(p, &read->referents.at[0], read->birth, &d))
 		return -ENOENT;
-	in.path = name_of(p, read);
+	in.path = plan_name(p, read);
 	in.start = read->referents.at[0].start;
 	in.end = read->referents.at[0].end;
 	in.since = &d;
@@ -353,12 +387,18 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 
 /* -- Notes. */
 
-/* `end`: of the section that tells it. */
+/* `out` ends with the section that tells it, which begins at `begin`. */
 static void set_notified(struct plan *p, struct held *h, enum notified how,
-			 struct pin *pin, size_t end)
+			 struct pin *pin, const struct buf *out, size_t begin)
 {
+	struct decided d = { .place = DECIDED_NOTE,
+			     .form = notified_names[how],
+			     .before = plan_bytes(h),
+			     .after = out->len - begin };
+
+	plan_decided(p, h, d, out->data + begin, out->len - begin);
 	pin_mention(pin, &(struct mention){ h->key, how, held_shown(h), p->e->n,
-					    end });
+					    out->len });
 	h->notified = how;
 	h->notified_entry = p->e->n;
 	h->changed = true;
@@ -406,7 +446,7 @@ static int add_diff(struct plan *p, struct held **group, size_t count,
 	if (linediff_unified(&d, lines.first, lines.last, DIFF_CONTEXT,
 			     &diff) == 0 &&
 	    diff.len && cost_tokens(diff.len) <= plan_notes_left(p, out))
-		added = note_changes(out, name_of(p, group[0]),
+		added = note_changes(out, plan_name(p, group[0]),
 				     plan_own(p, group[0]) ? "your own edits"
 							   : why_of(group[0]),
 				     diff.data, diff.len) == 0;
@@ -433,8 +473,9 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 		      struct pin *pin, struct buf *out)
 {
 	struct held *h = group[0];
-	const char *path = name_of(p, h);
+	const char *path = plan_name(p, h);
 	enum notified how = NOTIFIED_AGAIN;
+	size_t begin = out->len;
 
 	if (is_gone(p, h)) {
 		/* Until it is there again. */
@@ -455,7 +496,7 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 		(void)note_read_again(out, path, why_of(h));
 	}
 	for (size_t i = 0; i < count; i++)
-		set_notified(p, group[i], how, pin, out->len);
+		set_notified(p, group[i], how, pin, out, begin);
 }
 
 static bool is_file(const struct held *h)
@@ -469,18 +510,18 @@ void plan_note(struct plan *p, struct held **stale, size_t count,
 {
 	for (size_t i = 0; i < count; i++) {
 		struct held *h = stale[i];
-		size_t n = 1;
+		size_t n = 1, begin = out->len;
 
 		if (!h)
 			continue;
 		if (h->kind == RECORD_RUN) {
-			(void)note_run_again(out, name_of(p, h), why_of(h));
-			set_notified(p, h, NOTIFIED_AGAIN, pin, out->len);
+			(void)note_run_again(out, plan_name(p, h), why_of(h));
+			set_notified(p, h, NOTIFIED_AGAIN, pin, out, begin);
 			continue;
 		}
 		if (!is_file(h)) {
-			(void)note_outdated(out, name_of(p, h), why_of(h));
-			set_notified(p, h, NOTIFIED_AGAIN, pin, out->len);
+			(void)note_outdated(out, plan_name(p, h), why_of(h));
+			set_notified(p, h, NOTIFIED_AGAIN, pin, out, begin);
 			continue;
 		}
 		/* All of one file together, moved up behind the first. */

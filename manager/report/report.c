@@ -6,14 +6,10 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "manager/decide/brain_i.h"
+#include "manager/report/explain.h"
 
 static const char *const kinds[] = { "read",  "edit", "run",  "search",
 				     "shell", "stub", "other" };
-static const char *const notified_words[] = { "", "changes", "links",
-					      "own edits", "again" };
-static const char *const replaced_words[] = { "", "whole", "parts", "stub",
-					      "evicted" };
-
 static void add(cJSON *j, const char *name, uint64_t n)
 {
 	(void)cJSON_AddNumberToObject(j, name, (double)n);
@@ -113,9 +109,9 @@ static void add_record(cJSON *list, const struct conversation *c,
 					      action_names[h->action]);
 		(void)cJSON_AddStringToObject(j, "why", h->why ? h->why : "");
 		(void)cJSON_AddStringToObject(j, "told",
-					      notified_words[h->notified]);
+					      notified_names[h->notified]);
 		(void)cJSON_AddStringToObject(j, "place",
-					      replaced_words[h->replaced]);
+					      replaced_names[h->replaced]);
 	}
 	(void)cJSON_AddItemToArray(list, j);
 }
@@ -206,6 +202,8 @@ int report_from(struct archive *m, const char *ask, const cJSON *question,
 		return answer_report(m, question, answer);
 	if (strcmp(ask, "CONTEXT") == 0)
 		return answer_context(NULL, m, question, answer);
+	if (strcmp(ask, "EXPLAIN") == 0)
+		return explain_answer(m, question, answer);
 	return -ENOSYS;
 }
 

@@ -1,7 +1,7 @@
 /*
- * What a manager did, as answers and as text. STATUS, REPORT and CONTEXT are
- * questions to a running manager; the same is read from its memory when there
- * is none.
+ * What a manager did, as answers and as text. STATUS, REPORT, CONTEXT and
+ * EXPLAIN (explain.h) are questions to a running manager; without one, all but
+ * STATUS are answered from its archive.
  *
  * STATUS: mode, policy, passed {reason: count}.
  * REPORT (since_ns): conversations, requests, rewritten, tokens {received,
@@ -30,13 +30,13 @@ struct archive;
 
 /*
  * A question that came over the manager's socket (tape/wire/wire.h), from a
- * thread of its own: STATUS, REPORT, CONTEXT. Fills `answer` as a wire_handler
- * does; of STATUS the HTTP side answers its own part ("edge") besides.
- * -ENOSYS: there is no such question.
+ * thread of its own: STATUS, REPORT, CONTEXT, EXPLAIN. Fills `answer` as a
+ * wire_handler does; of STATUS the HTTP side answers its own part ("edge")
+ * besides. -ENOSYS: there is no such question.
  */
 int report_answer(struct brain *b, const char *ask, const cJSON *question,
 		  cJSON *answer);
-/* From memory alone. -ENOSYS: no such question. */
+/* From the archive alone. -ENOSYS: no such question. */
 int report_from(struct archive *m, const char *ask, const cJSON *question,
 		cJSON *answer);
 

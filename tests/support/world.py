@@ -44,6 +44,7 @@ class World:
 
     def __init__(self, *args, script=None):
         self.args, self.script = args, script
+        self.key = "k"
 
     def __enter__(self):
         self.stack = contextlib.ExitStack()
@@ -176,7 +177,7 @@ class World:
         with proxy.Client(self.port) as c:
             r = c.ask("POST", "/v1/messages?beta=true", self.sent,
                       headers=[("X-Claude-Code-Session-Id", "example"),
-                               ("x-api-key", "k")])
+                               ("x-api-key", self.key)])
         assert r.status == 200, (r.status, r.body)
         return self.model.requests[-1]
 

@@ -46,6 +46,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_MANAGER] = &row_manager,
 	[VERB_REPORT] = &row_report,
 	[VERB_CONTEXT] = &row_context,
+	[VERB_EXPLAIN] = &row_explain,
 	[VERB_REPLAY] = &row_replay,
 	[VERB_GRAPH] = &row_graph,
 	[VERB_GRAPH_SYMBOLS] = &row_graph_symbols,
@@ -97,6 +98,13 @@ const struct verb_note verb_environment[] = {
 	  "forwards it unchanged. Default: 50." },
 	{ "STATETAPE_KEEP",
 	  "The default of tape --keep, also when run starts the tape." },
+	{ "STATETAPE_DEBUG",
+	  "Rooms whose decisions are traced in their process's log, a line "
+	  "each, separated by commas: fs (how the repository is mounted and "
+	  "served), tape (what became of each change, each SYNC), manager "
+	  "(what was decided about each request, and why), graph (what each "
+	  "change did to the code graph), or all. Traces hold paths, symbols "
+	  "and commands, never keys or bodies. Default: none." },
 	{ "NO_COLOR", "If set and not empty, no colours on a terminal." },
 	{ "TMPDIR", "Where demo makes its repository. Default: /tmp." },
 	{ 0 },

@@ -33,6 +33,7 @@ enum verb_id {
 	VERB_MANAGER,
 	VERB_REPORT,
 	VERB_CONTEXT,
+	VERB_EXPLAIN,
 	VERB_REPLAY,
 	VERB_GRAPH,
 	VERB_GRAPH_SYMBOLS,
@@ -96,6 +97,7 @@ enum option_id {
 	OPTION_PRIVATE,
 	OPTION_REHASH,
 	OPTION_REPO,
+	OPTION_REQUEST,
 	OPTION_ROOT_FD,
 	OPTION_RUN_FD,
 	OPTION_SINCE,
@@ -248,6 +250,7 @@ int verb_export(const struct invocation *in);
 int verb_manager(const struct invocation *in);
 int verb_report(const struct invocation *in);
 int verb_context(const struct invocation *in);
+int verb_explain(const struct invocation *in);
 int verb_replay(const struct invocation *in);
 int verb_doctor(const struct invocation *in);
 int verb_demo(const struct invocation *in);

@@ -46,6 +46,7 @@ extern const struct verb row_export;
 extern const struct verb row_manager;
 extern const struct verb row_report;
 extern const struct verb row_context;
+extern const struct verb row_explain;
 extern const struct verb row_replay;
 extern const struct verb row_doctor;
 extern const struct verb row_demo;

@@ -142,6 +142,54 @@ const struct verb row_context = {
 	.arguments = { REPO_OPTIONAL },
 };
 
+static const struct verb_option explain_options[] = {
+	{ .id = OPTION_REQUEST,
+	  .name = "request",
+	  .letter = 'r',
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "Show request N of the conversation, as 'statetape context' "
+		  "numbers them (if not given: a line for each request)" },
+	{ .id = OPTION_CONVERSATION,
+	  .name = "conversation",
+	  .letter = 'c',
+	  .kind = OPTION_TEXT,
+	  .value = "KEY",
+	  .text = "The newest whose key begins so (the newest of all if not "
+		  "given)" },
+	OPTION_JSON_ENTRY("the answer as JSON"),
+	{ 0 },
+};
+
+static const struct verb_example explain_examples[] = {
+	{ "statetape explain", "The requests of the newest conversation" },
+	{ "statetape explain --request 12",
+	  "Why the 13th request was changed as it was; the first is 0" },
+	{ 0 },
+};
+
+const struct verb row_explain = {
+	.id = VERB_EXPLAIN,
+	.name = "explain",
+	.summary = "Why a request was changed as it was",
+	.description =
+		"Shows a request before and after it passed through the "
+		"manager of REPO: tokens received and sent, how many of them "
+		"were stale, the cost with and without, estimated, and each "
+		"decision: which record it is about, what became of it (a "
+		"note, a replacement in place, or nothing), the reason, the "
+		"bytes before and after, and the text that was put in, of "
+		"which at most 8 KiB are kept. Texts decided on in earlier "
+		"requests are sent again with every later one; they are "
+		"counted here and shown where they were decided. Headers and "
+		"keys are never kept. A running manager is asked, otherwise "
+		"its archive is read; that keeps the last 100,000 "
+		"requests. " REPO_DEFAULT,
+	.options = explain_options,
+	.arguments = { REPO_OPTIONAL },
+	.examples = explain_examples,
+};
+
 static const struct verb_option replay_options[] = {
 	{ .id = OPTION_REPO,
 	  .name = "repo",

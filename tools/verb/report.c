@@ -2,78 +2,25 @@
  * statetape report, statetape context: the manager's actions, and the records
  * that agents hold. A running manager answers; without one its archive is read.
  */
-#include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
-#include "manager/decide/archive.h"
 #include "manager/report/report.h"
-#include "tape/wire/wire.h"
-#include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
-
-static void archive_p(struct archive **m)
-{
-	archive_free(*m);
-}
-
-static int from_archive(const struct state *s, const char *ask,
-			const cJSON *question, cJSON *answer)
-{
-	CLEANUP(archive_p) struct archive *m = NULL;
-	CLEANUP(free_p) char *why = NULL;
-	int r = archive_open(s->dir, false, &m, &why);
-
-	if (r == -ENOENT)
-		return say_error("no manager of '%s' has run yet", s->repo);
-	if (r < 0)
-		return say_error("%s", why ? why : errno_text(r));
-	r = report_from(m, ask, question, answer);
-	return r < 0 ? say_error(
-			       "the archive of the manager cannot be read: %s",
-			       errno_text(r))
-		     : EXIT_SUCCESS;
-}
-
-static int answer_of(const struct invocation *in, const char *ask,
-		     const cJSON *question, cJSON **ret)
-{
-	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
-	int r;
-
-	if (repo_find(in->arguments[0], &s) < 0)
-		return EXIT_FAILURE;
-	r = wire_ask(s.manager_socket, ask, question, REPO_ASK_MS, ret);
-	if (r == 0)
-		return EXIT_SUCCESS;
-	cJSON_Delete(*ret);
-	*ret = must_have(cJSON_CreateObject());
-	if (r != -ECONNREFUSED && r != -ENOENT)
-		return say_error("the manager does not answer: %s",
-				 errno_text(r));
-	return from_archive(&s, ask, question, *ret);
-}
+#include "tools/verb/manager_ask.h"
 
 static int show(const struct invocation *in, const char *ask,
 		const cJSON *question, void (*print)(FILE *, const cJSON *))
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
-	int code = answer_of(in, ask, question, &answer);
+	int code = manager_ask(in, ask, question, &answer);
 
-	if (code != EXIT_SUCCESS)
-		return code;
-	if (in->options[OPTION_JSON].given) {
-		CLEANUP(free_p)
-		char *text = must_have(cJSON_PrintUnformatted(answer));
-
-		(void)puts(text);
-	} else {
-		print(stdout, answer);
-	}
-	return EXIT_SUCCESS;
+	if (code == EXIT_SUCCESS)
+		manager_show(in, answer, print);
+	return code;
 }
 
 int verb_report(const struct invocation *in)
