@@ -9,6 +9,7 @@
  */
 #include "tape/journal/guard.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -115,12 +116,14 @@ void journal_guard_free(struct journal_guard *g)
 {
 	if (!g)
 		return;
+	assert(atomic_load(&g->taken));
 	journal_guard_watch(g, NULL, 0);
 	atomic_store(&g->taken, false);
 }
 
 void journal_guard_watch(struct journal_guard *g, void *start, size_t len)
 {
+	assert((start != NULL) == (len > 0));
 	atomic_store(&g->len, 0);
 	atomic_store(&g->start, (uintptr_t)start);
 	atomic_store(&g->hit, false);
