@@ -1,7 +1,7 @@
 /*
  * The handler runs in the thread that faulted, in the middle of its store. It
  * reads a static table and calls mmap(2); it takes no lock. The table entry it
- * finds cannot change meanwhile, because its owner is the interrupted thread
+ * finds cannot change during that, because its owner is the interrupted thread
  * itself. Another thread may be changing other entries: `len` is zero while
  * `start` changes. In the worst case the handler combines an old half with a
  * new one and treats a foreign fault, in memory that a journal has just

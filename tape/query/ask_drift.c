@@ -82,11 +82,11 @@ static int take_credit(const struct entry *e, void *arg)
 
 const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n)
 {
-	static const struct answers_credit nobody;
+	static const struct answers_credit unknown;
 	struct answers_credit *c = &a->credits[n % CREDITS_MAX];
 
 	if (c->n != n && store_entry(a->config.store, n, take_credit, c) != 0)
-		return &nobody;
+		return &unknown;
 	return c;
 }
 
