@@ -1,7 +1,7 @@
 /*
  * The handler runs in the thread that faulted, in the middle of its store. It
  * reads a static table and calls mmap(2); it takes no lock. The table entry it
- * finds cannot change meanwhile, because its owner is the interrupted thread
+ * finds cannot change during that, because its owner is the interrupted thread
  * itself. Another thread may be changing other entries: `len` is zero while
  * `start` changes. In the worst case the handler combines an old half with a
  * new one and treats a foreign fault, in memory that a journal has just
@@ -9,6 +9,7 @@
  */
 #include "tape/journal/guard.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -115,12 +116,14 @@ void journal_guard_free(struct journal_guard *g)
 {
 	if (!g)
 		return;
+	assert(atomic_load(&g->taken));
 	journal_guard_watch(g, NULL, 0);
 	atomic_store(&g->taken, false);
 }
 
 void journal_guard_watch(struct journal_guard *g, void *start, size_t len)
 {
+	assert((start != NULL) == (len > 0));
 	atomic_store(&g->len, 0);
 	atomic_store(&g->start, (uintptr_t)start);
 	atomic_store(&g->hit, false);

@@ -145,6 +145,7 @@ static void close_segment(struct journal *j)
 /* Record that the lines `from`..head are not on disk. */
 static void note_loss(struct journal *j, uint64_t from, int why)
 {
+	assert(from > 0 && why < 0);
 	if (from > j->head || (j->lost_from > 0 && j->lost_from <= from))
 		return;
 	j->lost_from = from;
@@ -160,6 +161,7 @@ static void abandon_segment(struct journal *j, int why, bool gone)
 	struct journal_recovered rec = { 0 };
 	uint64_t from;
 
+	assert(j->seg.fd >= 0);
 	unmap(j);
 	if (!gone) {
 		journal_recover_beginning(j->seg.fd, &rec);
@@ -280,6 +282,8 @@ static int adopt(struct journal *j, int fd, uint64_t first, uint64_t lines,
 	struct stat st;
 	int r;
 
+	assert(j->seg.fd < 0 && first > 0);
+	assert((lines == 0) == (used == 0));
 	if (fstat(fd, &st) < 0) {
 		r = -errno;
 		(void)close(fd);
@@ -326,6 +330,7 @@ static int begin_segment(struct journal *j)
  */
 static void end_segment(struct journal *j)
 {
+	assert(j->seg.fd >= 0 && j->seg.lines > 0);
 	(void)ftruncate(j->seg.fd, (off_t)j->seg.used + 1);
 	close_segment(j);
 }
@@ -340,6 +345,7 @@ static int write_zeros(struct journal_segment *s, uint64_t end)
 	uint64_t begin = s->zeroed;
 	ssize_t n;
 
+	assert(s->used <= s->zeroed);
 	while (s->zeroed < end) {
 		n = pwrite(s->fd, zeros, end - s->zeroed, (off_t)s->zeroed);
 		if (n < 0 && errno == EINTR)
@@ -370,6 +376,7 @@ static int move_window(struct journal *j)
 		return -errno;
 	s->map = map;
 	s->map_at = at;
+	assert(s->map_at <= s->used && s->used < s->map_at + page);
 	journal_guard_watch(j->guard, map, WINDOW_SIZE);
 	return 0;
 }
@@ -417,7 +424,7 @@ static int put_line(struct journal *j, struct journal_draft *d,
 	if (r < 0)
 		return r;
 
-	assert(j->seg.map);
+	assert(j->seg.map && len > 0 && has_room(&j->seg, len));
 	to = j->seg.map + (j->seg.used - j->seg.map_at);
 	memcpy(to + 1, line + 1, len - 1);
 	__atomic_store_n(to, line[0], __ATOMIC_RELEASE);
@@ -428,6 +435,7 @@ static int put_line(struct journal *j, struct journal_draft *d,
 	j->seg.used += len;
 	j->seg.lines++;
 	j->head++;
+	assert(j->seg.used <= j->seg.zeroed && j->head >= j->seg.first);
 	return 0;
 }
 
@@ -448,6 +456,7 @@ static int put_gap(struct journal *j, const struct journal_stamp *now)
 	r = put_line(j, &j->own, *now, 0);
 	if (r < 0)
 		return r;
+	assert(j->lost_from < j->head);
 	if (j->lost_from < j->seg.gap_from)
 		j->seg.gap_from = j->lost_from;
 	j->lost_from = 0;
@@ -497,6 +506,7 @@ static int introduce_one(struct journal *j, struct journal_author *a,
 		return r;
 	a->line = j->head;
 	a->segment = j->seg.id;
+	assert(parent < a->line);
 	return 0;
 }
 
@@ -542,6 +552,8 @@ static uint64_t append_locked(struct journal *j, struct journal_draft *d,
 			j->check_at = now.mono_ns + CHECK_NS;
 	}
 	j->error = r;
+	/* The range of lost lines is open exactly while lines are lost. */
+	assert((r == 0) == (j->lost_from == 0) && j->lost_from <= j->head);
 	return j->head;
 }
 
@@ -550,6 +562,7 @@ uint64_t journal_append(struct journal *j, const struct journal_event *e)
 	struct journal_draft d;
 	uint64_t n;
 
+	assert(e->op > JOURNAL_NONE && e->op < JOURNAL_OPS);
 	journal_draft_event(&d, e);
 	(void)pthread_mutex_lock(&j->lock);
 	n = append_locked(j, &d, e->author);

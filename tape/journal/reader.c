@@ -18,6 +18,7 @@
  */
 #include "tape/journal/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static struct journal_author *keep_author(struct journal_reader *r,
 	p->author.comm = keep_text(&at, a->comm);
 	p->author.cmdline = keep_text(&at, a->cmdline);
 	p->author.exe = keep_text(&at, a->exe);
+	assert(at == p->text + size);
 	p->next = r->authors;
 	r->authors = p;
 	return &p->author;
@@ -140,6 +142,7 @@ static int enter_segment(struct journal_reader *r, int dir_fd, uint64_t first)
 	char name[JOURNAL_SEGMENT_NAME];
 	int fd;
 
+	assert(r->fd < 0 || first > r->first);
 	journal_segment_name(first, name);
 	fd = openat(dir_fd, name,
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -289,6 +292,7 @@ int journal_reader_next(struct journal_reader *r, struct journal_line *ret)
 			 */
 			return k == -ESTALE ? -EIO : k;
 	}
+	assert(r->line.n > r->last);
 	r->waiting = r->line.n > r->last + 1;
 	if (r->waiting) {
 		r->last = r->line.n - 1;

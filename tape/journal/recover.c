@@ -19,6 +19,7 @@
  */
 #include "tape/journal/recover.h"
 
+#include <assert.h>
 #include <sys/stat.h>
 
 #include "graph/base/clock.h"
@@ -57,6 +58,7 @@ static void count_line(const struct journal_scan *scan,
 		       const struct journal_parsed *p,
 		       struct journal_recovered *rec)
 {
+	assert(scan->at > rec->end);
 	rec->lines++;
 	rec->end = scan->at;
 	if (p->line.n > rec->last)
@@ -100,5 +102,6 @@ void journal_recover(int fd, struct journal_recovered *ret)
 	rec.host_crashed =
 		!closed_in_order(fd, rec.end) && !written_since_boot(&last);
 	journal_scan_release(&scan);
+	assert((rec.lines == 0) == (rec.end == 0));
 	*ret = rec;
 }

@@ -14,6 +14,7 @@
  */
 #include "tape/journal/segment.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -134,6 +135,7 @@ uint64_t journal_segments_at(const struct journal_segments *s, size_t i)
 {
 	uint64_t first;
 
+	assert(i < journal_segments_count(s));
 	memcpy(&first, s->numbers.data + i * sizeof(first), sizeof(first));
 	return first;
 }
@@ -252,6 +254,7 @@ static int reload_at_probe(struct journal_scan *s)
  */
 static int read_on(struct journal_scan *s)
 {
+	assert(s->probe >= s->at);
 	if (s->base != s->probe || s->window.len == 0)
 		return reload_at_probe(s);
 	if (s->window.len < WINDOW_SIZE)
@@ -300,6 +303,7 @@ int journal_scan_skip(struct journal_scan *s, struct journal_parsed *ret)
 		s->window.len = 0;
 		r = seek_line(s, ret);
 	}
+	assert(r <= 0 || s->probe > s->at);
 	if (r > 0)
 		s->at = s->probe;
 	return r;

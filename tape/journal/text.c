@@ -41,6 +41,7 @@
  */
 #include "tape/journal/text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <xxhash.h>
@@ -149,6 +150,7 @@ static void draft_middle(struct journal_draft *d, const struct journal_event *e)
 	p = put_number_before(p, e->ino);
 	*--p = '\t';
 	p = put_bytes_before(p, op, strlen(op));
+	assert(p > d->middle);
 	d->middle_at = (size_t)(p - d->middle);
 }
 
@@ -163,6 +165,7 @@ static void draft_texts(struct journal_draft *d, const char *path,
 	*p++ = '\t';
 	p = put_text(p, detail);
 	d->text_end = (size_t)(p - d->line);
+	assert(d->text_end + CHECKSUM_LEN + 2 <= sizeof(d->line));
 }
 
 static const char *path_or_root(const char *path)
@@ -212,12 +215,14 @@ const char *journal_draft_finish(struct journal_draft *d,
 	p = put_number_before(p, s->wall_ns);
 	p = put_number_before(p, s->mono_ns);
 	p = put_number_before(p, s->n);
+	assert(p >= d->line);
 
 	sum = XXH3_64bits(p, (size_t)(end - p));
 	*end++ = '\t';
 	for (shift = 60; shift >= 0; shift -= 4)
 		*end++ = hex_digits[(sum >> shift) & 15];
 	*end++ = '\n';
+	assert(end <= d->line + sizeof(d->line));
 	*ret_len = (size_t)(end - p);
 	return p;
 }
@@ -228,6 +233,7 @@ static bool checksum_fits(const char *text, size_t len)
 	uint64_t sum = 0;
 	int i, v;
 
+	assert(len > CHECKSUM_LEN + 1);
 	if (*tab != '\t')
 		return false;
 	for (i = 1; i <= CHECKSUM_LEN; i++) {

@@ -1,6 +1,7 @@
 /* The table of questions, and the answers to SYNC, STATUS and VERIFY. */
 #include "tape/query/answers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@ struct answers *answers_new(const struct answers_config *c)
 {
 	struct answers *a = must_calloc(1, sizeof(*a));
 
+	assert(c->store);
 	a->config = *c;
 	if (c->fs_socket)
 		a->fs_socket = must_strdup(c->fs_socket);
@@ -80,6 +82,7 @@ int answers_fill(struct answers *a)
 
 void answers_entry(struct answers *a, const struct entry *e)
 {
+	assert(e->n > 0 && e->n <= store_head(a->config.store));
 	if (a->drift)
 		drift_add_entry(a->drift, e);
 }
@@ -225,6 +228,7 @@ int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
 
 	if (id == ASKS)
 		return -ENOSYS;
+	assert(handlers[id]);
 	a->asked++;
 	r = answers_check_members(protocol_questions[id].asked, ask, q, answer);
 	if (r == 0)

@@ -5,6 +5,7 @@
  * the names are resolved here from the file as of the record's birth; where
  * that content is not kept any more, the lines themselves are watched.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,11 +82,11 @@ static int take_credit(const struct entry *e, void *arg)
 
 const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n)
 {
-	static const struct answers_credit nobody;
+	static const struct answers_credit unknown;
 	struct answers_credit *c = &a->credits[n % CREDITS_MAX];
 
 	if (c->n != n && store_entry(a->config.store, n, take_credit, c) != 0)
-		return &nobody;
+		return &unknown;
 	return c;
 }
 
@@ -143,6 +144,7 @@ static struct answers_names as_outline(struct answers *a,
 	};
 	bool whole = !r->start && !r->end;
 
+	assert(count > 0); /* the module, first */
 	for (size_t k = 0; k < count; k++) {
 		const char *name = outline_symbol(o, k)->name;
 
@@ -203,6 +205,7 @@ static void remember_span(struct answers *a, const char *key, size_t len,
 		copy.at[k] = arena_copy(&a->covers_arena, n->at[k],
 					strlen(n->at[k]));
 	a->covers.at[id] = copy;
+	assert(a->covers.count == intern_count(a->spans));
 }
 
 /*
@@ -352,6 +355,7 @@ static void put_hits(cJSON *o, const struct nomination *n)
 	for (size_t k = 0; k < n->hits_count; k++) {
 		cJSON *hit = json_push_object(list);
 
+		assert(n->hits[k].set <= ENTRY_R);
 		json_put_bytes(hit, "name", n->hits[k].name);
 		json_put_text(hit, "set", sets[n->hits[k].set]);
 		json_put_number(hit, "entry", n->hits[k].entry);
@@ -383,6 +387,7 @@ static void put_nomination(struct answers *a, cJSON *id,
 	CLEANUP(free_p) char *words = nominate_words(n, r, &who);
 	cJSON *o = json_push_object(list);
 
+	assert(n->action <= NOMINATE_KEEP);
 	json_put(o, "id", id);
 	json_put_text(o, "action", actions[n->action]);
 	json_put(o, "reason", json_bytes(reason));

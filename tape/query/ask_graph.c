@@ -1,4 +1,5 @@
 /* Questions about the graph: SYMBOL, NEIGHBOURS. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ static void put_signature(cJSON *ret, const char *at, size_t len)
 		else if (n && text[n - 1] != ' ' && text[n - 1] != '(')
 			text[n++] = ' ';
 	}
+	assert(n <= len);
 	while (n && (text[n - 1] == ' ' || text[n - 1] == ':'))
 		n--;
 	text[n] = '\0';
@@ -105,6 +107,7 @@ static void put_body(const struct answers_version *v, const struct outline *o,
 			continue;
 		memcpy(body + len, c.at, c.len);
 		len += c.len;
+		assert(len <= v->len);
 		if (d == 0 && s->kind != SYMBOL_MODULE)
 			put_header(s, &c, ret);
 	}
@@ -190,8 +193,9 @@ static void put_place(const struct graph *g, const struct walk_place *p,
 {
 	cJSON *o = json_push_object(list);
 	struct symbol is;
+	bool exists = graph_symbol(g, p->symbol, &is);
 
-	(void)graph_symbol(g, p->symbol, &is);
+	assert(exists);
 	json_put_bytes(o, "name", is.name);
 	json_put_text(o, "kind", symbol_kind_name(is.kind));
 	json_put_bytes(o, "path", is.file ? is.file : "");

@@ -5,6 +5,7 @@
  * nothing that a client still needs. A holder renews its hold with every
  * request; the store is written only if that changes something.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static struct answers_hold *hold_of(struct answers *a, const char *holder)
 	if (a->holds.count >= HOLDERS_MAX)
 		return NULL;
 	h = array_add(&a->holds);
+	assert(a->holds.count <= HOLDERS_MAX);
 	h->holder = must_strdup(holder);
 	return h;
 }

@@ -3,6 +3,7 @@
  * but a client may have read it through another: so links are resolved first,
  * as they are now, and never out of the repository.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -89,6 +90,7 @@ static bool go_into(struct followed_path *w, const char *part)
 	if (n < 0 || (size_t)n >= sizeof(w->done) - w->done_len)
 		return false;
 	w->done_len += (size_t)n;
+	assert(w->done_len < sizeof(w->done));
 	return true;
 }
 

@@ -5,6 +5,7 @@
  * Then the file itself is read, and its content is used if it has the hash that
  * the store names.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -142,9 +143,11 @@ static void forget_oldest(struct answers *a)
 {
 	struct answers_outline *oldest = &a->outlines.at[0];
 
+	assert(a->outlines.count > 0);
 	for (uint32_t k = 1; k < a->outlines.count; k++)
 		if (a->outlines.at[k].used < oldest->used)
 			oldest = &a->outlines.at[k];
+	assert(a->outlines_bytes >= outline_bytes(oldest->outline));
 	a->outlines_bytes -= outline_bytes(oldest->outline);
 	free(oldest->path);
 	outline_free(oldest->outline);
@@ -165,6 +168,7 @@ static struct answers_outline *keep_outline(struct answers *a, const char *path,
 	o->hash = hash;
 	o->outline = outline;
 	a->outlines_bytes += outline_bytes(outline);
+	assert(a->outlines.count <= OUTLINES_MAX);
 	return o;
 }
 
@@ -215,6 +219,7 @@ struct answers_lines answers_cut_lines(const char *text, size_t len,
 		c.end = c.start - 1;
 		return c;
 	}
+	assert(c.at <= last && last <= stop);
 	c.len = (size_t)(last - c.at);
 	return c;
 }

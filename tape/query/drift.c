@@ -7,6 +7,7 @@
  */
 #include "tape/query/drift.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ static void touch_release(struct drift *d, const struct drift_touch *t)
 		void *memory;
 	} u = { .ranges = t->ranges };
 
+	assert(d->bytes >= t->ranges_count * sizeof(*t->ranges));
 	d->bytes -= t->ranges_count * sizeof(*t->ranges);
 	free(u.memory);
 }
@@ -86,6 +88,7 @@ void drift_set(struct drift *d, const char *symbol, enum entry_set set,
 	uint32_t s = intern_add(d->symbols, symbol, strlen(symbol));
 	struct drift_last *l;
 
+	assert(set < ENTRY_SETS && n > 0);
 	while (d->last.count <= s)
 		(void)array_add(&d->last);
 	l = &d->last.at[s];
@@ -179,6 +182,8 @@ static void touch(struct drift *d, const struct entry *e, const char *path,
 {
 	struct path_slot *p = slot_of(d, path, strlen(path));
 
+	assert(!p->touches.count ||
+	       p->touches.at[p->touches.count - 1].n <= e->n);
 	t.n = e->n;
 	if (t.changed && t.had && t.has)
 		copy_ranges(d, &t, e);
@@ -263,6 +268,7 @@ void drift_add_touches(struct drift *d, const struct entry *e)
 	if (d->touches > 2 * (size_t)DRIFT_ENTRIES_MAX &&
 	    d->head > DRIFT_ENTRIES_MAX)
 		raise_floor(d, d->head - DRIFT_ENTRIES_MAX);
+	assert(d->floor <= d->head);
 }
 
 void drift_add_entry(struct drift *d, const struct entry *e)
@@ -287,7 +293,9 @@ uint64_t drift_head(const struct drift *d)
 
 void drift_restart(struct drift *d, uint64_t n)
 {
+	assert(n <= d->head);
 	slots_release(d);
+	assert(d->bytes == 0);
 	d->floor = n;
 	d->gap = 0;
 }

@@ -1,6 +1,7 @@
 /*
  * An entry as JSON: statetape-tape(5) says what its members mean.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ static void put_symbols(cJSON *to, const struct entry *e)
 		const struct entry_symbol *s = &e->symbols[k];
 		cJSON *o;
 
+		assert(s->set < ENTRY_SETS);
 		if (s->set == ENTRY_DX || s->set == ENTRY_R) {
 			(void)json_push(sets[s->set], json_bytes(s->name));
 			continue;
@@ -112,6 +114,7 @@ static void put_content(cJSON *to, const struct entry *e)
 		[ENTRY_VAST] = "vast",
 	};
 
+	assert(e->syntax <= ENTRY_VAST);
 	if (e->had)
 		json_put_hash(to, "before", e->before);
 	else

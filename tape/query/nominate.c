@@ -5,6 +5,7 @@
  */
 #include "tape/query/nominate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,8 @@ static void add_hit(struct nomination *n, const struct nominate_hit *h)
 	for (; at > 0 && comes_before(h, &n->hits[at - 1]); at--)
 		n->hits[at] = n->hits[at - 1];
 	n->hits[at] = *h;
+	assert(n->hits_count <= NOMINATE_HITS_MAX);
+	assert(n->hits_count <= n->drifted);
 }
 
 /* How `name` drifted since `birth`. False: it did not. */
@@ -163,6 +166,7 @@ static void conclude(struct nomination *n)
 {
 	const struct nominate_hit *first = &n->hits[0];
 
+	assert(n->hits_count > 0);
 	n->action = NOMINATE_DROP;
 	for (size_t k = 0; k < n->hits_count; k++) {
 		if (n->hits[k].set == ENTRY_X && !n->hits[k].removed) {
@@ -294,6 +298,10 @@ bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 		nominated = nominate_run(v, r, &n);
 	else if (r->kind != NOMINATE_SEARCH)
 		nominated = nominate_span(v, r, &n);
+	assert(!nominated || n.entry > r->birth);
+	assert(!nominated ||
+	       (r->kind == NOMINATE_RUN) == (n.action == NOMINATE_RERUN ||
+					     n.action == NOMINATE_KEEP));
 	if (nominated)
 		*ret = n;
 	return nominated;
@@ -461,6 +469,7 @@ char *nominate_words(const struct nomination *n,
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
+	assert(n->why < sizeof(phrases) / sizeof(*phrases));
 	if (!out)
 		return must_calloc(1, 1);
 	say_why(out, n, r, who);
@@ -477,6 +486,7 @@ char *nominate_reason(const struct nomination *n,
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
+	assert(n->why < sizeof(phrases) / sizeof(*phrases));
 	if (!out)
 		return must_calloc(1, 1);
 	say_why(out, n, r, who);

@@ -5,6 +5,7 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
 
 unsigned store_author_depth(const struct journal_author *a)
@@ -96,6 +97,7 @@ int store_author_put(struct store *s, const struct journal_author *a,
 	int64_t id = 0;
 	int rc = 0;
 
+	assert(depth <= STORE_ANCESTORS_MAX);
 	for (unsigned i = 0; i < depth; i++, a = a->parent)
 		line[i] = a;
 	/* From the oldest ancestor: each row refers to its parent's. */

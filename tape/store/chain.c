@@ -20,6 +20,7 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ static void add_authors(struct sha256_ctx *c, const struct journal_author *a)
 
 	add_number(c, count);
 	for (; count > 0; count--, a = a->parent) {
+		assert(a);
 		add_number(c, a->pid);
 		add_number(c, a->uid);
 		add_number(c, a->start);

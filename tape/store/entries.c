@@ -4,13 +4,19 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "graph/base/cleanup.h"
 
+_Static_assert((int)HOW_X == ENTRY_X && (int)HOW_DX == ENTRY_DX &&
+		       (int)HOW_R == ENTRY_R && (int)HOW_ADDED == ENTRY_ADDED,
+	       "a set is its own number in the index");
+
 enum store_how store_how(enum entry_set set, bool removed)
 {
+	assert(set < ENTRY_SETS);
 	if (set == ENTRY_X)
 		return removed ? HOW_X_REMOVED : HOW_X;
 	return (enum store_how)set;
@@ -53,6 +59,7 @@ static int number_symbols(struct store *s, const struct entry *e,
 		to->set = from->set;
 		to->removed = from->removed;
 	}
+	assert(rc < 0 || ids->symbols.count == e->symbols_count);
 	return rc;
 }
 
@@ -171,6 +178,7 @@ static int append(struct store *s, struct entry *e)
 	struct entry whole = *e;
 	int rc = number_all(s, e, &ids);
 
+	assert(s->is_open && s->writes);
 	if (rc == 0)
 		rc = keep_base(s, e, ids.path);
 	if (rc < 0)

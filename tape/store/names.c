@@ -7,7 +7,9 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 /* The first column of the only row. -ENOENT: no row. */
@@ -98,6 +100,7 @@ static void bind_symbol(sqlite3_stmt *q, const char *name)
 	size_t scope;
 	size_t last = store_symbol_split(name, &scope);
 
+	assert(scope <= INT_MAX);
 	store_bind_text(q, 1, name + last);
 	(void)sqlite3_bind_text(q, 2, name, (int)scope, SQLITE_STATIC);
 }

@@ -17,12 +17,16 @@
  */
 #include "tape/store/pack.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "graph/base/arena.h"
 #include "graph/base/buf.h"
 
 #define VARINT_MAX 10 /* bytes */
+
+_Static_assert(ENTRY_RECOVERED < 4 && ENTRY_VAST < 4 && ENTRY_SETS <= 4,
+	       "origin, syntax and set have two bits each");
 
 static int put(struct buf *out, uint64_t value)
 {
@@ -31,6 +35,7 @@ static int put(struct buf *out, uint64_t value)
 
 	for (; value > 0x7f; value >>= 7)
 		bytes[len++] = (unsigned char)(value | 0x80);
+	assert(len < VARINT_MAX);
 	bytes[len++] = (unsigned char)value;
 	return buf_add(out, bytes, len);
 }
@@ -38,6 +43,7 @@ static int put(struct buf *out, uint64_t value)
 /* The distance of two 32-bit numbers fits into 33 bits and a sign. */
 static int put_signed(struct buf *out, int64_t value)
 {
+	assert(value > -(INT64_C(1) << 33) && value < INT64_C(1) << 33);
 	return put(out,
 		   value < 0 ? ~((uint64_t)value << 1) : (uint64_t)value << 1);
 }
@@ -70,6 +76,7 @@ static int put_symbols(const struct packed *p, struct buf *out)
 	for (size_t i = 0; rc == 0 && i < p->symbols_count; i++) {
 		const struct packed_symbol *s = &p->symbols[i];
 
+		assert(s->set < ENTRY_SETS);
 		rc = put(out, s->id);
 		if (rc == 0)
 			rc = put(out, (uint64_t)s->kind << 3 |
@@ -87,6 +94,7 @@ int store_pack(const struct packed *p, struct buf *out)
 				p->kept << 7);
 	int rc = buf_add(out, &flags, 1);
 
+	assert(p->origin <= ENTRY_RECOVERED && p->syntax <= ENTRY_VAST);
 	if (rc == 0)
 		rc = put(out, p->bytes);
 	if (rc == 0)
@@ -154,6 +162,7 @@ static uint32_t get_further(struct unpack_cursor *c, int64_t from)
  */
 static size_t get_count(struct unpack_cursor *c, size_t each)
 {
+	assert(each > 0 && c->at <= c->end);
 	return get_max(c, (uint64_t)(c->end - c->at) / each);
 }
 

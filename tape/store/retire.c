@@ -13,6 +13,7 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -315,6 +316,7 @@ int store_retire(struct store *s, int64_t before_ns, uint64_t bytes,
 
 	if (rc < 0)
 		return rc;
+	assert(s->is_open && r.held <= INT64_MAX);
 	rc = used_bytes(s, &before);
 	if (rc == 0)
 		rc = store_note(s, retire(&r, before_ns));

@@ -6,6 +6,7 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static void sort(struct select_numbers *n)
 	for (uint32_t i = 1; i < n->count; i++)
 		if (n->at[i] != n->at[kept])
 			n->at[++kept] = n->at[i];
+	assert(kept < n->count);
 	n->count = kept + 1;
 }
 
@@ -332,6 +334,7 @@ static int walk_visit(const struct entry *e, void *arg)
 {
 	struct select_walk *w = arg;
 
+	assert(w->left > 0);
 	if (!symbols_fit(w->x, e))
 		return 0;
 	w->left--;

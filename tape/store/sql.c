@@ -4,6 +4,7 @@
  */
 #include "tape/store/store_i.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -125,6 +126,7 @@ sqlite3_stmt *store_sql(struct store *s, enum store_sql which, int *ret_rc)
 	sqlite3_stmt **q = &s->statements[which];
 	int code;
 
+	assert(which < SQLS && sqls[which]);
 	if (*q) {
 		/*
 		 * Returns the error of the last step, which was handled then.
@@ -140,8 +142,10 @@ sqlite3_stmt *store_sql(struct store *s, enum store_sql which, int *ret_rc)
 
 int store_step(struct store *s, sqlite3_stmt *q)
 {
-	int code = sqlite3_step(q);
+	int code;
 
+	assert(q);
+	code = sqlite3_step(q);
 	return code == SQLITE_ROW ? 1 : store_errno(s, code);
 }
 
@@ -236,6 +240,7 @@ int store_may_write(const struct store *s)
 
 int store_note(struct store *s, int rc)
 {
+	assert(rc <= 0);
 	if (rc < 0 && s->is_open && s->failed == 0)
 		s->failed = rc;
 	return rc;

@@ -19,6 +19,7 @@
  */
 #include "tape/store/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -178,6 +179,7 @@ static uint64_t self_sum(const struct store_self *self)
 		if (i == 1)
 			at = mempcpy(at, self->root, sizeof(self->root));
 	}
+	assert(at == bytes + sizeof(bytes));
 	return XXH3_64bits(bytes, sizeof(bytes));
 }
 
@@ -294,6 +296,7 @@ int store_open(const char *path, enum store_mode mode, struct store **ret,
 	CLEANUP(store_free_p) struct store *s = must_calloc(1, sizeof(*s));
 	int rc = 0;
 
+	assert(mode == STORE_WRITE || mode == STORE_READ);
 	if (ret_why)
 		*ret_why = NULL;
 	s->lock_fd = -1;
@@ -357,6 +360,8 @@ int store_begin(struct store *s)
 	rc = run_kept(s, SQL_BEGIN);
 	if (rc < 0)
 		return rc;
+	assert(!sqlite3_get_autocommit(s->db));
+	assert(memcmp(&s->self, &s->committed, sizeof(s->self)) == 0);
 	s->is_open = true;
 	s->failed = 0;
 	return 0;
@@ -387,6 +392,7 @@ int store_commit(struct store *s)
 		store_abort(s);
 		return rc;
 	}
+	assert(sqlite3_get_autocommit(s->db) && s->failed == 0);
 	s->committed = s->self;
 	s->is_open = false;
 	return 0;

@@ -5,7 +5,7 @@
  *	   fuzzer would ever get past it
  *	l  a whole line
  *	e  a text to be escaped
- *	s  a segment that somebody opens to read, and then to write
+ *	s  a segment that is opened for reading, then for writing
  *
  * Nothing may crash; input that is accepted must be the same after writing and
  * reading it again; and a journal that could be opened must accept lines and

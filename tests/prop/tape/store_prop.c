@@ -341,7 +341,7 @@ static void do_retire(struct prop *p)
 		m->first = cut;
 	for (int i = 0; i < PATHS; i++)
 		m->base[i] = model_version(&was, i, m->first - 1, &since);
-	must(p, gone.entries == m->first - was.first, "entries given up");
+	must(p, gone.entries == m->first - was.first, "entries retired");
 	p->committed = p->now;
 }
 

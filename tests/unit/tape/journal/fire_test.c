@@ -312,7 +312,7 @@ static void a_directory_another_writer_took_is_not_written_to(void **state)
 	assert_int_equal(expect_complete(0), lost());
 }
 
-static void without_a_place_to_be_lines_are_counted(void **state)
+static void lines_are_counted_while_there_is_no_directory(void **state)
 {
 	struct journal_stats stats;
 	uint64_t head;
@@ -347,7 +347,7 @@ static void cut_and_go_on(off_t size)
 	assert_int_equal(expect_complete(0), lost());
 }
 
-static void a_segment_cut_to_nothing_is_survived(void **state)
+static void a_segment_truncated_to_zero_is_replaced(void **state)
 {
 	(void)state;
 	begin();
@@ -356,7 +356,7 @@ static void a_segment_cut_to_nothing_is_survived(void **state)
 	assert_true(lost() >= 1000);
 }
 
-static void of_a_segment_cut_short_the_beginning_is_kept(void **state)
+static void a_truncated_segment_keeps_its_beginning(void **state)
 {
 	(void)state;
 	begin();
@@ -399,7 +399,7 @@ static void set_file_limit(rlim_t bytes)
 }
 
 /* A limit on the file size simulates a full disk. */
-static void lines_there_is_no_space_for_are_counted_and_named(void **state)
+static void lines_without_space_are_counted_and_named(void **state)
 {
 	struct journal_stats stats;
 	uint64_t head;
@@ -506,12 +506,12 @@ int main(void)
 		TEST(a_directory_moved_away_is_made_again),
 		TEST(removals_in_a_row_are_named_by_one_gap),
 		TEST(a_directory_another_writer_took_is_not_written_to),
-		TEST(without_a_place_to_be_lines_are_counted),
-		TEST(a_segment_cut_to_nothing_is_survived),
-		TEST(of_a_segment_cut_short_the_beginning_is_kept),
+		TEST(lines_are_counted_while_there_is_no_directory),
+		TEST(a_segment_truncated_to_zero_is_replaced),
+		TEST(a_truncated_segment_keeps_its_beginning),
 		TEST(a_cut_within_the_page_being_written_is_noticed),
 		TEST(a_cut_right_behind_the_lines_loses_few),
-		TEST(lines_there_is_no_space_for_are_counted_and_named),
+		TEST(lines_without_space_are_counted_and_named),
 		TEST(a_gap_is_named_at_closing_if_it_was_not_before),
 		TEST(a_full_disk_costs_lines_and_nothing_else),
 	};

@@ -33,7 +33,7 @@ static char *map_nothing(void)
 	return map;
 }
 
-static void a_fault_in_a_watched_mapping_is_survived_and_told(void **state)
+static void a_fault_in_a_watched_mapping_is_survived_and_reported(void **state)
 {
 	struct journal_guard *g;
 	char *map = map_nothing();
@@ -55,7 +55,7 @@ static void a_fault_in_a_watched_mapping_is_survived_and_told(void **state)
 	(void)munmap(map, PAGES * page_size);
 }
 
-static void only_the_guard_whose_mapping_it_is_is_told(void **state)
+static void only_the_guard_of_the_mapping_reports_a_hit(void **state)
 {
 	struct journal_guard *mine, *other;
 	char *map = map_nothing(), *map2 = map_nothing();
@@ -172,8 +172,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_fault_in_a_watched_mapping_is_survived_and_told),
-		cmocka_unit_test(only_the_guard_whose_mapping_it_is_is_told),
+			a_fault_in_a_watched_mapping_is_survived_and_reported),
+		cmocka_unit_test(only_the_guard_of_the_mapping_reports_a_hit),
 		cmocka_unit_test(a_fault_elsewhere_is_fatal),
 		cmocka_unit_test(a_fault_behind_what_is_watched_is_fatal),
 		cmocka_unit_test(a_sigbus_that_was_sent_is_fatal),

@@ -115,7 +115,7 @@ static void a_line_is_in_the_file_when_append_returns(void **state)
 	journal_close(j);
 }
 
-static void nobody_else_may_look_into_it(void **state)
+static void files_are_private_to_their_owner(void **state)
 {
 	struct journal *j = open_journal(0, 0);
 	int fd = segment_open(&place, 1);
@@ -185,7 +185,7 @@ static void a_second_writer_is_refused(void **state)
 	journal_close(j);
 }
 
-static void nothing_can_be_opened_where_no_directory_can_be(void **state)
+static void opening_fails_where_no_directory_can_be_made(void **state)
 {
 	struct journal *j = NULL;
 	int fd = openat(place.fd, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -218,7 +218,7 @@ static void every_line_survives_the_writers_death(void **state)
 	struct journal_reader *r;
 	struct journal_line l;
 	struct journal *j;
-	uint64_t told = 0, n;
+	uint64_t reported = 0, n;
 	int pipe_fds[2];
 	pid_t child;
 
@@ -229,23 +229,23 @@ static void every_line_survives_the_writers_death(void **state)
 		append_until_killed(pipe_fds[1]);
 	assert_true(child > 0);
 	(void)close(pipe_fds[1]);
-	while (told < 3000)
-		assert_int_equal(read(pipe_fds[0], &told, sizeof(told)),
-				 sizeof(told));
+	while (reported < 3000)
+		assert_int_equal(read(pipe_fds[0], &reported, sizeof(reported)),
+				 sizeof(reported));
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	while (read(pipe_fds[0], &n, sizeof(n)) == sizeof(n))
-		told = n;
+		reported = n;
 	(void)close(pipe_fds[0]);
 
 	/* Its lock is released, and its numbers are not reused. */
 	j = open_journal(0, 0);
 	r = open_reader(0);
-	for (n = 1; n <= told; n++) {
+	for (n = 1; n <= reported; n++) {
 		assert_int_equal(journal_reader_next(r, &l), 1);
 		assert_int_equal(l.n, n);
 	}
-	assert_true(append(j, "next", NULL) > told + 1);
+	assert_true(append(j, "next", NULL) > reported + 1);
 	journal_reader_free(r);
 	journal_close(j);
 }
@@ -273,7 +273,7 @@ static void *append_many(void *arg)
 	return NULL;
 }
 
-static void each_thread_is_told_the_number_of_its_line(void **state)
+static void each_thread_gets_the_number_of_its_line(void **state)
 {
 	static struct appender appenders[THREADS];
 	struct journal *j = open_journal(256 << 10, 0);
@@ -335,7 +335,7 @@ static void a_full_segment_is_followed_by_another(void **state)
 	journal_close(j);
 }
 
-static void the_oldest_segments_go(void **state)
+static void the_oldest_segments_are_removed(void **state)
 {
 	struct journal *j = open_journal(4096, 20000);
 	struct journal_stats stats;
@@ -729,15 +729,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_journal_begins_with_its_session),
 		TEST(a_line_is_in_the_file_when_append_returns),
-		TEST(nobody_else_may_look_into_it),
+		TEST(files_are_private_to_their_owner),
 		TEST(closing_leaves_nothing_but_lines),
 		TEST(numbers_go_on_in_the_same_segment),
 		TEST(a_second_writer_is_refused),
-		TEST(nothing_can_be_opened_where_no_directory_can_be),
+		TEST(opening_fails_where_no_directory_can_be_made),
 		TEST(every_line_survives_the_writers_death),
-		TEST(each_thread_is_told_the_number_of_its_line),
+		TEST(each_thread_gets_the_number_of_its_line),
 		TEST(a_full_segment_is_followed_by_another),
-		TEST(the_oldest_segments_go),
+		TEST(the_oldest_segments_are_removed),
 		TEST(a_segment_is_kept_even_if_it_is_the_only_one),
 		TEST(an_author_is_introduced_once_parents_first),
 		TEST(every_segment_stands_by_itself),

@@ -216,7 +216,7 @@ static void a_line_whose_first_byte_comes_last_is_waited_for(void **state)
 	(void)close(fd);
 }
 
-static void the_next_segment_is_followed_into(void **state)
+static void reading_continues_in_the_next_segment(void **state)
 {
 	int fd = make_segment(1, 3);
 	struct journal_reader *r = open_reader(0);
@@ -236,7 +236,7 @@ static void the_next_segment_is_followed_into(void **state)
 	(void)close(fd);
 }
 
-static void missing_segments_are_told_once(void **state)
+static void missing_segments_are_reported_once(void **state)
 {
 	struct journal_reader *r;
 
@@ -516,7 +516,7 @@ static void an_introduced_process_is_its_lines_author(void **state)
 	journal_close(j);
 }
 
-static void an_author_nobody_introduced_is_unknown(void **state)
+static void an_author_without_introduction_is_unknown(void **state)
 {
 	static struct journal_draft d;
 	struct journal_event e = { .op = JOURNAL_CREATE, .path = "f" };
@@ -549,8 +549,8 @@ int main(void)
 		TEST(lines_come_as_they_are_written),
 		TEST(a_line_half_written_is_waited_for),
 		TEST(a_line_whose_first_byte_comes_last_is_waited_for),
-		TEST(the_next_segment_is_followed_into),
-		TEST(missing_segments_are_told_once),
+		TEST(reading_continues_in_the_next_segment),
+		TEST(missing_segments_are_reported_once),
 		TEST(a_segment_removed_while_it_is_read_is_read_on),
 		TEST(a_directory_made_again_is_found),
 		TEST(a_damaged_line_is_missing_and_the_next_is_not),
@@ -562,7 +562,7 @@ int main(void)
 		TEST(a_rubbish_tail_is_not_searched_again_each_time),
 		TEST(authors_are_known_wherever_reading_begins),
 		TEST(an_introduced_process_is_its_lines_author),
-		TEST(an_author_nobody_introduced_is_unknown),
+		TEST(an_author_without_introduction_is_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static const struct escaped escapes[] = {
 
 #define ESCAPES (sizeof(escapes) / sizeof(escapes[0]))
 
-static void only_what_must_is_escaped(void **state)
+static void only_control_characters_and_bad_utf8_are_escaped(void **state)
 {
 	char out[128];
 	size_t i;
@@ -481,7 +481,7 @@ static void what_was_escaped_comes_back(void **state)
 	}
 }
 
-static void what_nobody_escaped_so_is_refused(void **state)
+static void undefined_escapes_are_refused(void **state)
 {
 	char lone[] = "a\\", nul[] = "\\x00", other[] = "\\q";
 
@@ -498,7 +498,8 @@ int main(void)
 		cmocka_unit_test(an_event_comes_back_as_it_was),
 		cmocka_unit_test(the_line_is_what_the_head_comment_says),
 		cmocka_unit_test(numbers_of_every_length_come_back),
-		cmocka_unit_test(only_what_must_is_escaped),
+		cmocka_unit_test(
+			only_control_characters_and_bad_utf8_are_escaped),
 		cmocka_unit_test(escaped_texts_come_back_byte_for_byte),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(the_root_is_a_dot_and_none_stays_none),
@@ -511,7 +512,7 @@ int main(void)
 		cmocka_unit_test(frames_that_are_not_ours_are_refused),
 		cmocka_unit_test(what_does_not_fit_is_cut_at_a_character),
 		cmocka_unit_test(what_was_escaped_comes_back),
-		cmocka_unit_test(what_nobody_escaped_so_is_refused),
+		cmocka_unit_test(undefined_escapes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

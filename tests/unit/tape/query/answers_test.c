@@ -56,7 +56,7 @@ static void symbols_in(struct tape_world *w, const char *question,
 
 /* -- Entries. */
 
-static void an_entry_is_told_in_full(void **state)
+static void show_returns_an_entry_in_full(void **state)
 {
 	struct tape_world *w = *state;
 	cJSON *answer, *e;
@@ -124,7 +124,7 @@ static void log_length(struct tape_world *w, const char *question, int count)
 	cJSON_Delete(answer);
 }
 
-static void the_log_can_be_asked_for_some(void **state)
+static void the_log_can_be_filtered(void **state)
 {
 	struct tape_world *w = *state;
 
@@ -211,7 +211,7 @@ static void source_is(struct tape_world *w, const char *question,
 	cJSON_Delete(answer);
 }
 
-static void lines_of_any_version_can_be_had(void **state)
+static void lines_of_any_version_can_be_read(void **state)
 {
 	struct tape_world *w = *state;
 
@@ -244,7 +244,7 @@ static void a_path_may_be_any_bytes(void **state)
 	source_is(w, "{\"path\":\"a\\\\\\\\b\\\\xff.txt\"}", "x\n", 1, 1);
 }
 
-static void nobody_asks_beyond_the_root(void **state)
+static void paths_beyond_the_root_are_refused(void **state)
 {
 	struct tape_world *w = *state;
 
@@ -295,7 +295,7 @@ static void versions_come_newest_first(void **state)
 
 /* -- The graph. */
 
-static void a_symbol_is_told_with_its_body(void **state)
+static void a_symbol_is_returned_with_its_body(void **state)
 {
 	struct tape_world *w = *state;
 	cJSON *answer;
@@ -316,7 +316,7 @@ static void a_symbol_is_told_with_its_body(void **state)
 	refused(w, "SYMBOL", "{\"name\":\"a.D\"}", "There is no symbol 'a.D'.");
 }
 
-static void neighbours_are_told_with_the_way_to_them(void **state)
+static void neighbours_are_returned_with_the_way_to_them(void **state)
 {
 	struct tape_world *w = *state;
 	cJSON *answer;
@@ -339,7 +339,7 @@ static void neighbours_are_told_with_the_way_to_them(void **state)
 
 /* -- Drift. */
 
-static void drift_is_told_per_set(void **state)
+static void drift_is_returned_per_set(void **state)
 {
 	struct tape_world *w = *state;
 
@@ -642,7 +642,7 @@ static void without_a_daemon_the_store_still_answers(void **state)
 	refused(w, "RETIRE", "{\"days\":1}", "The tape is not running.");
 }
 
-static void what_nobody_knows_is_no_question(void **state)
+static void an_unknown_question_is_refused(void **state)
 {
 	cJSON *answer;
 
@@ -655,22 +655,22 @@ static void what_nobody_knows_is_no_question(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_entry_is_told_in_full),
+		TEST(show_returns_an_entry_in_full),
 		TEST(entries_since_a_number_come_in_order),
-		TEST(the_log_can_be_asked_for_some),
+		TEST(the_log_can_be_filtered),
 		TEST(an_entry_that_is_not_there_is_refused),
 		TEST(a_span_covers_what_it_overlaps),
 		TEST(a_span_is_that_of_the_file_as_it_was),
 		TEST(a_file_of_no_language_is_one_symbol),
-		TEST(lines_of_any_version_can_be_had),
+		TEST(lines_of_any_version_can_be_read),
 		TEST(bytes_that_are_no_text_are_base64),
 		TEST(a_path_may_be_any_bytes),
-		TEST(nobody_asks_beyond_the_root),
+		TEST(paths_beyond_the_root_are_refused),
 		TEST(a_file_is_known_by_any_way_to_it),
 		TEST(versions_come_newest_first),
-		TEST(a_symbol_is_told_with_its_body),
-		TEST(neighbours_are_told_with_the_way_to_them),
-		TEST(drift_is_told_per_set),
+		TEST(a_symbol_is_returned_with_its_body),
+		TEST(neighbours_are_returned_with_the_way_to_them),
+		TEST(drift_is_returned_per_set),
 		TEST(a_record_is_nominated_with_a_reason),
 		TEST(a_reason_has_words_for_the_model),
 		TEST(lines_of_a_text_are_carried_forward),
@@ -679,7 +679,7 @@ int main(void)
 		TEST(blame_names_who_changed_a_symbol_last),
 		TEST(a_hold_lasts_its_time),
 		TEST(without_a_daemon_the_store_still_answers),
-		TEST(what_nobody_knows_is_no_question),
+		TEST(an_unknown_question_is_refused),
 		TEST(a_hold_outlives_the_process),
 	};
 

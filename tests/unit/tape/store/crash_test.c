@@ -89,7 +89,7 @@ static void writer(const char *path, int tell)
 }
 
 /* Kill a writer after `us` microseconds. Returns the last head it reported. */
-static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t told)
+static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t reported)
 {
 	struct timespec t = { .tv_nsec = (long)us * 1000 };
 	uint64_t head;
@@ -106,28 +106,29 @@ static uint64_t kill_a_writer(struct world *w, unsigned us, uint64_t told)
 	(void)close(ends[1]);
 	/* Wait until it has begun to write. */
 	if (us % 3 && read(ends[0], &head, sizeof(head)) == sizeof(head))
-		told = head;
+		reported = head;
 	(void)nanosleep(&t, NULL);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	while (read(ends[0], &head, sizeof(head)) == sizeof(head))
-		told = head;
+		reported = head;
 	(void)close(ends[0]);
-	return told;
+	return reported;
 }
 
 /*
  * Everything that was reported, at most one transaction more, and no partial
  * one.
  */
-static void look_after_it(struct world *w, enum store_mode mode, uint64_t told)
+static void look_after_it(struct world *w, enum store_mode mode,
+			  uint64_t reported)
 {
 	uint64_t head;
 
 	world_open(w, mode);
 	head = store_head(w->s);
-	assert_true(head >= told && head <= told + 5);
+	assert_true(head >= reported && head <= reported + 5);
 	assert_int_equal(store_position(w->s), head * 10);
 	assert_int_equal(store_since(w->s, 0, SIZE_MAX, check_path, NULL), 0);
 	assert_sound(w);
@@ -141,22 +142,22 @@ static void a_killed_writer_loses_nothing_committed(void **state)
 	const char *text = getenv("STATETAPE_STRESS_SECONDS");
 	time_t end = time(NULL) + (text ? strtol(text, NULL, 10) : 0);
 	unsigned seed = (unsigned)getpid();
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	print_message("seed %u\n", seed);
 	world_close(w);
 	for (int i = 0; i < ROUNDS || (text && time(NULL) < end); i++) {
 		seed = seed * 1103515245 + 12345;
-		told = kill_a_writer(w, (seed >> 8) % 20000, told);
+		reported = kill_a_writer(w, (seed >> 8) % 20000, reported);
 		/* A reader opens the log that the killed writer left. */
-		look_after_it(w, STORE_READ, told);
+		look_after_it(w, STORE_READ, reported);
 		if (i % 2)
-			look_after_it(w, STORE_WRITE, told);
+			look_after_it(w, STORE_WRITE, reported);
 		world_open(w, STORE_READ);
-		told = store_head(w->s);
+		reported = store_head(w->s);
 		world_close(w);
 	}
-	print_message("%d entries\n", (int)told);
+	print_message("%d entries\n", (int)reported);
 }
 
 /*

@@ -21,7 +21,7 @@ static void assert_bytes(const struct packed *p, const char *want, size_t len)
 	buf_release(&b);
 }
 
-static void the_bytes_are_these(void **state)
+static void packed_bytes_match_the_format(void **state)
 {
 	static const struct entry_range ranges[] = { { 10, 2, 10, 3 },
 						     { 5, 0, 300, 1 } };
@@ -53,7 +53,7 @@ static void the_bytes_are_these(void **state)
 		     24);
 }
 
-static void nothing_is_eight_bytes(void **state)
+static void an_empty_entry_packs_into_eight_bytes(void **state)
 {
 	struct packed p = { 0 };
 
@@ -70,7 +70,7 @@ static void assert_bad(const char *bytes, size_t len)
 	arena_release(&a);
 }
 
-static void what_is_not_ours_is_refused(void **state)
+static void invalid_bytes_are_refused(void **state)
 {
 	(void)state;
 	assert_bad("", 0);
@@ -85,7 +85,7 @@ static void what_is_not_ours_is_refused(void **state)
 		   17); /* 65 bits */
 }
 
-static void more_than_its_buffer_takes_is_an_error(void **state)
+static void packing_beyond_the_maximum_fails(void **state)
 {
 	struct packed p = { .bytes = 300 };
 
@@ -101,10 +101,10 @@ static void more_than_its_buffer_takes_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_bytes_are_these),
-		cmocka_unit_test(nothing_is_eight_bytes),
-		cmocka_unit_test(what_is_not_ours_is_refused),
-		cmocka_unit_test(more_than_its_buffer_takes_is_an_error),
+		cmocka_unit_test(packed_bytes_match_the_format),
+		cmocka_unit_test(an_empty_entry_packs_into_eight_bytes),
+		cmocka_unit_test(invalid_bytes_are_refused),
+		cmocka_unit_test(packing_beyond_the_maximum_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

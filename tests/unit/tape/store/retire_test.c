@@ -99,7 +99,7 @@ static struct store_retired retire(struct world *w, int64_t before,
 	return gone;
 }
 
-static void without_a_bound_nothing_goes(void **state)
+static void without_a_bound_nothing_is_retired(void **state)
 {
 	struct world *w = *state;
 	struct store_retired gone = retire(w, 0, 0, UINT64_MAX);
@@ -109,7 +109,7 @@ static void without_a_bound_nothing_goes(void **state)
 	assert_contents(w->s, "12btsd");
 }
 
-static void what_is_older_goes_and_the_rest_can_be_shown(void **state)
+static void older_entries_go_and_later_versions_stay(void **state)
 {
 	struct world *w = *state;
 	struct store_retired gone = retire(w, 4 * SECOND, 0, UINT64_MAX);
@@ -161,7 +161,7 @@ static int has_ancestor(const struct entry *e, void *arg)
 	return 5;
 }
 
-static void names_that_nothing_refers_to_go_along(void **state)
+static void unreferenced_names_are_retired_too(void **state)
 {
 	struct world *w = *state;
 	struct store_filter f = { .author = "old" };
@@ -177,7 +177,7 @@ static void names_that_nothing_refers_to_go_along(void **state)
 	assert_int_equal(store_since(w->s, 0, 9, has_ancestor, NULL), 5);
 }
 
-static void what_is_held_stays(void **state)
+static void held_entries_stay(void **state)
 {
 	struct world *w = *state;
 	struct store_retired gone = retire(w, 100 * SECOND, 1, 2);
@@ -189,7 +189,7 @@ static void what_is_held_stays(void **state)
 	assert_int_equal(gone.entries, 0);
 }
 
-static void everything_can_go_but_what_files_hold(void **state)
+static void all_but_current_contents_can_be_retired(void **state)
 {
 	struct world *w = *state;
 	struct store_retired gone = retire(w, 100 * SECOND, 0, UINT64_MAX);
@@ -263,7 +263,7 @@ static void a_size_is_kept_by_contents_before_entries(void **state)
 	free(text);
 }
 
-static void a_transaction_is_no_time_to_retire(void **state)
+static void retiring_within_a_transaction_is_refused(void **state)
 {
 	struct world *w = *state;
 	struct store_retired gone;
@@ -278,13 +278,13 @@ static void a_transaction_is_no_time_to_retire(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(without_a_bound_nothing_goes),
-		T(what_is_older_goes_and_the_rest_can_be_shown),
-		T(names_that_nothing_refers_to_go_along),
-		T(what_is_held_stays),
-		T(everything_can_go_but_what_files_hold),
+		T(without_a_bound_nothing_is_retired),
+		T(older_entries_go_and_later_versions_stay),
+		T(unreferenced_names_are_retired_too),
+		T(held_entries_stay),
+		T(all_but_current_contents_can_be_retired),
 		T(a_size_is_kept_by_contents_before_entries),
-		T(a_transaction_is_no_time_to_retire),
+		T(retiring_within_a_transaction_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static struct journal_author later = {
 /*
  * 1 src/a.py by agent touches pkg.load        at 1 s
  * 2 src/b.py by sed touches pkg.sub.load, pkg.C.load    at 2 s
- * 3 doc/c.txt by nobody                       at 3 s
+ * 3 doc/c.txt without an author               at 3 s
  * 4 src/a.py -> lib/a.py by vim removes pkg.load        at 4 s
  * 5 src/b.py by bash touches pkg.sub.load as dX, pkg.reload  at 5 s
  */
@@ -178,7 +178,7 @@ static void filters_are_met_together(void **state)
 }
 
 /* More paths, authors and symbols than SELECT_FEW. */
-static void many_things_are_tested_on_the_way(void **state)
+static void many_matches_are_tested_while_walking(void **state)
 {
 	struct world *w = *state;
 	struct journal_author a = { .comm = "many", .parent = &agent };
@@ -268,7 +268,7 @@ static int last(const char *symbol, enum entry_set set, uint64_t n,
 	return 0;
 }
 
-static void the_newest_entry_of_each_symbol_and_set_is_told(void **state)
+static void the_newest_entry_of_each_symbol_and_set_is_visited(void **state)
 {
 	struct world *w = *state;
 	unsigned seen = 0;
@@ -290,9 +290,9 @@ int main(void)
 		T(an_author_is_a_glob_on_name_or_command_line),
 		T(a_time_bounds_both_ends),
 		T(filters_are_met_together),
-		T(many_things_are_tested_on_the_way),
+		T(many_matches_are_tested_while_walking),
 		T(a_symbols_touches_come_newest_first),
-		T(the_newest_entry_of_each_symbol_and_set_is_told),
+		T(the_newest_entry_of_each_symbol_and_set_is_visited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

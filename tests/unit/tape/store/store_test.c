@@ -63,7 +63,7 @@ static void a_file_that_others_may_read_is_closed_to_them(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void a_second_writer_is_told_so(void **state)
+static void a_second_writer_is_refused_with_a_reason(void **state)
 {
 	struct world *w = *state;
 	struct store *second = NULL;
@@ -78,7 +78,7 @@ static void a_second_writer_is_told_so(void **state)
 	assert_int_equal(put(w->s, "a", NULL, "x"), 1);
 }
 
-static void what_is_not_there_cannot_be_read(void **state)
+static void opening_a_missing_store_for_reading_fails(void **state)
 {
 	struct world *w = *state;
 	struct store *s = NULL;
@@ -141,7 +141,7 @@ static void a_reader_cannot_write(void **state)
 	store_free(r);
 }
 
-static void a_reader_sees_what_is_committed_meanwhile(void **state)
+static void a_reader_sees_later_commits(void **state)
 {
 	struct world *w = *state;
 	struct entry e = change("b", NULL, "y");
@@ -209,7 +209,7 @@ static int no_file(const struct store_file *f, void *arg)
 	return 0;
 }
 
-static void an_aborted_transaction_never_was(void **state)
+static void an_aborted_transaction_leaves_no_trace(void **state)
 {
 	struct world *w = *state;
 	struct entry e = change("a", NULL, "x");
@@ -506,7 +506,7 @@ static int four_above(const struct entry *e, void *arg)
 	return 0;
 }
 
-static void a_circle_of_ancestors_is_cut(void **state)
+static void a_cycle_of_ancestors_is_cut(void **state)
 {
 	struct world *w = *state;
 	struct journal_author a = { .pid = 1 }, b = { .pid = 2 };
@@ -554,7 +554,7 @@ static void a_content_is_kept_once_and_comes_back(void **state)
 	assert_true(stats.content_bytes > 0);
 }
 
-static void what_is_no_text_or_too_long_is_passed_over(void **state)
+static void binary_and_large_contents_are_skipped(void **state)
 {
 	struct world *w = *state;
 	size_t len = STORE_CONTENT_MAX + 1;
@@ -713,15 +713,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_new_store_is_empty_and_its_owners_alone),
 		T(a_file_that_others_may_read_is_closed_to_them),
-		T(a_second_writer_is_told_so),
-		T(what_is_not_there_cannot_be_read),
+		T(a_second_writer_is_refused_with_a_reason),
+		T(opening_a_missing_store_for_reading_fails),
 		T(a_directory_that_is_not_there_is_an_error),
 		T(an_empty_file_becomes_a_store),
 		T(a_reader_cannot_write),
-		T(a_reader_sees_what_is_committed_meanwhile),
+		T(a_reader_sees_later_commits),
 		T(what_was_committed_is_there_when_opened_again),
 		T(writing_needs_a_transaction),
-		T(an_aborted_transaction_never_was),
+		T(an_aborted_transaction_leaves_no_trace),
 		T(a_failed_call_fails_its_transaction),
 		T(freeing_aborts),
 		T(an_entry_comes_back_as_it_was_given),
@@ -730,9 +730,9 @@ int main(void)
 		T(an_entry_that_is_not_there_is_not_found),
 		T(since_goes_on_from_a_number_within_its_limit),
 		T(a_visitor_may_ask_the_store),
-		T(a_circle_of_ancestors_is_cut),
+		T(a_cycle_of_ancestors_is_cut),
 		T(a_content_is_kept_once_and_comes_back),
-		T(what_is_no_text_or_too_long_is_passed_over),
+		T(binary_and_large_contents_are_skipped),
 		T(a_files_state_is_replaced_and_removed),
 		T(a_version_is_what_the_newest_entry_up_to_it_made),
 		T(before_its_first_entry_a_path_has_its_base),

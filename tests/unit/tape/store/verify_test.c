@@ -143,7 +143,7 @@ static void assert_found(struct world *w, const char *sql, const char *text)
 		fail_msg("%s: \"%s\" is not in: %s", sql, text, w->said);
 }
 
-static void nothing_is_found_where_nothing_is_wrong(void **state)
+static void an_intact_store_has_no_findings(void **state)
 {
 	struct world *w = *state;
 
@@ -428,7 +428,7 @@ static void a_store_without_its_tables_is_refused(void **state)
 	assert_refused(*state, "DROP TABLE self", "no such table: self");
 }
 
-static void what_is_no_database_is_refused(void **state)
+static void a_file_that_is_no_database_is_refused(void **state)
 {
 	struct world *w = *state;
 	FILE *f;
@@ -444,7 +444,7 @@ static void what_is_no_database_is_refused(void **state)
 	assert_non_null(strstr(w->why, "not a database"));
 }
 
-static void a_transaction_is_not_verified(void **state)
+static void verifying_within_a_transaction_is_refused(void **state)
 {
 	struct world *w = *state;
 
@@ -458,7 +458,7 @@ static void a_transaction_is_not_verified(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(nothing_is_found_where_nothing_is_wrong),
+		T(an_intact_store_has_no_findings),
 		T(an_altered_entry_is_named),
 		T(an_altered_name_is_an_altered_entry),
 		T(a_removed_entry_is_named),
@@ -471,8 +471,8 @@ int main(void)
 		T(a_newer_programs_store_is_refused),
 		T(another_programs_database_is_refused),
 		T(a_store_without_its_tables_is_refused),
-		T(what_is_no_database_is_refused),
-		T(a_transaction_is_not_verified),
+		T(a_file_that_is_no_database_is_refused),
+		T(verifying_within_a_transaction_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
