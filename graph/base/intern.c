@@ -18,7 +18,7 @@
 #include <xxhash.h>
 
 #include "graph/base/alloc.h"
-#include "graph/base/entry.h"
+#include "graph/base/tagged.h"
 
 #define CHUNK (16u << 10)
 
@@ -42,7 +42,7 @@ struct intern {
 	} numbers;
 	uintptr_t base;
 	struct text *texts;
-	uint32_t *slots; /* see entry.h */
+	uint32_t *slots; /* see tagged.h */
 
 	bool whole; /* in regions, and else: */
 	struct region bytes_home, texts_home, slots_home;
@@ -124,9 +124,9 @@ static uint32_t *probe(const struct intern *t, const char *text, size_t len,
 
 		if (!t->slots[at])
 			return &t->slots[at];
-		if (!entry_may_be(t->slots[at], hash, mask))
+		if (!tagged_may_be(t->slots[at], hash, mask))
 			continue;
-		have = &t->texts[entry_number(t->slots[at], mask)];
+		have = &t->texts[tagged_number(t->slots[at], mask)];
 		if (have->hash == hash && have->len == len &&
 		    memcmp(text_of(t, have), text, len) == 0)
 			return &t->slots[at];
@@ -159,7 +159,7 @@ static void grow_slots(struct intern *t)
 
 		while (t->slots[at])
 			at = (at + 1) & mask;
-		t->slots[at] = entry_of(hash, mask, id);
+		t->slots[at] = tagged_of(hash, mask, id);
 	}
 }
 
@@ -202,9 +202,9 @@ uint32_t intern_add(struct intern *t, const char *text, size_t len)
 	uint32_t id;
 
 	if (*slot)
-		return entry_number(*slot, t->numbers.mask);
+		return tagged_number(*slot, t->numbers.mask);
 	id = t->numbers.count++;
-	*slot = entry_of(hash, t->numbers.mask, id);
+	*slot = tagged_of(hash, t->numbers.mask, id);
 	if (t->whole)
 		region_need(&t->texts_home, t->numbers.count,
 			    sizeof(*t->texts));
@@ -224,7 +224,7 @@ uint32_t intern_find(const struct intern *t, const char *text, size_t len)
 	uint32_t *slot = probe(t, text, len, (uint32_t)XXH3_64bits(text, len));
 
 	/* An empty slot's is INTERN_NONE. */
-	return entry_number(*slot, t->numbers.mask);
+	return tagged_number(*slot, t->numbers.mask);
 }
 
 const char *intern_text(const struct intern *t, uint32_t id, size_t *ret_len)

@@ -35,7 +35,7 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
-#include "graph/base/entry.h"
+#include "graph/base/tagged.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
@@ -69,7 +69,7 @@ static void grow_table(struct graph *g)
 
 		while (g->node_table[at])
 			at = (at + 1) & mask;
-		g->node_table[at] = entry_of(hash, mask, n);
+		g->node_table[at] = tagged_of(hash, mask, n);
 	}
 	g->node_mask = mask;
 }
@@ -91,18 +91,18 @@ static uint32_t *node_slot(struct graph *g, enum node_kind kind, uint32_t a,
 	mask = g->node_mask;
 	for (at = hash & mask; (entry = g->node_table[at]);
 	     at = (at + 1) & mask)
-		if (entry_may_be(entry, hash, mask) &&
-		    node_is(&g->nodes[entry_number(entry, mask)], kind, a, b))
+		if (tagged_may_be(entry, hash, mask) &&
+		    node_is(&g->nodes[tagged_number(entry, mask)], kind, a, b))
 			break;
 	return &g->node_table[at];
 }
 
-/* entry_number() of an empty entry is NONE. */
+/* tagged_number() of an empty slot is NONE. */
 node_t node_find(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
 	uint32_t *slot = node_slot(g, kind, a, b);
 
-	return entry_number(*slot, g->node_mask);
+	return tagged_number(*slot, g->node_mask);
 }
 
 node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
@@ -111,9 +111,9 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	node_t n;
 
 	if (*slot)
-		return entry_number(*slot, g->node_mask);
+		return tagged_number(*slot, g->node_mask);
 	n = g->nodes_count++;
-	*slot = entry_of(node_hash(kind, a, b), g->node_mask, n);
+	*slot = tagged_of(node_hash(kind, a, b), g->node_mask, n);
 	graph_need(g, nodes, g->nodes_count);
 	g->nodes[n] = (struct node){
 		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE
