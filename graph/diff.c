@@ -9,6 +9,7 @@
  */
 #include "graph/diff.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ static void sort_symbol(const struct graph_delta *d, struct diff *ret,
 {
 	bool drifted = !c->after || (c->before && c->body);
 
+	assert(c->before || c->after);
 	if (drifted)
 		add(is_in_v(c->kind) ? &ret->x : &ret->extended_x, c->symbol);
 	else if (!c->before && !was_there(d, c))

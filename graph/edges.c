@@ -3,6 +3,7 @@
  * edge as long as some slot makes it. Edges that a change adds or removes are
  * the pairs whose count left 0 or came back to it.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
@@ -43,6 +44,7 @@ static uint32_t pair_new(struct graph *g)
 	uint32_t n = g->pairs_free;
 
 	if (n) {
+		assert(g->pairs[n - 1].kind == EDGE_KINDS);
 		g->pairs_free = g->pairs[n - 1].hashed;
 		return n - 1;
 	}
@@ -56,6 +58,7 @@ static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
 	struct symbol_slot *s = &g->symbols[callee];
 	uint32_t at, n;
 
+	assert(caller < g->symbols_size && callee < g->symbols_size);
 	if (g->pairs_count >= g->pair_mask)
 		grow_pairs(g);
 	at = pair_hash(kind, caller, callee) & g->pair_mask;
@@ -76,6 +79,7 @@ static uint32_t pair_get(struct graph *g, uint8_t kind, symbol_t caller,
 				     .hashed = g->pair_table[at] };
 	g->pair_table[at] = n + 1;
 	symbol_callers(g, s)[s->callers_count++] = n;
+	assert(s->callers_count <= s->callers_size);
 	return n;
 }
 
@@ -112,6 +116,8 @@ void pair_free(struct graph *g, uint32_t n)
 	uint32_t *at = &g->pair_table[pair_hash(p->kind, p->caller, p->callee) &
 				      g->pair_mask];
 
+	assert(p->count == 0 && p->kind < EDGE_KINDS);
+	assert(callers[p->place] == n);
 	while (*at != n + 1)
 		at = &g->pairs[*at - 1].hashed;
 	*at = p->hashed;
@@ -128,6 +134,7 @@ void slot_clear(struct graph *g, uint32_t slot)
 	const uint32_t *pairs = slot_pairs(g, s);
 
 	for (uint32_t k = 0; k < s->count; k++) {
+		assert(g->pairs[pairs[k]].count);
 		pair_note(g, pairs[k]);
 		g->pairs[pairs[k]].count--;
 	}
@@ -141,6 +148,7 @@ static uint32_t slot_new(struct graph *g)
 	uint32_t n = g->slots_free;
 
 	if (n) {
+		assert(g->slots[n - 1].unit == NONE);
 		g->slots_free = g->slots[n - 1].site;
 		return n - 1;
 	}
@@ -191,6 +199,7 @@ void slots_make(struct graph *g, unit_t n)
 	uint32_t imports = count_imports(u);
 	uint32_t count = u->u->sites.count;
 
+	assert(!u->slots_count);
 	u->slots = list_take(g, (count + bases + overrides + imports) *
 					sizeof(*u->slots));
 	u->slots_count = 0;
@@ -203,6 +212,7 @@ void slots_make(struct graph *g, unit_t n)
 	for (uint32_t k = 0; imports && k < u->u->binds.count; k++)
 		if (is_import(u, k))
 			slot_make(g, n, SLOT_IMPORT, k);
+	assert(u->slots_count == count + bases + overrides + imports);
 }
 
 void slots_drop(struct graph *g, unit_t n)
@@ -293,6 +303,7 @@ bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret)
 	const struct unit *u;
 	uint32_t n;
 
+	assert(s < g->symbols_size);
 	*ret = (struct symbol){ .name = intern_text(g->names, s, NULL) };
 	n = definitions(g, s, &units);
 	if (n == 0)
@@ -321,9 +332,11 @@ bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret)
 void symbol_touch(struct graph *g, symbol_t s)
 {
 	struct symbol now;
+	uint32_t at = g->symbols[s].touched;
 	bool there;
 
-	if (g->symbols[s].touched)
+	assert(!at || g->touched[at - 1].symbol == s);
+	if (at)
 		return;
 	there = symbol_now(g, s, &now);
 	g->touched = must_grow(g->touched, &g->touched_size,

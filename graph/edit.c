@@ -6,6 +6,7 @@
  * definition is parsed alone and replaces its earlier version; the rest of the
  * file's facts stay valid, apart from the positions of what lies behind it.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ static void stretches_of(const struct graph *g, const struct source_file *f,
 	const struct unit *u = &g->units[f->units[k]], *in;
 	uint32_t at = u->start + u->u->body, n;
 
+	assert(k < f->units_count);
 	s->count = 0;
 	if (k) {
 		stretch(s, u->start, at, u->u->head, NONE);
@@ -132,6 +134,7 @@ static void unit_shift(struct graph *g, struct unit *u, uint32_t after,
 
 	if (!by)
 		return;
+	assert(u->shifts_count < SHIFTS_MAX);
 	shifts = list_take(g, bytes + sizeof(*shifts));
 	if (u->shifts_count)
 		memcpy(shifts, u->shifts, bytes);
@@ -264,6 +267,7 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	grow_around(g, f->units[k], text, by, lines);
 	splice(g, file, k, p);
 	g->files[file].length = (uint32_t)len;
+	assert(g->units[g->files[file].units[0]].end == len);
 	return true;
 }
 

@@ -4,6 +4,7 @@
  * answers about them. For the others, the fingerprints of keys before and
  * after the change tell which answers to invalidate (resolve/changed.c).
  */
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
@@ -26,6 +27,7 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 		n = g->sheets_count++;
 	graph_need(g, sheets, g->sheets_count);
 	s = &g->sheets[n];
+	assert(!s->refs);
 	*s = (struct sheet){ .facts = f, .refs = 1, .units = f->units };
 	s->atoms = list_take(g, f->strings_count * sizeof(*s->atoms));
 	for (uint32_t k = 0; k < f->strings_count; k++) {
@@ -39,7 +41,10 @@ struct sheet *sheet_new(struct graph *g, struct facts *f)
 
 void sheet_unref(struct graph *g, struct sheet *s)
 {
-	if (!s || --s->refs)
+	if (!s)
+		return;
+	assert(s->refs);
+	if (--s->refs)
 		return;
 	list_give(g, s->atoms, s->facts->strings_count * sizeof(*s->atoms));
 	if (!s->lent)
@@ -117,6 +122,7 @@ static void dirs_count(struct graph *g, atom_t dir, bool more)
 		const char *dot = strrchr(text, '.');
 		struct module_slot *m = module_at(g, dir);
 
+		assert(more || m->below);
 		if (more ? m->below++ == 0 : --m->below == 0)
 			module_changed(g, dir);
 		dir = dot ? atom_intern(g, text, (size_t)(dot - text))
@@ -129,6 +135,7 @@ static void file_appears(struct graph *g, uint32_t n)
 	struct source_file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
 
+	assert(!f->exists);
 	f->exists = true;
 	heap_grow(&g->heap, &m->files, &m->size, m->count + 1, sizeof(n));
 	module_files(g, m)[m->count++] = n;
@@ -140,15 +147,14 @@ static void file_vanishes(struct graph *g, uint32_t n)
 {
 	struct source_file *f = &g->files[n];
 	struct module_slot *m = module_at(g, f->module);
-	uint32_t *files = module_files(g, m);
+	uint32_t *files = module_files(g, m), k = 0;
 
+	assert(f->exists);
 	f->exists = false;
-	for (uint32_t k = 0; k < m->count; k++) {
-		if (files[k] == n) {
-			files[k] = files[--m->count];
-			break;
-		}
-	}
+	while (k < m->count && files[k] != n)
+		k++;
+	assert(k < m->count);
+	files[k] = files[--m->count];
 	module_changed(g, f->module);
 	dirs_count(g, f->dir, false);
 }
@@ -335,13 +341,12 @@ static void symbol_drop_unit(struct graph *g, symbol_t s, unit_t n)
 {
 	struct symbol_slot *slot = &g->symbols[s];
 	unit_t *units = symbol_units(g, slot);
+	uint32_t k = 0;
 
-	for (uint32_t k = 0; k < slot->units_count; k++) {
-		if (units[k] == n) {
-			units[k] = units[--slot->units_count];
-			break;
-		}
-	}
+	while (k < slot->units_count && units[k] != n)
+		k++;
+	assert(k < slot->units_count);
+	units[k] = units[--slot->units_count];
 	if (slot->units_count == 0)
 		solve_invalidate_key(g, KEY_SYMBOL, s, 0);
 }
@@ -430,6 +435,7 @@ static void names_make(struct unit *u, struct graph *g)
 		u->names[u->names_count].atom = atom_of(u, b->name);
 		u->names[u->names_count++].bind = k;
 	}
+	assert(u->names_count == count);
 	if (count)
 		qsort(u->names, count, sizeof(*u->names), name_order);
 }
@@ -438,9 +444,9 @@ static void unit_remove(struct graph *g, unit_t n)
 {
 	struct unit *u = &g->units[n];
 
+	assert(u->sheet);
 	slots_drop(g, n);
 	symbol_drop_unit(g, u->symbol, n);
-	u = &g->units[n];
 	sheet_unref(g, u->sheet);
 	u->sheet = NULL;
 	u->u = NULL;
@@ -459,6 +465,7 @@ static void unit_assign(struct graph *g, const struct files_plan *plan,
 	u->sheet = piece->sheet;
 	u->u = piece->u;
 	u->at = (uint32_t)(piece->u - facts_units(piece->sheet->facts));
+	assert(u->at < piece->sheet->facts->units_count);
 	u->parent = plan->parent;
 	u->index = index;
 	shifts_drop(g, u);
@@ -568,6 +575,7 @@ static void before_switch(struct graph *g, const struct files_change *c,
 		const struct facts_unit *now = c->pieces[k].u;
 		struct unit *u = &g->units[c->plan[k].n];
 
+		assert(u->fate == FATE_REMOVED);
 		u->fate = (uint8_t)fate_of(g, &c->plan[k], &c->pieces[k]);
 		if (!u->sheet || !hash_equal(u->u->hash, now->hash) ||
 		    now->kind == UNIT_MODULE)
@@ -606,6 +614,8 @@ static void list_units(struct graph *g, const struct files_change *c)
 
 	f->units_count += c->count - c->had;
 	f->units = list_grow(g, f->units, &f->units_size, f->units_count);
+	assert(c->from + c->count <= f->units_count);
+	assert(f->units_count <= f->units_size);
 	for (uint32_t k = 0; k < c->count; k++) {
 		unit_t n = c->plan[k].n;
 
@@ -659,6 +669,7 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 	struct changed changed = { .count = 0 };
 	struct sheet *had = g->files[file].sheet;
 
+	assert((count > 0) == (whole != NULL));
 	g->stamp++;
 	plan_units(g, &c);
 	before_switch(g, &c, &changed);
@@ -672,6 +683,7 @@ void file_switch(struct graph *g, uint32_t file, struct sheet *whole,
 	g->files[file].sheet = whole;
 	if (!count && g->files[file].exists)
 		file_vanishes(g, file);
+	assert(g->files[file].exists == (count > 0));
 	if (had != whole) {
 		variables_see(g, file, had, true);
 		variables_see(g, file, whole, true);
@@ -692,6 +704,7 @@ void file_splice(struct graph *g, uint32_t file, uint32_t from,
 				  .plan = must_alloc(count * sizeof(*c.plan)) };
 	struct changed changed = { .count = 0 };
 
+	assert(from > 0 && from + count <= g->files[file].units_count);
 	g->stamp++;
 	for (uint32_t k = 0; k < count; k++) {
 		c.plan[k].n = g->files[file].units[from + k];

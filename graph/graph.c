@@ -6,6 +6,7 @@
  */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static void words_add(struct graph *g)
 
 	for (size_t k = 0; k < WORD_COUNT; k++)
 		(void)atom_intern(g, words[k], strlen(words[k]));
+	/* Each word has the number of its enum constant. */
+	assert(intern_count(g->atoms) == WORD_COUNT);
 	graph_need(g, library, WORD_COUNT + count + sizeof(stdlib_modules));
 	for (size_t k = 0; k < count; k++)
 		g->library[atom_intern(g, known[k].text,
@@ -43,6 +46,7 @@ static void words_add(struct graph *g)
 		g->library[atom_intern(g, at, strcspn(at, " "))] =
 			LIBRARY_STDLIB;
 	g->library_count = (uint32_t)intern_count(g->atoms);
+	assert(g->library_count <= WORD_COUNT + count + sizeof(stdlib_modules));
 }
 
 struct graph *graph_new(void)
@@ -192,6 +196,7 @@ static void settle_symbols(struct graph *g, struct graph_delta *d)
 			.body = body,
 		};
 	}
+	assert(d->symbols_count <= (size_t)g->touched_count * 2);
 	g->touched_count = 0;
 }
 
@@ -204,6 +209,7 @@ static void settle_edges(struct graph *g, struct graph_delta *d)
 		uint32_t n = g->noted[k];
 		struct pair *p = &g->pairs[n];
 
+		assert(p->noted && p->kind < EDGE_KINDS);
 		p->noted = 0;
 		if (!p->was != !p->count)
 			d->edges[d->edges_count++] = (struct edge_change){
@@ -256,6 +262,7 @@ int graph_settle(struct graph *g, struct graph_delta *ret)
 	g->dirty_count = 0;
 	settle_symbols(g, &g->delta);
 	settle_edges(g, &g->delta);
+	assert(!g->touched_count && !g->noted_count);
 	g->delta.sites = sites;
 	if (ret)
 		*ret = g->delta;

@@ -11,6 +11,7 @@
  */
 #include "graph/outline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,7 @@ static struct outline_slot *slot_of(struct outline *o, const char *name,
 	if (n <= o->slots.count)
 		return &o->slots.at[n - 1];
 	s = array_add(&o->slots);
+	assert(o->slots.count == n);
 	s->symbol.name = intern_text(o->names, n, NULL);
 	return s;
 }
@@ -416,6 +418,7 @@ static void outline_sort(struct outline *o)
 	qsort_r(o->order, n, sizeof(*o->order), by_place, o);
 	for (uint32_t k = 0; k < n; k++)
 		o->rank[o->order[k]] = k;
+	assert(o->order[0] == 0);
 }
 
 static void add_module(struct outline *o, const char *path)
@@ -465,6 +468,7 @@ size_t outline_count(const struct outline *o)
 
 static const struct outline_slot *slot_at(const struct outline *o, size_t k)
 {
+	assert(k < o->slots.count);
 	return &o->slots.at[o->order[k]];
 }
 
@@ -485,6 +489,7 @@ void outline_definition(const struct outline *o, size_t k, uint32_t d,
 {
 	const struct outline_span *l = &slot_at(o, k)->definitions.at[d];
 
+	assert(d < slot_at(o, k)->definitions.count);
 	*ret_start = l->start;
 	*ret_end = l->end;
 }

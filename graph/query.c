@@ -1,4 +1,5 @@
 /* Queries of the settled graph. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static uint32_t slot_line(const struct graph *g, const struct slot *s)
 {
 	const struct unit *u = &g->units[s->unit];
 
+	assert(u->sheet);
 	if (s->kind == SLOT_SITE)
 		return unit_line(
 			u,
@@ -95,6 +97,7 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 			const struct pair *p = &g->pairs[pairs[m]];
 			struct edge e = { .other = p->callee, .kind = p->kind };
 
+			assert(p->count && p->kind < EDGE_KINDS);
 			if (!(kinds & 1u << p->kind))
 				continue;
 			e.line = slot_line(g, s);
@@ -150,6 +153,7 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 		const struct pair *p = &g->pairs[symbol_callers(g, slot)[k]];
 		struct edge e = { .other = p->caller, .kind = p->kind };
 
+		assert(p->callee == s);
 		if (p->count && kinds & 1u << p->kind && !visit(&e, arg))
 			return;
 	}

@@ -2,6 +2,8 @@
  * From a place in the text to edges: the symbols that a call, a decorator, a
  * loop, a list of bases, an import or the use of a variable leads to.
  */
+#include <assert.h>
+
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
 #include "graph/resolve/calls.h"
@@ -327,6 +329,7 @@ void slot_solve(struct graph *g, uint32_t slot)
 	struct slot s = g->slots[slot];
 	struct targets t;
 
+	assert(s.unit != NONE && !s.count && !g->frames_count);
 	t.kind = EDGE_CALL;
 	t.count = t.followed_count = 0;
 	frame_push(g, slot | POSTING_SLOT, s.version);
@@ -341,9 +344,11 @@ void slot_solve(struct graph *g, uint32_t slot)
 		solve_overrides(g, s.unit, &t);
 		break;
 	default:
+		assert(s.kind == SLOT_IMPORT);
 		solve_import(g, s.unit, s.site, &t);
 		break;
 	}
 	frame_pop(g);
+	assert(!g->frames_count && !g->held_count);
 	slot_store(g, slot, &t);
 }

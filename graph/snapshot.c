@@ -9,6 +9,7 @@
  */
 #include "graph/snapshot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,8 @@ struct snapshot_table {
 
 static void parts_of(struct graph *g, struct region_part *ret)
 {
+	const struct region_part *first = ret;
+
 	*ret++ = (struct region_part){ .numbers = g,
 				       .bytes = offsetof(struct graph, homes) };
 #define A(name, type, used, addresses)             \
@@ -51,6 +54,7 @@ static void parts_of(struct graph *g, struct region_part *ret)
 	intern_parts(g->names, ret);
 	ret += INTERN_PARTS;
 	terms_parts(g->terms, ret);
+	assert(ret + TERMS_PARTS - first == PARTS);
 }
 
 size_t snapshot_bytes(const struct graph *g)

@@ -6,6 +6,7 @@
  */
 #include "graph/walk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,13 @@ static const struct {
 
 enum edge_kind walk_edge(enum walk_step step)
 {
+	assert(step < WALK_STEPS);
 	return steps_table[step].kind;
 }
 
 bool walk_is_back(enum walk_step step)
 {
+	assert(step < WALK_STEPS);
 	return steps_table[step].back;
 }
 
@@ -112,6 +115,7 @@ static void finish_depth(struct walker *w, size_t first, size_t max)
 		void *arg;
 	} u = { .g = w->g };
 
+	assert(first <= w->walk.count);
 	qsort_r(w->walk.places + first, w->walk.count - first,
 		sizeof(*w->walk.places), compare_places, u.arg);
 	if (w->walk.count > max) {

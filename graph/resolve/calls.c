@@ -4,6 +4,7 @@
  */
 #include "graph/resolve/calls.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "graph/resolve/eval.h"
@@ -54,6 +55,7 @@ static set_t replaced_tuple(struct graph *g, const struct term *t, term_t self)
 	set_t items[TUPLE_MAX];
 	uint32_t count = term_length(g->terms, t), k;
 
+	assert(count <= TUPLE_MAX);
 	for (k = 0; k < count; k++)
 		items[k] =
 			value_replace_self(g, term_items(g->terms, t)[k], self);
@@ -439,6 +441,7 @@ static set_t tuple_slice(struct graph *g, const struct term *t,
 		slice->b == FACTS_NONE || slice->b > t->a ? t->a : slice->b;
 	set_t items[TUPLE_MAX];
 
+	assert(t->kind == TERM_TUPLE && t->a == term_length(g->terms, t));
 	if (slice->c || slice->a == FACTS_OTHER || slice->b == FACTS_OTHER)
 		return set_one(g->terms, TERM_LIST, value_items(g, t), 0);
 	if (from > to)

@@ -10,6 +10,8 @@
  */
 #include "graph/resolve/changed.h"
 
+#include <assert.h>
+
 #include "graph/base/alloc.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/outers.h"
@@ -364,6 +366,7 @@ static uint64_t key_fingerprint(struct graph *g, node_t id)
 			add_expr(&p, u, n->b);
 		break;
 	default:
+		assert(n->kind == KEY_ATTR);
 		print_attr(g, n->a, n->b, &p);
 		break;
 	}

@@ -5,6 +5,8 @@
  */
 #include "graph/resolve/eval.h"
 
+#include <assert.h>
+
 #include "graph/resolve/calls.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/names.h"
@@ -295,6 +297,7 @@ set_t eval_expr(struct graph *g, unit_t n, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, n), e);
 
+	assert(e < unit_of(g, n)->u->exprs.count);
 	switch (x.kind) {
 	case EXPR_NAME:
 		return name_eval(g, n, e);

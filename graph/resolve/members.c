@@ -5,6 +5,7 @@
  */
 #include "graph/resolve/members.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
@@ -156,6 +157,7 @@ uint32_t class_order(struct graph *g, unit_t class, unit_t *ret)
 		return 1;
 	}
 	items = terms_run_items(g->terms, run - 1, &count);
+	assert(count > 0 && count <= ORDER_MAX && items[0] == class);
 	memcpy(ret, items, count * sizeof(*ret));
 	return count;
 }

@@ -5,6 +5,7 @@
  */
 #include "graph/resolve/modules.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
@@ -44,6 +45,7 @@ static uint32_t file_chosen(const struct graph *g, const struct module_slot *m)
 		const struct source_file *b =
 			best == NONE ? NULL : &g->files[best];
 
+		assert(f->exists);
 		if (!b || f->package > b->package ||
 		    (f->package == b->package &&
 		     strcmp(atom_text(g, f->path), atom_text(g, b->path)) < 0))

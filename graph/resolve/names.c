@@ -10,6 +10,8 @@
  */
 #include "graph/resolve/names.h"
 
+#include <assert.h>
+
 #include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
@@ -280,6 +282,7 @@ set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 	const struct unit *u = unit_of(g, n);
 	const struct facts_bind *b = bind_of(u, at);
 
+	assert(at < u->u->binds.count);
 	switch (b->kind) {
 	case BIND_VALUE:
 	case BIND_AUGMENT:
@@ -624,8 +627,10 @@ static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
 
 bool name_own_place(const struct graph *g, unit_t n)
 {
-	uint32_t who = g->frames[g->frames_count - 1].who;
+	uint32_t who;
 
+	assert(g->frames_count);
+	who = g->frames[g->frames_count - 1].who;
 	if (who & POSTING_SLOT)
 		return g->slots[who & ~POSTING_SLOT].unit == n;
 	return g->nodes[who].kind == ASK_BIND && g->nodes[who].a == n;

@@ -6,6 +6,8 @@
  */
 #include "graph/resolve/outers.h"
 
+#include <assert.h>
+
 #include "graph/base/alloc.h"
 
 struct outers_list {
@@ -97,6 +99,7 @@ struct outers outers_in(const struct graph *g, unit_t around, atom_t name,
 	const struct outer key = { .name = name, .index = u->index };
 	uint32_t low = 0, high = f->outers_count;
 
+	assert(u->sheet);
 	while (low < high) {
 		uint32_t mid = (low + high) / 2;
 

@@ -31,6 +31,7 @@
  */
 #include "graph/resolve/solve.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -118,7 +119,10 @@ node_t node_get(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	g->nodes[n] = (struct node){
 		.kind = (uint8_t)kind, .a = a, .b = b, .next = NONE
 	};
+	/* Half full at most, as base/entry.h wants. */
+	assert(g->nodes_count <= g->node_mask / 2);
 	if (kind < KEY_KINDS && kind != KEY_MODULE && kind != KEY_SYMBOL) {
+		assert(a < g->units_count);
 		g->nodes[n].next = g->units[a].nodes;
 		g->units[a].nodes = n;
 	}
@@ -171,6 +175,7 @@ static void post(struct graph *g, node_t at)
 
 void solve_need(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 {
+	assert(kind < KEY_KINDS);
 	post(g, node_get(g, kind, a, b));
 }
 
@@ -187,8 +192,11 @@ void frame_push(struct graph *g, uint32_t who, uint32_t version)
 /* The frame below touched every open question that this one touched. */
 void frame_pop(struct graph *g)
 {
-	uint32_t low = g->frames[--g->frames_count].low;
+	uint32_t low;
 
+	assert(g->frames_count);
+	low = g->frames[--g->frames_count].low;
+	assert(low <= g->frames_count);
 	if (g->frames_count && low < g->frames[g->frames_count - 1].low)
 		g->frames[g->frames_count - 1].low = low;
 }
@@ -254,6 +262,7 @@ struct cycle {
 
 static void cycle_do(struct graph *g, struct cycle *c, node_t n)
 {
+	assert(g->nodes[n].state == NODE_HELD);
 	if (g->nodes[n].hit)
 		return;
 	g->nodes[n].hit = 1;
@@ -294,6 +303,7 @@ static void cycle_compute(struct graph *g, struct cycle *c)
 		frame_push(g, n, g->nodes[n].version);
 		c->values[k] = compute(g, n);
 		frame_pop(g);
+		assert(g->frames_count == c->depth + 1);
 		if (cycle_is_larger(g, c))
 			c->now.count = k + 1;
 	}
@@ -371,10 +381,14 @@ static void cycle_solve(struct graph *g, uint32_t mark, uint32_t depth)
 	free(c.values);
 }
 
-static void cycle_close(struct graph *g, uint32_t mark)
+static void cycle_close(struct graph *g, uint32_t mark, uint32_t depth)
 {
-	while (g->held_count > mark)
-		g->nodes[g->held[--g->held_count]].state = NODE_DONE;
+	while (g->held_count > mark) {
+		struct node *e = &g->nodes[g->held[--g->held_count]];
+
+		assert(e->state == NODE_HELD && e->depth == depth && !e->hit);
+		e->state = NODE_DONE;
+	}
 }
 
 static uint32_t ask_new(struct graph *g, node_t n)
@@ -383,6 +397,7 @@ static uint32_t ask_new(struct graph *g, node_t n)
 	struct node *e = &g->nodes[n];
 	uint32_t value;
 
+	assert(e->state == NODE_NEW);
 	e->state = NODE_OPEN;
 	e->hit = 0;
 	e->value = 0;
@@ -390,6 +405,7 @@ static uint32_t ask_new(struct graph *g, node_t n)
 	frame_push(g, n, e->version);
 	value = compute(g, n);
 	e = &g->nodes[n];
+	assert(e->state == NODE_OPEN && g->frames_count == depth + 1);
 	e->value = value;
 	if (!e->hit && g->held_count == mark && g->frames[depth].low == depth) {
 		e->state = NODE_DONE;
@@ -404,7 +420,7 @@ static uint32_t ask_new(struct graph *g, node_t n)
 	if (g->frames[depth].low == depth)
 		cycle_solve(g, mark, depth);
 	if (g->frames[depth].low == depth)
-		cycle_close(g, mark);
+		cycle_close(g, mark, depth);
 	else
 		hold(g, mark, g->frames[depth].low);
 	frame_pop(g);
@@ -450,12 +466,14 @@ uint32_t solve_ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 	node_t n = node_get(g, kind, a, b);
 	struct node *e = &g->nodes[n];
 
+	assert(kind >= KEY_KINDS && kind < NODE_KINDS);
 	post(g, n);
 	switch (e->state) {
 	case NODE_DONE:
 		return e->value;
 	case NODE_OPEN:
 	case NODE_HELD:
+		assert(e->depth < g->frames_count);
 		if (e->state == NODE_OPEN)
 			e->hit = 1;
 		if (e->depth < g->frames[g->frames_count - 1].low)
@@ -470,6 +488,7 @@ uint32_t solve_ask(struct graph *g, enum node_kind kind, uint32_t a, uint32_t b)
 
 static void invalidate_slot(struct graph *g, uint32_t slot)
 {
+	assert(g->slots[slot].unit != NONE && !g->slots[slot].dirty);
 	g->slots[slot].version++;
 	g->slots[slot].dirty = 1;
 	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
@@ -496,6 +515,7 @@ static void invalidate_posted(struct graph *g, node_t n, struct todo *todo)
 			invalidate_slot(g, who & ~POSTING_SLOT);
 			continue;
 		}
+		assert(g->nodes[who].state == NODE_DONE);
 		g->nodes[who].version++;
 		g->nodes[who].state = NODE_NEW;
 		todo_add(todo, who);
@@ -507,6 +527,7 @@ void solve_invalidate(struct graph *g, node_t first)
 {
 	struct todo todo = { .count = 0 };
 
+	assert(!g->frames_count && !g->held_count);
 	todo_add(&todo, first);
 	while (todo.count)
 		invalidate_posted(g, todo.nodes[--todo.count], &todo);

@@ -6,6 +6,7 @@
  */
 #include "graph/resolve/stores.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,6 +189,7 @@ static set_t put_into_record(struct graph *g, const struct put *p,
 
 	memcpy(keys, terms_run_items(g->terms, t->a, &count),
 	       term_length(g->terms, t) * sizeof(*keys));
+	assert(count == term_length(g->terms, t) && count <= TUPLE_MAX);
 	memcpy(values, term_items(g->terms, t), count * sizeof(*values));
 	if (p->key == NONE) {
 		for (uint32_t k = 0; k < count; k++)
@@ -259,6 +261,7 @@ static set_t store_path(struct graph *g, unit_t n, set_t of,
 {
 	struct put p = put_at(g, n, path[count - 1]);
 
+	assert(count > 0 && count <= TERM_DEPTH);
 	if (count > 1) {
 		set_t inner = value_index(g, of, n, path[count - 1]);
 

@@ -5,6 +5,7 @@
  */
 #include "graph/resolve/terms.h"
 
+#include <assert.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -81,21 +82,27 @@ void terms_parts(struct terms *t, struct region_part *ret)
 
 const struct term *term_of(const struct terms *t, term_t id)
 {
+	assert(id < t->n.terms_count);
 	return &t->terms[id];
 }
 
 const set_t *term_items(const struct terms *t, const struct term *tuple)
 {
+	assert(tuple->kind == TERM_TUPLE || tuple->kind == TERM_RECORD);
+	assert(tuple->b < t->n.tuples_count);
 	return t->pool + t->tuples[tuple->b].from;
 }
 
 uint32_t term_length(const struct terms *t, const struct term *tuple)
 {
+	assert(tuple->kind == TERM_TUPLE || tuple->kind == TERM_RECORD);
+	assert(tuple->b < t->n.tuples_count);
 	return t->tuples[tuple->b].count;
 }
 
 size_t set_terms(const struct terms *t, set_t s, const term_t **ret)
 {
+	assert(s < t->n.sets_count);
 	*ret = t->pool + t->sets[s].from;
 	return t->sets[s].count;
 }
@@ -197,6 +204,9 @@ term_t term_make(struct terms *t, enum term_kind kind, uint32_t a, uint32_t b)
 				      .b = b };
 	if (t->n.terms_count > t->n.term_mask / 2)
 		grow_terms(t);
+	/* set_one() cuts what is one too deep; no set holds it. */
+	assert(t->terms[id].depth <= TERM_DEPTH + 1);
+	assert(t->n.terms_count <= t->n.term_mask / 2);
 	return id;
 }
 
@@ -258,6 +268,8 @@ static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 	uint32_t at = run_hash(items, count, tuple) & t->n.run_mask;
 	uint32_t id;
 
+	/* The empty set is SET_NONE, which is not in the table. */
+	assert(tuple || (count > 0 && count <= SET_MAX));
 	for (; t->run_slots[at]; at = (at + 1) & t->n.run_mask) {
 		struct term_run run = run_of(t, t->run_slots[at]);
 
@@ -280,6 +292,7 @@ static uint32_t run_make(struct terms *t, const uint32_t *items, uint32_t count,
 	t->run_slots[at] = (id + 1) | bit;
 	if (t->n.sets_count + t->n.tuples_count > t->n.run_mask / 2)
 		grow_runs(t);
+	assert(t->n.sets_count + t->n.tuples_count <= t->n.run_mask / 2);
 	return id;
 }
 
@@ -300,6 +313,7 @@ static uint32_t cut_items(struct terms *t, const set_t *from, uint32_t count,
 {
 	set_t items[TUPLE_MAX];
 
+	assert(count <= TUPLE_MAX);
 	memcpy(items, from, count * sizeof(*items));
 	for (uint32_t n = 0; n < count; n++)
 		items[n] = cut(t, items[n], depth);
@@ -423,6 +437,7 @@ set_t set_record(struct terms *t, const uint32_t *keys, const set_t *values,
 	uint32_t sorted[TUPLE_MAX + 1];
 	set_t of[TUPLE_MAX + 1];
 
+	assert(count <= TUPLE_MAX + 1);
 	memcpy(sorted, keys, count * sizeof(*keys));
 	memcpy(of, values, count * sizeof(*values));
 	count = record_sort(sorted, of, count);
@@ -447,6 +462,7 @@ static term_t join_records(struct terms *t, const struct term *a,
 	set_t values[TUPLE_MAX * 2];
 	struct term_run x = t->tuples[a->a], y = t->tuples[b->a];
 
+	assert(x.count <= TUPLE_MAX && y.count <= TUPLE_MAX);
 	while (i < x.count || k < y.count) {
 		uint32_t left = i < x.count ? t->pool[x.from + i] : 0;
 		uint32_t right = k < y.count ? t->pool[y.from + k] : 0;
@@ -464,6 +480,14 @@ static term_t join_records(struct terms *t, const struct term *a,
 	return record_make(t, keys, values, count);
 }
 
+static bool joins(const struct terms *t, term_t x, term_t y)
+{
+	const struct term *a = &t->terms[x], *b = &t->terms[y];
+
+	return a->kind >= TERM_JOINED && a->kind == b->kind &&
+	       (a->kind != TERM_TUPLE || a->a == b->a);
+}
+
 /* Two terms of one joined kind (tuples: of one length) become one. */
 static term_t join_terms(struct terms *t, term_t x, term_t y)
 {
@@ -473,6 +497,7 @@ static term_t join_terms(struct terms *t, term_t x, term_t y)
 	set_t joined;
 	const term_t *only;
 
+	assert(joins(t, x, y));
 	if (a.kind == TERM_RECORD)
 		return join_records(t, &a, &b);
 	if (a.kind == TERM_TUPLE) {
@@ -484,16 +509,9 @@ static term_t join_terms(struct terms *t, term_t x, term_t y)
 	}
 	joined = set_one(t, a.kind, set_join(t, a.a, b.a),
 			 a.kind == TERM_DICT ? set_join(t, a.b, b.b) : 0);
-	(void)set_terms(t, joined, &only);
+	count = (uint32_t)set_terms(t, joined, &only);
+	assert(count == 1);
 	return only[0];
-}
-
-static bool joins(const struct terms *t, term_t x, term_t y)
-{
-	const struct term *a = &t->terms[x], *b = &t->terms[y];
-
-	return a->kind >= TERM_JOINED && a->kind == b->kind &&
-	       (a->kind != TERM_TUPLE || a->a == b->a);
 }
 
 /* Insert `x` into the sorted `items`; returns the new count. */
@@ -501,6 +519,7 @@ static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 {
 	uint32_t at = 0;
 
+	assert(count <= SET_MAX * 2);
 	for (uint32_t n = 0; n < count; n++) {
 		if (items[n] == x)
 			return count;
@@ -518,6 +537,8 @@ static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 		return count;
 	memmove(items + at + 1, items + at, (count - at) * sizeof(*items));
 	items[at] = x;
+	assert(at == 0 || items[at - 1] < x);
+	assert(at == count || x < items[at + 1]);
 	return count + 1;
 }
 
@@ -552,6 +573,7 @@ uint32_t terms_run(struct terms *t, const uint32_t *items, uint32_t count)
 const uint32_t *terms_run_items(const struct terms *t, uint32_t run,
 				uint32_t *ret_count)
 {
+	assert(run < t->n.tuples_count);
 	*ret_count = t->tuples[run].count;
 	return t->pool + t->tuples[run].from;
 }

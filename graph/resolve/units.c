@@ -1,6 +1,8 @@
 /* Units and variables in an order that does not depend on history. */
 #include "graph/resolve/units.h"
 
+#include <assert.h>
+
 int unit_order(const struct graph *g, unit_t a, unit_t b)
 {
 	const struct unit *x = &g->units[a], *y = &g->units[b];
@@ -14,6 +16,8 @@ int unit_order(const struct graph *g, unit_t a, unit_t b)
 			    atom_text(g, g->files[y->file].path));
 	if (by)
 		return by;
+	/* File, symbol and ordinal identify a unit. */
+	assert(a == b || x->ordinal != y->ordinal);
 	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
