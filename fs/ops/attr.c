@@ -3,6 +3,7 @@
  * attributes (access control lists among them), flags. Most of these calls do
  * not work on an O_PATH descriptor, so they use its path in /proc.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -247,6 +248,7 @@ static ssize_t hide_trusted(char *names, ssize_t len)
 		}
 		from += step;
 	}
+	assert(to <= from);
 	return to - names;
 }
 
