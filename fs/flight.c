@@ -196,11 +196,11 @@ PASSED(tmpfile,
        (req, parent, mode, fi))
 #endif
 
-#define WRAP(op) (assert(ops->op), ops->op = wrapped_##op)
+#define WRAP(op) (ops->op = wrapped_##op)
 
 void flight_wrap(struct fuse_lowlevel_ops *ops)
 {
-	assert(!flight.inner.open);
+	assert(!flight.inner.open && ops->open && ops->write && ops->rename);
 	flight.inner = *ops;
 	WRAP(open);
 	WRAP(release);
