@@ -6,6 +6,7 @@
  */
 #include "fs/flight.h"
 
+#include <assert.h>
 #include <time.h>
 
 #include "fs/tune/awake.h"
@@ -35,7 +36,9 @@ static unsigned begin(void)
 
 static void end(unsigned count)
 {
-	(void)atomic_fetch_sub(&flight.in_flight[count], 1);
+	unsigned before = atomic_fetch_sub(&flight.in_flight[count], 1);
+
+	assert(before > 0);
 }
 
 bool flight_wait(int patience_ms)
@@ -197,6 +200,7 @@ PASSED(tmpfile,
 
 void flight_wrap(struct fuse_lowlevel_ops *ops)
 {
+	assert(!flight.inner.open && ops->open && ops->write && ops->rename);
 	flight.inner = *ops;
 	WRAP(open);
 	WRAP(release);

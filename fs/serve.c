@@ -5,6 +5,7 @@
  */
 #include "fs/serve.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,8 +40,11 @@ struct server {
 	struct wire_server *wire;
 };
 
+_Static_assert(offsetof(struct server, fs) == 0, "a server is a struct fs");
+
 static int fail(const char *what, int r)
 {
+	assert(r < 0);
 	(void)fprintf(stderr, "statetape: %s: %s\n", what, strerrordesc_np(-r));
 	return r;
 }

@@ -39,6 +39,7 @@
  */
 #include "fs/author/actor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -127,13 +128,20 @@ static struct actor *actor_new(struct actors *as, pid_t pid,
 
 struct actor *actor_ref(struct actor *a)
 {
-	atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+	unsigned refs =
+		atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+
+	assert(refs > 0);
 	return a;
 }
 
 static void actors_drop(struct actors *as)
 {
-	if (atomic_fetch_sub_explicit(&as->count, 1, memory_order_acq_rel) == 1)
+	unsigned long long count =
+		atomic_fetch_sub_explicit(&as->count, 1, memory_order_acq_rel);
+
+	assert(count > 0);
+	if (count == 1)
 		free(as);
 }
 
@@ -199,6 +207,7 @@ static struct actor_entry *set_place_locked(struct actor_set *s, pid_t number)
 {
 	int oldest = 0;
 
+	assert(number > 0 && !set_find_locked(s, number));
 	for (int i = 0; i < ACTOR_WAYS; i++)
 		if (s->entry[i].checked < s->entry[oldest].checked)
 			oldest = i;
@@ -224,6 +233,7 @@ static struct proc_probe *set_spare_probe_locked(struct actor_set *s)
 	}
 	if (probes <= ACTOR_SET_PROBES)
 		return NULL;
+	assert(probes == ACTOR_SET_PROBES + 1);
 	spare = oldest->probe;
 	oldest->probe = NULL;
 	return spare;
@@ -243,6 +253,7 @@ static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
 		       actor_pid(mine.actor) == number;
 	struct actor_entry out;
 
+	assert(mine.actor);
 	*ret = e ? e : set_place_locked(s, number);
 	/* Another worker looked later than we did, and was faster. */
 	if (process && e->checked > mine.checked)
@@ -253,6 +264,7 @@ static struct actor_entry set_put_locked(struct actor_set *s, pid_t number,
 		(*ret)->actor = out.actor;
 		out.actor = mine.actor;
 	}
+	assert((*ret)->actor);
 	return out;
 }
 
@@ -343,6 +355,7 @@ static struct actor *finish_check(struct actors *as, pid_t number,
 				  struct actor_entry *e, bool same,
 				  uint64_t now)
 {
+	assert(e->actor || !same);
 	if (same)
 		cache_confirm(as, number, e, now);
 	else
@@ -376,6 +389,7 @@ static bool thread_same(struct actors *as, pid_t tid, struct actor_entry *e,
 	struct actor *a;
 	bool same;
 
+	assert(pid != tid);
 	if (now > e->joined + ACTOR_MEMBER_NS) {
 		if (!proc_has_thread(pid, tid))
 			return false;
@@ -462,6 +476,7 @@ static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
 	struct proc_traces traces = { .memory = -1, .cmdline = -1 };
 	struct actor *a = actor_see(as, pid, tid, &traces);
 
+	assert(depth < ACTOR_CHAIN_MAX);
 	if (!a) {
 		proc_traces_close(&traces);
 		return NULL;
@@ -471,6 +486,7 @@ static struct actor *looked(struct actors *as, pid_t pid, pid_t tid,
 		a->author.parent = &a->parent->author;
 		a->chain = a->parent->chain + 1;
 	}
+	assert(a->chain <= ACTOR_CHAIN_MAX);
 	return cache_put(as, pid, a,
 			 proc_probe_new(&traces, may_share(as, a, tid)), now);
 }

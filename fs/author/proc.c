@@ -41,6 +41,7 @@
  */
 #include "fs/author/proc.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -184,6 +185,7 @@ static bool cmdline_same(int fd, const char *cmdline)
 {
 	char text[ACTOR_CMDLINE_MAX + 1];
 
+	assert(fd >= 0);
 	return read_cmdline(fd, text) == 0 && strcmp(text, cmdline) == 0;
 }
 
@@ -401,12 +403,16 @@ struct proc_probe *proc_probe_new(struct proc_traces *t, bool shared)
 	atomic_init(&probe->refs, 1);
 	probe->memory = memory;
 	probe->fd = take_fd(memory ? &mine.memory : &mine.cmdline);
+	assert(probe->fd >= 0);
 	return probe;
 }
 
 struct proc_probe *proc_probe_ref(struct proc_probe *probe)
 {
-	atomic_fetch_add_explicit(&probe->refs, 1, memory_order_relaxed);
+	unsigned refs = atomic_fetch_add_explicit(&probe->refs, 1,
+						  memory_order_relaxed);
+
+	assert(refs > 0);
 	return probe;
 }
 

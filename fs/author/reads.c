@@ -25,6 +25,7 @@
  */
 #include "fs/author/reads.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -133,6 +134,7 @@ static uint64_t *slot_of(uint64_t *keys, size_t slots, uint64_t hash)
 {
 	size_t i = hash & (slots - 1);
 
+	assert(hash); /* 0 marks a free slot */
 	while (keys[i] && keys[i] != hash)
 		i = (i + 1) & (slots - 1);
 	return &keys[i];
@@ -180,6 +182,7 @@ static int read_set_add(struct read_set *s, enum reads_kind kind, uint64_t hash,
 	(void)buf_add(&s->paths, path, len);
 	*slot_of(s->keys, s->slots, hash) = hash;
 	s->count++;
+	assert(s->count <= s->slots / 2);
 	return 1;
 }
 
@@ -231,6 +234,9 @@ static struct read_set *add_locked(struct reads *r, struct reads_place at,
 static void remove_locked(struct reads *r, struct reads_shard *sh,
 			  struct read_set *s)
 {
+	assert(atomic_load(&r->processes) > 0);
+	assert(atomic_load(&r->entries) >= s->count);
+	assert(atomic_load(&r->bytes) >= s->bytes);
 	table_remove(&sh->sets, &s->in_shard);
 	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
 	atomic_fetch_sub(&r->processes, 1);
@@ -241,6 +247,7 @@ static void remove_locked(struct reads *r, struct reads_shard *sh,
 static void requeue_locked(struct reads_shard *sh, struct read_set *s,
 			   enum reads_queue queue)
 {
+	assert(s->queue < QUEUES && queue < QUEUES);
 	TAILQ_REMOVE(&sh->queue[s->queue], s, in_queue);
 	s->queue = queue;
 	TAILQ_INSERT_TAIL(&sh->queue[queue], s, in_queue);
@@ -256,12 +263,14 @@ static void touch_locked(struct reads *r, struct reads_shard *sh,
 	s->seen = atomic_load_explicit(&r->clock, memory_order_relaxed);
 	if (s->queue != LIVING || TAILQ_NEXT(s, in_queue))
 		requeue_locked(sh, s, LIVING);
+	assert(s->queue == LIVING && !TAILQ_NEXT(s, in_queue));
 }
 
 static void account_locked(struct reads *r, struct read_set *s)
 {
 	size_t bytes = s->fixed + s->slots * sizeof(*s->keys) + s->paths.size;
 
+	assert(bytes >= s->bytes); /* a set never shrinks */
 	atomic_fetch_add(&r->bytes, bytes - s->bytes);
 	s->bytes = bytes;
 }
@@ -390,6 +399,7 @@ void reads_note(struct reads *r, struct actor *a, enum reads_kind kind,
 	struct read_set *s;
 	int added = -ENOMEM;
 
+	assert(kind < KINDS);
 	pthread_mutex_lock(&at.shard->lock);
 	s = find_locked(at, a);
 	if (!s)
@@ -540,6 +550,7 @@ static bool put_paths(cJSON *object, const struct buf *paths)
 		const char *record = paths->data + at;
 		cJSON *item = text_item(record + 1);
 
+		assert(record[0] >= 0 && record[0] < KINDS);
 		if (!item || !cJSON_AddItemToArray(list[(int)record[0]], item))
 			return false;
 		at += 1 + strlen(record + 1) + 1;

@@ -1,5 +1,6 @@
 #include "fs/base/why.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@ int why(char **ret_why, int error, const char *format, ...)
 {
 	va_list ap;
 
+	assert(error >= 0);
 	if (!ret_why)
 		return -error;
 	free(*ret_why);

@@ -18,6 +18,7 @@
  */
 #include "fs/mount/guard.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -321,6 +322,7 @@ static _Noreturn void become_command(struct guard *g)
 
 static void start_command(struct guard *g)
 {
+	assert(g->command && g->command_pid == 0 && !g->ending);
 	(void)fflush(NULL);
 	g->command_pid = fork();
 	if (g->command_pid == 0)
@@ -373,6 +375,7 @@ static void on_ready(struct guard *g)
 {
 	char byte;
 
+	assert(g->ready >= 0 && !g->served);
 	g->served = read(g->ready, &byte, 1) == 1;
 	(void)close(take_fd(&g->ready));
 	if (!g->served)
@@ -508,6 +511,7 @@ static void on_never_served(struct guard *g, int status)
 	char *text = NULL;
 	char how[64];
 
+	assert(g->command_pid == 0);
 	describe_end(status, how, sizeof(how));
 	(void)remove_dead_mount(g, NULL);
 	/* Its own messages explain the failure to the user. */
@@ -530,6 +534,7 @@ static void note_unmounted(const struct guard *g)
 
 static void on_fs_end(struct guard *g, int status)
 {
+	assert(g->fs_pid > 0);
 	g->fs_pid = 0;
 	if (!g->served) {
 		on_never_served(g, status);
@@ -544,6 +549,7 @@ static void on_fs_end(struct guard *g, int status)
 
 static void on_command_change(struct guard *g, int status)
 {
+	assert(g->served && g->command_pid > 0);
 	if (WIFSTOPPED(status)) {
 		/* The shell that waits for us must see its job stop. */
 		(void)raise(SIGSTOP);
@@ -668,6 +674,7 @@ static int go_background(struct guard *g)
 	int fds[2];
 	pid_t pid;
 
+	assert(g->report < 0 && !g->command);
 	/* Keep no pipe open that another process may wait for. */
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	(void)fflush(NULL);

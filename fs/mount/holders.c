@@ -6,6 +6,7 @@
  */
 #include "fs/mount/holders.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,6 +112,7 @@ static bool print_if_holder(FILE *out, int number, int all_fd, const char *pid,
 	CLEANUP(close_p) int proc_fd = -1;
 	const char *how;
 
+	assert(number >= 0 && number <= HOLDERS_MAX);
 	proc_fd = openat(all_fd, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	how = proc_fd < 0 ? NULL : how_held(proc_fd, dev);
 	if (!how)

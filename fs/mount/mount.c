@@ -11,6 +11,7 @@
  */
 #include "fs/mount/mount.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -136,6 +137,7 @@ static void drain(int fd, char *text, size_t size)
 	size_t len = 0;
 	ssize_t n;
 
+	assert(size > 0);
 	do {
 		if (len + 1 < size)
 			n = read(fd, text + len, size - 1 - len);
@@ -276,6 +278,7 @@ int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why)
 	CLEANUP(close_p) int fd = -1;
 	int r = open_device(&fd, ret_why);
 
+	assert(o->source && o->mountpoint[0] == '/');
 	if (r < 0)
 		return r;
 	r = mount_directly(o, fd);

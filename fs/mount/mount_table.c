@@ -7,6 +7,7 @@
  */
 #include "fs/mount/mount_table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -205,6 +206,7 @@ static int search(const struct mount_wanted *w, struct mount_entry *ret)
 	size_t size = 0;
 	int r = 0;
 
+	assert(!w->path || w->at >= 0);
 	if (!table)
 		return -errno;
 	while (r == 0 && getline(&line, &size, table) > 0)

@@ -1,5 +1,6 @@
 #include "fs/mount/site.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -22,6 +23,7 @@ bool site_inside(const char *path, const char *top)
 {
 	size_t len = strlen(top);
 
+	assert(top[0] == '/');
 	if (len > 0 && top[len - 1] == '/') /* the root directory */
 		len--;
 	return strncmp(path, top, len) == 0 &&
@@ -232,6 +234,7 @@ static int open_root(struct site *s, char **ret_why)
 {
 	struct statvfs vfs;
 
+	assert(s->root_fd < 0);
 	s->root_fd = open(s->state.repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->root_fd < 0 || fstatvfs(s->root_fd, &vfs) < 0)
 		return why(ret_why, errno, "cannot open '%s': %s",
@@ -248,6 +251,7 @@ static int prepare(struct site *s, char **ret_note, char **ret_why)
 {
 	int r = clear_dead(s->state.repo, ret_note, ret_why);
 
+	assert(s->state.lock_fd >= 0);
 	if (r == 0)
 		r = clear_dead(s->mountpoint, ret_note, ret_why);
 	if (r == 0)

@@ -9,6 +9,7 @@
  * directory only. There FS_TIMEOUT_SHORT makes such a change visible within a
  * second.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -198,6 +199,7 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 		return NULL;
 	atomic_init(&h->fd, fd);
 	h->writable = (flags & O_ACCMODE) != O_RDONLY;
+	assert(fd >= 0 || !h->writable);
 	h->inode = inodes_ref(fs->inodes, i);
 	atomic_fetch_add_explicit(&i->opens, 1, memory_order_relaxed);
 	(void)pthread_mutex_lock(&fs->handles_lock);
@@ -214,6 +216,7 @@ int handle_fd(struct fs *fs, struct handle *h)
 
 	if (fd >= 0)
 		return fd;
+	assert(!h->writable);
 	fd = fs_reopen(fs, h->inode, O_RDONLY);
 	if (fd < 0 || atomic_compare_exchange_strong(&h->fd, &none, fd))
 		return fd;
@@ -224,18 +227,22 @@ int handle_fd(struct fs *fs, struct handle *h)
 
 void handle_free(struct fs *fs, struct handle *h)
 {
+	unsigned opens;
 	int fd;
 
 	if (!h)
 		return;
 	(void)pthread_mutex_lock(&fs->handles_lock);
+	assert(fs->handles_count > 0);
 	LIST_REMOVE(h, open);
 	fs->handles_count--;
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 	fd = atomic_load(&h->fd);
 	if (fd >= 0)
 		(void)close(fd);
-	atomic_fetch_sub_explicit(&h->inode->opens, 1, memory_order_relaxed);
+	opens = atomic_fetch_sub_explicit(&h->inode->opens, 1,
+					  memory_order_relaxed);
+	assert(opens > 0);
 	inodes_unref(fs->inodes, h->inode);
 	actor_unref(h->opener);
 	free(h->dir);
@@ -264,6 +271,7 @@ size_t handles_inodes(struct fs *fs, struct inode ***ret)
 		if (*ret && S_ISREG(h->inode->type))
 			(*ret)[n++] = inodes_ref(fs->inodes, h->inode);
 	}
+	assert(n <= fs->handles_count);
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 	return n;
 }
@@ -276,6 +284,7 @@ void handles_end(struct fs *fs)
 		record_close(fs, NULL, h);
 		handle_free(fs, h);
 	}
+	assert(fs->handles_count == 0);
 }
 
 bool fs_in_group(fuse_req_t req, gid_t gid)

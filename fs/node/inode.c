@@ -15,6 +15,7 @@
  */
 #include "fs/node/inode.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -125,6 +126,7 @@ static struct inode_link *link_find_locked(const struct inodes *t,
 /* Take the link out of the tables. */
 static void link_hide_locked(struct inodes *t, struct inode_link *link)
 {
+	assert(!link->gone);
 	table_remove(&t->by_name, &link->by_name);
 	TAILQ_REMOVE(&t->by_age, link, by_age);
 	link->gone = true;
@@ -140,6 +142,7 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 	LIST_REMOVE(link, same);
 	if (!link->gone)
 		link_hide_locked(t, link);
+	assert(link->parent->refs > 0);
 	link->parent->refs--;
 	inode_drop_locked(t, link->parent, doomed);
 	free(link);
@@ -163,6 +166,7 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 	i->refs = 1;
 	while ((link = LIST_FIRST(&i->links)))
 		link_release_locked(t, link, doomed);
+	assert(i->refs == 1 && i->nlookup == 0);
 	i->doomed = *doomed;
 	*doomed = i;
 }
@@ -233,6 +237,7 @@ static int name_set_locked(struct inodes *t, struct inode *i,
 	r = link_add_locked(t, i, parent, name);
 	if (r == 0 && only && only->gone)
 		link_release_locked(t, only, doomed);
+	assert(r < 0 || !LIST_FIRST(&i->links)->gone);
 	return r;
 }
 
@@ -372,6 +377,7 @@ void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
 	(void)pthread_mutex_lock(&t->lock);
 	if (n > i->nlookup)
 		n = i->nlookup;
+	assert(n <= t->lookups);
 	i->nlookup -= n;
 	t->lookups -= n;
 	inode_drop_locked(t, i, &doomed);
@@ -382,6 +388,7 @@ void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
 struct inode *inodes_ref(struct inodes *t, struct inode *i)
 {
 	(void)pthread_mutex_lock(&t->lock);
+	assert(i->refs > 0 || i->nlookup > 0);
 	i->refs++;
 	(void)pthread_mutex_unlock(&t->lock);
 	return i;
@@ -394,6 +401,7 @@ void inodes_unref(struct inodes *t, struct inode *i)
 	if (!i)
 		return;
 	(void)pthread_mutex_lock(&t->lock);
+	assert(i->refs > 0);
 	i->refs--;
 	inode_drop_locked(t, i, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
@@ -514,6 +522,7 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 		second->refs++;
 		(void)name_set_locked(t, second, parent, name, &doomed);
 		(void)name_set_locked(t, first, to, to_name, &doomed);
+		assert(first->refs > 0 && second->refs > 0);
 		first->refs--;
 		second->refs--;
 	}
@@ -526,6 +535,7 @@ static bool prepend(const char *buf, char **at, const char *name, bool slash)
 {
 	size_t len = strlen(name) + slash;
 
+	assert(*at >= buf);
 	if ((size_t)(*at - buf) < len)
 		return false;
 	*at -= len;
@@ -564,6 +574,7 @@ int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 	const struct inode_link *link;
 	int r;
 
+	assert(size >= sizeof("..."));
 	buf[size - 1] = '\0';
 	(void)pthread_mutex_lock(&t->lock);
 	link = LIST_FIRST(&i->links);
@@ -582,6 +593,7 @@ int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 	char *at = buf + size - 1;
 	int r;
 
+	assert(size >= sizeof("..."));
 	*at = '\0';
 	if (!prepend(buf, &at, name, false))
 		return -ENAMETOOLONG;
@@ -598,6 +610,7 @@ void inodes_set_inotify(struct inodes *t, int inotify_fd)
 
 void inodes_set_watch(struct inodes *t, struct inode *i, int wd)
 {
+	assert(wd >= 0 && S_ISDIR(i->type));
 	(void)pthread_mutex_lock(&t->lock);
 	if (i->wd >= 0)
 		table_remove(&t->by_watch, &i->by_watch);

@@ -10,6 +10,8 @@
  */
 #include "fs/node/pages.h"
 
+#include <assert.h>
+
 #include "fs/base/limits.h"
 #include "fs/node/below.h"
 #include "fs/node/fs.h"
@@ -178,6 +180,7 @@ static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 {
 	struct stat st;
 
+	assert(now && now != known);
 	if (look_locked(fs, i, &st) == now && atomic_load(&i->stamp) == known) {
 		i->size = st.st_size;
 		atomic_store(&i->stamp, fs->fine_times ? now : 0);

@@ -8,6 +8,7 @@
  */
 #include "fs/node/pass.h"
 
+#include <assert.h>
 #include <sys/stat.h>
 
 #include "fs/base/limits.h"
@@ -70,6 +71,13 @@ static void unregister(fuse_req_t req, int id)
 
 #endif
 
+/* The two kinds of opens exclude each other; only one kind has a backing. */
+static void assert_counts(const struct inode *i)
+{
+	assert(!i->cached || !i->passed);
+	assert((i->passed > 0) == (i->backing != 0));
+}
+
 static void set_passed(struct fs *fs, struct handle *h,
 		       struct fuse_file_info *fi)
 {
@@ -96,6 +104,7 @@ void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 
 	if (!fs->passes)
 		return;
+	assert(!h->counted && !h->passed);
 	(void)pthread_mutex_lock(&fs->handles_lock);
 	if (!i->backing && i->cached == 0 && !h->writable &&
 	    pass_would(fs, st)) {
@@ -107,6 +116,7 @@ void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 	else
 		i->cached++;
 	h->counted = true;
+	assert_counts(i);
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 }
 
@@ -132,12 +142,14 @@ void pass_end(fuse_req_t req, struct handle *h)
 		return;
 	record_stores(req, h);
 	(void)pthread_mutex_lock(&fs->handles_lock);
+	assert(h->passed ? i->passed > 0 : i->cached > 0);
 	if (!h->passed) {
 		i->cached--;
 	} else if (--i->passed == 0) {
 		id = i->backing;
 		i->backing = 0;
 	}
+	assert_counts(i);
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 	if (id)
 		unregister(req, id);

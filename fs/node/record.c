@@ -1,5 +1,6 @@
 #include "fs/node/record.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -35,6 +36,7 @@ static struct journal_event event_of(struct fs *fs,
 				     const struct record_line *what,
 				     const char *path, const struct inode *i)
 {
+	assert(what->op < JOURNAL_OPS);
 	atomic_fetch_add_explicit(&fs->ops[what->op], 1, memory_order_relaxed);
 	return (struct journal_event){
 		.op = what->op,

@@ -13,6 +13,7 @@
  */
 #include "fs/node/watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -91,6 +92,7 @@ void watch_directory(struct watch *w, struct inode *i)
 {
 	int wd;
 
+	assert(S_ISDIR(i->type));
 	if (w->inotify_fd < 0)
 		return;
 	wd = add_watch(w, i);
@@ -320,6 +322,7 @@ static void prune_send(struct watch *w, struct prune *p)
 		     p->body.count * sizeof(p->inodes[0]);
 	ssize_t put;
 
+	assert(p->body.count <= FS_PRUNE_MAX);
 	if (!p->body.count)
 		return;
 	p->header = (struct fuse_out_header){ .len = (uint32_t)len,
@@ -340,6 +343,7 @@ static void evict_name(struct watch *w, struct prune *p,
 	struct fs *fs = w->fs;
 	struct inode *i = inodes_find(fs->inodes, name->parent, name->name);
 
+	assert(p->body.count < FS_PRUNE_MAX);
 	if (i && !atomic_load(&i->opens) && (fs->prunes || !S_ISDIR(i->type))) {
 		count(&w->evicted);
 		if (fs->prunes)

@@ -3,6 +3,7 @@
  * attributes (access control lists among them), flags. Most of these calls do
  * not work on an O_PATH descriptor, so they use its path in /proc.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -48,7 +49,10 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino,
 	(FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | \
 	 FUSE_SET_ATTR_SIZE | ANY_TIME)
 
-/* One SETATTR; it may ask for several changes. */
+#define STEPS_MAX  4
+#define DETAIL_MAX 48
+
+/* One SETATTR; it may ask for several changes, each with its journal line. */
 struct attr_change {
 	fuse_req_t req;
 	struct inode *i;
@@ -56,23 +60,37 @@ struct attr_change {
 	const struct stat *attr;
 	int to_set;
 	struct fs_fd_name name;
+	size_t lines;
+	struct record_line line[STEPS_MAX];
+	char detail[STEPS_MAX][DETAIL_MAX];
 };
 
-static int note(const struct attr_change *c, enum journal_op op, int64_t len,
+/* Keep the line until the change lock is released. Returns its result. */
+static int note(struct attr_change *c, enum journal_op op, int64_t len,
 		const char *detail, int r)
 {
 	int res = r < 0 ? -errno : 0;
+	char *kept = c->detail[c->lines];
 
-	record_inode(fs_of(c->req), c->req, c->i, c->h,
-		     &(struct record_line){ .op = op,
-					    .off = -1,
-					    .len = len,
-					    .res = res,
-					    .detail = detail });
+	assert(c->lines < STEPS_MAX);
+	if (detail)
+		(void)snprintf(kept, DETAIL_MAX, "%s", detail);
+	c->line[c->lines++] =
+		(struct record_line){ .op = op,
+				      .off = -1,
+				      .len = len,
+				      .res = res,
+				      .detail = detail ? kept : NULL };
 	return res;
 }
 
-static int change_mode(const struct attr_change *c)
+static void record_changes(const struct attr_change *c)
+{
+	for (size_t n = 0; n < c->lines; n++)
+		record_inode(fs_of(c->req), c->req, c->i, c->h, &c->line[n]);
+}
+
+static int change_mode(struct attr_change *c)
 {
 	char detail[32];
 	int r;
@@ -86,11 +104,11 @@ static int change_mode(const struct attr_change *c)
 	return note(c, JOURNAL_CHMOD, -1, detail, r);
 }
 
-static int change_owner(const struct attr_change *c)
+static int change_owner(struct attr_change *c)
 {
 	uid_t uid = c->to_set & FUSE_SET_ATTR_UID ? c->attr->st_uid : (uid_t)-1;
 	gid_t gid = c->to_set & FUSE_SET_ATTR_GID ? c->attr->st_gid : (gid_t)-1;
-	char detail[48];
+	char detail[DETAIL_MAX];
 	bool nothing = !(c->to_set & ANY_CHANGE);
 	bool setid = atomic_load(&c->i->setid);
 	int r;
@@ -112,7 +130,7 @@ static int change_owner(const struct attr_change *c)
 	return note(c, JOURNAL_CHOWN, -1, detail, r);
 }
 
-static int change_size(const struct attr_change *c)
+static int change_size(struct attr_change *c)
 {
 	int64_t size = c->attr->st_size;
 	int r;
@@ -135,7 +153,7 @@ static struct timespec time_to_set(const struct attr_change *c, int set,
 	return (struct timespec){ .tv_nsec = UTIME_OMIT };
 }
 
-static int change_times(const struct attr_change *c)
+static int change_times(struct attr_change *c)
 {
 	struct timespec ts[2];
 
@@ -152,7 +170,7 @@ static int change_times(const struct attr_change *c)
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 		       int to_set, struct fuse_file_info *fi)
 {
-	static int (*const steps[])(const struct attr_change *) = {
+	static int (*const steps[STEPS_MAX])(struct attr_change *) = {
 		change_mode, change_owner, change_size, change_times
 	};
 	struct fs *fs = fs_of(req);
@@ -166,9 +184,10 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 
 	fs_fd_name(c.i->fd, &c.name);
 	pages_change(fs, c.i, &own);
-	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(*steps); n++)
+	for (size_t n = 0; r == 0 && n < STEPS_MAX; n++)
 		r = steps[n](&c);
 	pages_changed(fs, &own);
+	record_changes(&c);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else
@@ -247,6 +266,7 @@ static ssize_t hide_trusted(char *names, ssize_t len)
 		}
 		from += step;
 	}
+	assert(to <= from);
 	return to - names;
 }
 

@@ -4,6 +4,7 @@
  * changed outside the mount drops them. Large files are read by passthrough
  * (pass.h).
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ static void decide_pages(fuse_req_t req, struct handle *h, struct stat *st,
 	struct inode *i = h->inode;
 	int fd = atomic_load(&h->fd);
 
+	assert(fd >= 0 || !(fi->flags & O_TRUNC));
 	if (fi->flags & O_TRUNC) {
 		fs_drop_setid(req, i, fd);
 		record_inode(fs, req, i, h,

@@ -2,6 +2,7 @@
  * Handlers that create files: in the caller's name (cred.h), answered with the
  * new file's entry.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
 {
 	int r = fs_entry(fs, dir, name, e);
 
+	assert(what->res == 0);
 	if (r != -EMFILE && r != -ENFILE && r != -ENOMEM)
 		return r;
 	if (unlinkat(dir->fd, name,
@@ -50,6 +52,7 @@ static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 	struct fuse_entry_param e = { 0 };
 	int r = (int)what->res;
 
+	assert(r <= 0);
 	if (r == 0)
 		r = entry_of_made(fs, dir, name, what, &e);
 	record_name(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,

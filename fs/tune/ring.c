@@ -1,5 +1,6 @@
 #include "fs/tune/ring.h"
 
+#include <assert.h>
 #include <linux/io_uring.h>
 #include <sched.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 		depth = 1;
 	if (depth > RING_DEPTH)
 		depth = RING_DEPTH;
+	assert(depth >= 1 && depth <= RING_DEPTH);
 	(void)snprintf(ret, size, "io_uring,io_uring_q_depth=%d", depth);
 	return true;
 }

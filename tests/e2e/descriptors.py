@@ -68,7 +68,7 @@ def directories_are_given_up_too_but_not_those_in_use():
 
 
 def what_could_not_be_made_is_not_there():
-    """All descriptors are held by open files: nothing is made by halves."""
+    """All descriptors are held by open files: no file is half created."""
     with mounted_with(256, 0, 0) as m:
         held, ways = [], {
             "file": lambda p: held.append(open(p, "x")),
@@ -106,7 +106,7 @@ def fill(top, make):
 
 
 def there_is_room_for_descriptors_from_the_start():
-    """Room made later keeps every thread waiting, time and again."""
+    """A table that grows later makes every thread wait, repeatedly."""
     with st.Mount() as m:
         with open("/proc/%d/status" % m.fs_pid) as f:
             facts = dict(line.split(":", 1) for line in f)

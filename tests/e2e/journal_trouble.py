@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A journal that cannot be kept never costs the writer anything."""
+"""A journal that cannot be written never fails the writer."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape mount` as a person or a script starts it: it returns when files
-are served, keeps nothing of its caller, and leaves a process behind."""
+"""`statetape mount` in the background: it returns when files are served, keeps
+no descriptor of its caller, and leaves a process behind."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def it_returns_when_files_are_served():
 
 
 def it_keeps_nothing_of_its_caller():
-    """Pipes are seen to end, the terminal is let go, no directory is held."""
+    """It holds no pipe, terminal or directory of its caller."""
     st.need_fuse()
     with st.Home() as home:
         repo, here = home.mkdir("repo"), home.mkdir("here")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A mount for one command: seen by it alone, and otherwise as if it were not
-there. Run with "user" as first argument it does all this as an ordinary user,
+"""A mount for one command: only the command sees it. Run with "user"
+as first argument it does all this as an ordinary user,
 in a user namespace."""
 
 import contextlib
@@ -55,7 +55,7 @@ def written(h):
 
 @contextlib.contextmanager
 def running(h, *command, options=("--private",), **kw):
-    """The command under a mount, which is over when we leave."""
+    """The command under a mount, both ended with the block."""
     kw.setdefault("stdin", subprocess.PIPE)
     p = h.start("mount", *options, h.repo, "--", *command,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Root, an ordinary user through fusermount3, and a user namespace of one's
-own; and what is said where none of these can work."""
+"""Root, an ordinary user through fusermount3, and a user namespace; and the
+messages where none of these can work."""
 
 import contextlib
 import os
@@ -25,8 +25,8 @@ def by_user(*argv, **kw):
 
 @contextlib.contextmanager
 def user_mount(**kw):
-    """A mount of nobody's, made by fusermount3. He must write there himself:
-    root is one of the others and stays outside."""
+    """A mount of the user nobody, made by fusermount3. Root is another user
+    there and has no access."""
     st.need("fusermount3")
     with st.Home(st.NOBODY) as home:
         home.repo = home.mkdir("repo")
@@ -254,8 +254,8 @@ def a_user_namespace_needs_only_the_device():
 
 
 def what_is_roots_is_not_in_the_way_of_a_user_namespace():
-    """There one is called 0 and is not root: sockets go where the user's do,
-    so that he finds the mount from outside, too."""
+    """The user is uid 0 there but not root: sockets are in the user's own
+    directory, so that the mount is found from outside too."""
     need_user_namespaces()
     with st.Home(st.NOBODY) as home:
         repo = home.mkdir("repo")

@@ -25,7 +25,7 @@ def processors():
 
 
 def ask(m, processor, times):
-    """So many requests, from a process of its own held at `processor`."""
+    """`n` requests from a process of its own, pinned to `processor`."""
     child = os.fork()
     if child == 0:
         os.sched_setaffinity(0, {processor})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
 The journal against strace: a workload of some hundred processes runs below a
-mount under `strace -f`, and the journal must tell each successful write-type
-call strace saw, with the same thread, path, offset, length and author, and
-nothing else. tests/support/straced/ derives what must be told.
+mount under `strace -f`, and the journal must record each successful write-type
+call that strace saw, with the same thread, path, offset, length and author, and
+nothing else. tests/support/straced/ derives the expected lines.
 
 Every step has its own trace, so that a difference names its step. On one of
 them the test then turns on itself: it takes lines out of the journal, alters

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Bytes that several processes put into one page stay: the kernel is never
-made to drop a page of a file that only we change."""
+"""Bytes that several processes write into one page stay: the kernel never drops
+a page of a file that is changed through the mount only."""
 
 import ctypes
 import mmap
@@ -61,7 +61,7 @@ class Unwaited:
         return r
 
     def pwrite(self, fd, page, at):
-        """Write `page`, a mapping; tell what came of it at the end."""
+        """Write `page`, a mapping; print the result at the end."""
         where = ctypes.addressof(ctypes.c_char.from_buffer(page))
         block = ctypes.create_string_buffer(struct.pack(
             "QIiHhIQQqQII", 0, 0, 0, 1, 0, fd, where, len(page), at, 0, 0, 0))
@@ -73,7 +73,7 @@ class Unwaited:
 
 
 def direct_writer(path, over):
-    """Past the pages, not waiting for the end; then read through them."""
+    """Write asynchronously with direct I/O; then read through the pages."""
     way, page = Unwaited(), mmap.mmap(-1, SIZE)
     to = os.open(path, os.O_RDWR | os.O_DIRECT)
     back = os.open(path, os.O_RDONLY)
@@ -134,7 +134,7 @@ def what_is_read_during_a_direct_write_does_not_stay():
 
 
 def our_own_writes_take_nothing_back():
-    """Though they are reported to us, and somebody has the file open."""
+    """Though inotify reports them, and the file is open."""
     release = tuple(map(int, os.uname().release.split(".")[:2]))
     if release < (6, 13):
         st.skip("times are too coarse before Linux 6.13")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Changes made behind the mount's back show within a second, in spite of
-every cache. The mount lies over its own directory, as in daily use, and
-what is changed below is first looked at through the mount, so that there is
-something stale to be held."""
+"""Changes made outside the mount show within a second, in spite of every cache.
+The mount lies over its own directory, as in daily use, and each file is first
+read through the mount, so that the caches hold something stale."""
 
 import mmap
 import os
@@ -218,7 +217,7 @@ class Below(posixcase.Case):
         self.shows(prepare, change, look, b"before and after")
 
     def test_a_reader_at_the_end_gets_what_is_added_below(self):
-        """No zeroes where old pages end, whenever it looks."""
+        """A reader never sees zeroes after the end of old pages."""
         put(self.below + "/log", b"")
         want = b"".join(b"line %d of the log\n" % n for n in range(300))
         with opened(self.mnt + "/log") as fd, \
@@ -313,7 +312,7 @@ class Below(posixcase.Case):
 
 class Own(unittest.TestCase):
     def test_removing_much_takes_the_listing_back_a_few_times_only(self):
-        """Our own changes are reported to us like those of others."""
+        """inotify reports changes through the mount like all others."""
         with posixcase.st.Mount() as m:
             for n in range(600):
                 put(m.path + "/%d" % n)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A file that is being made by somebody who can only write it: what he writes
-goes past the kernel's pages. Others who have the file open meanwhile see it
-all the same, and the journal tells each write as it was made."""
+"""A new file opened with O_WRONLY uses direct I/O. Other processes that have
+the file open see the bytes all the same, and the journal has each write."""
 
 import mmap
 import os
@@ -65,7 +64,7 @@ def stores_of_a_mapping_and_its_makers_writes_meet():
 
 
 def a_reader_never_keeps_what_was_overwritten():
-    """Read while it is written; when the writing is over, all is new."""
+    """Read while it is written; after the last write all bytes are new."""
     with st.Mount() as m:
         path = m.path + "/made"
         fd = os.open(path, MAKE, 0o644)

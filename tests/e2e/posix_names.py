@@ -108,7 +108,7 @@ class Crowds(posixcase.Case):
 
 class Moving(posixcase.Case):
     """A directory that changes while it is read: what was there all the time
-    is neither missed nor told twice."""
+    is neither missed nor listed twice."""
 
     def check(self, change):
         stay = {b"stay-%d" % i for i in range(2000)}

@@ -220,7 +220,7 @@ class Kept(posixcase.Case):
     COUNT = 30
 
     def kept(self, path, text):
-        """Made, and read often enough that no page of it is asked for."""
+        """Created, and read often enough that the kernel has all pages."""
         put(path, text)
         for _ in range(2):
             self.assertEqual(get(path), text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Large files, which the kernel reads below without asking us: what is written
-still comes by us, and nobody sees anything else than on a plain directory."""
+"""Large files, which use passthrough: writes still come to us, and every
+process sees what it would see in a plain directory."""
 
 import mmap
 import os
@@ -13,7 +13,7 @@ SIZE = 1 << 20
 
 
 def passed(m):
-    """Opens whose reads passed the server by, as it counts them."""
+    """The server's count of passthrough opens."""
     return find(m.status(), "passed") or 0
 
 
@@ -168,7 +168,7 @@ def no_open_is_refused_whatever_the_order():
                         os.pwrite(fd, b"x", dice.randrange(SIZE))
                     while len(held) > dice.randrange(4):
                         os.close(held.pop(dice.randrange(len(held))))
-            except Exception as e:  # told by the main thread
+            except Exception as e:  # reported by the main thread
                 wrong.append((seed, e))
             for fd in held:
                 os.close(fd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who may do what: modes, owners, groups, sticky and set-id bits, for several
-users at once. Permissions are the file system's own business only where the
-kernel asks it; every answer here is compared with the one below."""
+users at once. The kernel checks most permissions, the file system the rest;
+every answer here is compared with the one below."""
 
 import os
 import stat
@@ -110,7 +110,7 @@ class Reaching(posixcase.Case):
              (BOB, BOB, (CLUB,)))
 
     def ask(self, question, *args):
-        """The question put by each user."""
+        """The same call made by each user."""
         return [as_user(uid, question, *args, gid=gid, groups=groups)
                 for uid, gid, groups in self.USERS]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FIFOs, sockets, devices, inode flags, and who is told about changes."""
+"""FIFOs, sockets, devices, inode flags, and inotify on the mount."""
 
 import array
 import ctypes
@@ -203,7 +203,7 @@ EVENTS = {0x1: "access", 0x2: "modify", 0x4: "attrib", 0x8: "close-write",
 
 class Watching(posixcase.Case):
     def watch(self, path, mask, act):
-        """What inotify tells about `path` while act() runs."""
+        """The inotify events of `path` while act() runs."""
         fd = checked(libc.inotify_init1, os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             checked(libc.inotify_add_watch, fd, os.fsencode(path),

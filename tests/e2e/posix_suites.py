@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges from outside, where somebody built them: pjdfstest and fsx.
+"""Third-party suites, where they are installed: pjdfstest and fsx.
 
 PJDFSTEST names a directory with pjdfstest's program and its tests/, FSX an
 fsx program (xfstests has one). Each is run on a plain directory and on a
@@ -61,8 +61,8 @@ def judge(plain, mount):
 
 
 def fake_df(top, kind):
-    """pjdfstest asks df for the file system and leaves out what it knows not
-    to work there. Both sides shall try the same."""
+    """pjdfstest asks df for the file system and skips what is known not to
+    work there. Both sides must run the same tests."""
     os.mkdir(top + "/bin")
     with open(top + "/bin/df", "w") as f:
         f.write("#!/bin/sh\necho Filesystem Type\necho none %s\n" % kind)

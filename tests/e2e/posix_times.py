@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What stat tells: numbers, counts, times to the nanosecond."""
+"""stat(2): inode numbers, link counts, times to the nanosecond."""
 
 import os
 import time

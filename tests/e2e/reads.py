@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What processes read and looked for in vain can be asked."""
+"""`statetape reads` reports the files that processes opened and missed."""
 
 import os
 import subprocess

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Requests that come by io_uring. The kernel's switch for it is turned on for
-the time this runs (mounts made meanwhile by others take it too, and mind no
-more than ours), so that it wants root."""
+"""Requests through io_uring. Needs root: the kernel's switch is on while this
+runs (mounts made meanwhile by other tests use rings too, without harm)."""
 
 import contextlib
 import os
@@ -89,7 +88,7 @@ def a_mount_may_do_without():
 
 
 def where_some_processors_are_barred_the_device_serves():
-    """A queue that nobody serves would stop every request."""
+    """A queue without a thread would block every request."""
     mine = os.sched_getaffinity(0)
     if len(mine) < 2:
         st.skip("there is one processor")
@@ -125,7 +124,7 @@ def busy(path):
 
 
 def it_ends_in_the_middle_of_work():
-    """No thread is stopped while it holds a lock or owes the journal."""
+    """No thread is cancelled with a lock held or before its journal line."""
     for how in "lazy", "term", "kill":
         with ringed(broken=how == "kill",
                     expect_log="killed|ended" if how == "kill" else None
@@ -148,7 +147,7 @@ def it_ends_in_the_middle_of_work():
 
 
 def everything_else_holds():
-    """The tests of the mount, by rings."""
+    """The tests of the mount, through rings."""
     with ringed():
         for name in ("posix_open", "posix_mmap", "posix_below", "posix_pass",
                      "posix_special", "pages", "reads", "descriptors",

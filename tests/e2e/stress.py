@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Sixteen processes, some of them ordinary users, do random things to a mount
 and to a plain twin of it (tests/prop/fs/twin.c). Every answer must be the
-same, and the trees in the end. Then the books are checked: the journal has
-every number and every deed, and nothing is held that nobody uses any more.
+same, and the trees in the end. Then the accounts are checked: the journal has
+every number and every deed, and no inode, handle or descriptor is left over.
 
 STATETAPE_STRESS_SECONDS (600 at most) makes it longer, TWIN_SEED repeats the
 dice of an earlier run; what the processes do to each other is never quite
@@ -30,7 +30,7 @@ BY_NAME = {"create", "mkdir", "mknod", "symlink", "unlink", "rmdir",
 
 
 def key(pid, op, ino, off, length, path, path2):
-    """A deed, reduced to what both sides know of it."""
+    """A deed, reduced to the fields that both sides have."""
     if op in BY_RANGE:
         return pid, op, ino, off, length
     if op in BY_SIZE:

@@ -1,5 +1,5 @@
-"""The mount beside a plain directory: what is done to one is done to the
-other, and both must answer alike.
+"""The mount beside a plain directory: every action is done to both, and both
+must answer alike.
 
     class HardLinks(posixcase.Case):
         def test_a_second_name_is_the_same_file(self):
@@ -13,8 +13,8 @@ other, and both must answer alike.
 Each class has one mount, each test a directory of its own on three sides:
 self.mnt (through the mount), self.below (the same directory below it) and
 self.plain (elsewhere on the same file system). What a test returns from
-`act` is compared, errors by name, so nothing that the file system below
-decides is written down here.
+`act` is compared, errors by name, so the tests contain no expectations that
+depend on the file system below.
 """
 
 import ctypes
@@ -195,7 +195,7 @@ class Child:
             answer = (True, fn(*args))
         except OSError as e:
             answer = (False, "%s: %s" % (NAMES.get(e.errno), e))
-        except BaseException:  # noqa: the parent tells the story
+        except BaseException:  # noqa: the parent reports it
             answer = (False, traceback.format_exc())
         finally:
             with os.fdopen(write, "wb") as pipe:
@@ -294,7 +294,7 @@ class Case(unittest.TestCase):
             self.fail(difference(plain, mount))
 
     def eventually_within_a_second(self, change, seen):
-        """Changes made behind the mount's back show within a second. A busy
+        """Changes made outside the mount show within a second. A busy
         machine may be late once; three times is the mount's fault. `change`
         and `seen` get the number of the attempt."""
         took = []

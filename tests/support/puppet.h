@@ -1,18 +1,18 @@
 /*
- * A process that does as it is told: fork, vfork, exec, start a thread, change
- * its name, exit. It stands still between two commands, as a process stands
- * in its syscall while we answer it, and whoever it has become goes on
- * listening in its place:
+ * A process that carries out commands: fork, vfork, exec, start a thread,
+ * change its name, exit. It blocks between two commands, as a caller blocks in
+ * its syscall until we reply. After a command the process or thread below
+ * answers and reads the next one:
  *
  *	command		who answers
- *	PUPPET_THREAD	a new thread, until it is told to end
- *	PUPPET_LEAVE	a new thread, and the one before has ended for good
- *	PUPPET_FORK	the child, until it is told to end
+ *	PUPPET_THREAD	a new thread, until PUPPET_END
+ *	PUPPET_LEAVE	a new thread; the one before has ended
+ *	PUPPET_FORK	the child, until PUPPET_END
  *	PUPPET_VFORK	the child in its parent's memory; can only exec or end
  *	PUPPET_ORPHAN	the child, whose parent has exited
  *	PUPPET_EXEC	the same process, a new program with a new last argument
  *	PUPPET_NAME	the same thread, under a new name (comm)
- *	PUPPET_END	the one that was speaking before
+ *	PUPPET_END	the one that answered before
  *
  * A program that uses puppets calls puppet_play() first thing in main().
  */
@@ -64,7 +64,7 @@ struct puppet {
 	struct puppet_where at; /* as last answered */
 };
 
-/* The program itself, to be executed anew; found before anything forks. */
+/* Path of this program, to exec it again; set before the first fork. */
 static char puppet_program[PATH_MAX];
 
 static inline void puppet_hello(void)
@@ -75,8 +75,8 @@ static inline void puppet_hello(void)
 		_exit(1);
 }
 
-/* An end of the conversation is an order to end. */
-static inline struct puppet_command puppet_hear(void)
+/* A closed socket means to exit. */
+static inline struct puppet_command puppet_receive(void)
 {
 	struct puppet_command c;
 
@@ -99,7 +99,7 @@ static inline void puppet_exec(const char *text)
 
 static inline void puppet_listen(void);
 
-/* The last one of a process ends it (sanitizers keep threads of their own). */
+/* The last thread exits the process (sanitizers keep threads running). */
 static inline void *puppet_thread(void *last)
 {
 	puppet_listen();
@@ -128,7 +128,7 @@ static inline void puppet_fork(bool wait)
 	if (pid < 0)
 		_exit(1);
 	if (pid == 0) {
-		/* An orphan speaks when it is one. */
+		/* Answer only after the parent has exited. */
 		while (!wait && getppid() == parent)
 			;
 		puppet_listen();
@@ -139,7 +139,7 @@ static inline void puppet_fork(bool wait)
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* In the child only what is allowed there, and some system calls that are. */
+/* The child may only make system calls. */
 static inline void puppet_vfork(void)
 {
 	struct puppet_command c;
@@ -149,7 +149,7 @@ static inline void puppet_vfork(void)
 		_exit(1);
 	if (pid == 0) {
 		puppet_hello();
-		c = puppet_hear();
+		c = puppet_receive();
 		if (c.verb == PUPPET_EXEC)
 			puppet_exec(c.text);
 		_exit(0);
@@ -157,14 +157,14 @@ static inline void puppet_vfork(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* Say who we are, obey, and again, until told to end. */
+/* Report our ids, carry out a command, and repeat until PUPPET_END. */
 static inline void puppet_listen(void)
 {
 	for (;;) {
 		struct puppet_command c;
 
 		puppet_hello();
-		c = puppet_hear();
+		c = puppet_receive();
 		switch (c.verb) {
 		case PUPPET_THREAD:
 		case PUPPET_LEAVE:
@@ -200,7 +200,7 @@ static inline void puppet_play(int argc, char **argv)
 		exit(77);
 	}
 	puppet_program[len] = '\0';
-	/* Puppets fork with threads about, which TSan dislikes. */
+	/* Puppets fork while threads run, which TSan refuses by default. */
 	(void)setenv("TSAN_OPTIONS", "die_after_fork=0", 0);
 	if (argc < 2 || strcmp(argv[1], "puppet") != 0)
 		return;
@@ -208,7 +208,7 @@ static inline void puppet_play(int argc, char **argv)
 	_exit(0);
 }
 
-static inline bool puppet_heard(struct puppet *p)
+static inline bool puppet_answered(struct puppet *p)
 {
 	return recv(p->fd, &p->at, sizeof(p->at), 0) == sizeof(p->at);
 }
@@ -229,21 +229,21 @@ static inline bool puppet_new(const char *text, struct puppet *ret)
 		puppet_exec(text);
 	}
 	(void)close(ends[1]);
-	return ret->pid > 0 && puppet_heard(ret);
+	return ret->pid > 0 && puppet_answered(ret);
 }
 
 /* Give a command and wait until it is done. False: the puppet is broken. */
-static inline bool puppet_tell(struct puppet *p, enum puppet_verb verb,
+static inline bool puppet_send(struct puppet *p, enum puppet_verb verb,
 			       const char *text)
 {
 	struct puppet_command c = { .verb = verb };
 
 	(void)snprintf(c.text, sizeof(c.text), "%s", text ? text : "");
 	return send(p->fd, &c, sizeof(c), MSG_NOSIGNAL) == sizeof(c) &&
-	       puppet_heard(p);
+	       puppet_answered(p);
 }
 
-/* End whoever speaks, and all who wait for it. */
+/* End the puppet: the process that answers and all that wait for it. */
 static inline void puppet_free(struct puppet *p)
 {
 	(void)close(p->fd);

@@ -1,4 +1,4 @@
-"""What every end-to-end case needs: a place of its own, a mount, and a way out.
+"""Support for end-to-end cases: a scratch directory, a mount, and clean-up.
 
     import st
 
@@ -11,8 +11,8 @@
     st.main(a_write_is_logged)
 
 A case never sees the user's state: XDG directories are made for each Home.
-Whatever happens, a Mount takes down what it put up and touches no process that
-it did not start. Paths are str with surrogate escapes, so any bytes go.
+A Mount always unmounts, and touches no process that it did not start. Paths
+are str with surrogate escapes, so any bytes go.
 """
 
 import contextlib
@@ -110,8 +110,7 @@ def is_root():
 
 
 def have_fuse():
-    """True if somebody here can mount: /dev/fuse opens, or fusermount3 does
-    it for us."""
+    """True if we can mount: /dev/fuse opens, or fusermount3 mounts for us."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
         return True
@@ -260,7 +259,7 @@ def _die_with_us():
     _libc.prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
-# -- a place of one's own ---------------------------------------------------
+# -- scratch directories ---------------------------------------------------
 
 class Home:
     """A scratch directory with private XDG directories, and `statetape` run
@@ -335,7 +334,7 @@ class Home:
 
 # -- a mount ----------------------------------------------------------------
 
-# A word in the log that nobody expected fails the case.
+# An unexpected suspicious word in the log fails the case.
 SUSPICIOUS = re.compile(r"error|warning|AddressSanitizer|ThreadSanitizer"
                         r"|LeakSanitizer|runtime error:|assert", re.I)
 
@@ -411,7 +410,7 @@ class Mount:
         return found[0]
 
     def log(self):
-        """What guard and file system said on stderr so far."""
+        """The stderr of guard and file system so far."""
         with open(self.log_path, errors="backslashreplace") as f:
             return f.read()
 
@@ -430,7 +429,7 @@ class Mount:
         return json.loads(r.stdout)
 
     def reads(self, *args):
-        """What processes read, as `statetape reads --json` tells it."""
+        """The read sets, from `statetape reads --json`."""
         r = self.home.run("reads", "--json", *args, self.repo, check=True)
         return json.loads(r.stdout)
 

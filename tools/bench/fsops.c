@@ -1,7 +1,7 @@
 /*
- * Single file operations, timed one by one, for tools/bench/fs. Prints one
- * number per line: nanoseconds per operation (or for the whole transfer, for
- * read and write), in the order they were made; the script does the sums.
+ * Times single file operations for tools/bench/fs. Prints one number per line:
+ * nanoseconds per operation (for read and write: of the whole transfer), in
+ * order; the script computes the statistics.
  *
  *	fsops edit FILE COUNT		open O_TRUNC, write 4 KiB, close
  *	fsops save FILE COUNT		make a temporary, write 4 KiB, close,

@@ -1,10 +1,10 @@
 /*
- * Several drivers, each with a puppet of its own, make it fork, vfork, exec,
- * start and leave threads and lose its parent, at random, and ask one shared
- * cache who is speaking. A driver knows: it keeps the stack of those who wait
- * for the speaker. Beside them, meddlers ask about everybody's numbers at any
- * time, also in the middle of an exec, which no real caller does, so that
- * descriptions are made, published and dropped under the drivers' feet.
+ * Several drivers, each with a puppet (puppet.h) of its own, make it fork,
+ * vfork, exec, start and leave threads and lose its parent, at random, and ask
+ * one shared cache for the process that answers. A driver knows the right
+ * answer: it keeps the stack of the waiting processes. Meanwhile, meddlers look
+ * up all the ids at any time, also in the middle of an exec, which no real
+ * caller does, so that actors are made, published and dropped concurrently.
  *
  *	actor_prop [SEED [STEPS]]
  */
@@ -30,7 +30,7 @@
 #define __has_feature(x) 0
 #endif
 
-/* Its runtime dies when the fork of a thread starts a thread. */
+/* The sanitizer's runtime aborts when a forked thread starts one. */
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 #define FORKS_HAVE_THREADS false
 #else
@@ -53,11 +53,11 @@ struct driver {
 	int steps;
 	struct puppet puppet;
 	struct frame stack[STACK_MAX];
-	int depth; /* frames on the stack; the last one speaks */
+	int depth; /* frames on the stack; the last one answers */
 	uint64_t asked;
 };
 
-/* What the meddlers ask about; any mixture of old and new will do. */
+/* The ids that meddlers look up; old and new may be mixed. */
 static _Atomic pid_t heard_of[DRIVERS][8];
 static atomic_bool finished;
 
@@ -108,7 +108,7 @@ static const struct frame *top(const struct driver *d)
 	return &d->stack[d->depth - 1];
 }
 
-/* The process below the speaker's, NULL: it is ours. */
+/* The process below the one that answers, NULL: it is ours. */
 static const struct frame *waiting_parent(const struct driver *d)
 {
 	int i = d->depth - 1;
@@ -146,11 +146,11 @@ static void check(struct driver *d)
 
 static void tell(struct driver *d, enum puppet_verb verb, const char *text)
 {
-	if (!puppet_tell(&d->puppet, verb, text))
+	if (!puppet_send(&d->puppet, verb, text))
 		fail(d, "puppet", "an answer", "silence");
 	/*
-	 * Nobody hears of a vforked child until it has execed: it has no
-	 * children through which one could, and no time for questions.
+	 * The meddlers do not know a vforked child before its exec: it has no
+	 * children and sends no requests.
 	 */
 	if (verb != PUPPET_VFORK)
 		atomic_store(&heard_of[d->number][draw(d, 8)],
@@ -183,7 +183,7 @@ static void do_exec(struct driver *d)
 	memcpy(d->stack[d->depth - 1].text, text, sizeof(text));
 }
 
-/* The process at the bottom exits; its child comes to us. */
+/* The process at the bottom exits; we become its child's parent. */
 static void do_orphan(struct driver *d)
 {
 	pid_t gone = d->puppet.pid;
@@ -270,7 +270,7 @@ static void *drive(void *arg)
 	return NULL;
 }
 
-/* Holds on to some answers, so that actors die late and out of order. */
+/* Keeps some references, so that actors are freed late and unordered. */
 static void *meddle(void *arg)
 {
 	struct driver *d = arg;
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
 	puppet_play(argc, argv);
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : (uint64_t)time(NULL);
 	(void)printf("seed %llu\n", (unsigned long long)seed);
-	/* Orphans come to us. */
+	/* Orphans become our children. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
 	    actors_new(getpid(), &as) < 0)
 		return 1;

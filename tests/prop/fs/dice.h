@@ -1,5 +1,5 @@
 /*
- * Numbers that look random and come again with the same seed, on any machine.
+ * Pseudo-random numbers, the same for one seed on any machine.
  */
 #ifndef STATETAPE_TESTS_PROP_FS_DICE_H
 #define STATETAPE_TESTS_PROP_FS_DICE_H

@@ -1,13 +1,13 @@
 /*
- * One file, used in every way a file can be, against a model in memory: the
- * bytes it must hold. Several descriptors and a mapping that lasts are open on
- * it at once, so that what one way writes is read back by another, and with
- * --below the file is compared where it really lies as well.
+ * One file, used in every way a file can be, against a model in memory of its
+ * bytes. Several descriptors and a lasting mapping are open on it at once, so
+ * that bytes written in one way are read back in another; with --below the
+ * file in the directory below is compared too.
  *
  *	fsx [--seed N] [--ops N] [--size BYTES] [--below PATH] FILE
  *
- * Exit 0: the file kept every promise. 1: it did not; the operations that led
- * there are printed. 2: it could not be tried.
+ * Exit 0: no difference. 1: a difference; the operations that led there are
+ * printed. 2: the test could not run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #define WAYS	 3     /* descriptors on the file */
 #define APPENDER 2     /* the one opened with O_APPEND */
-#define STORY	 200   /* operations told after a mismatch */
+#define STORY	 200   /* operations printed after a mismatch */
 #define LINE	 96    /* bytes of one of them */
 #define OP_MAX	 65536 /* bytes touched by one operation */
 
@@ -78,7 +78,7 @@ static void demand(struct fsx *x, bool truth, const char *call)
 		fail(x, "%s: %s", call, strerror(errno));
 }
 
-/* `got` was read at `off` by `how`: is it what the model holds? */
+/* Compare `got`, read at `off` by `how`, with the model. */
 static void compare(struct fsx *x, const unsigned char *got, size_t off,
 		    size_t len, const char *how)
 {
@@ -196,7 +196,7 @@ static void do_map_write(struct fsx *x)
 			   x->fds[0], (off_t)(off - head));
 	demand(x, map != MAP_FAILED, "mmap");
 	memcpy(map + head, x->model + off, len);
-	/* Unmapping alone must carry the bytes down. */
+	/* munmap(2) alone must write the bytes back. */
 	if (!fresh || dice_one_in(&x->dice, 2))
 		demand(x, msync(map, head + len, MS_SYNC) == 0, "msync");
 	if (fresh)
@@ -217,7 +217,7 @@ static void do_truncate(struct fsx *x)
 	x->size = size;
 }
 
-/* fallocate(2) in one of its modes; one that is not there is no failure. */
+/* fallocate(2) in one of its modes; an unsupported mode is no failure. */
 static bool allocate(struct fsx *x, const char *what, int mode, size_t off,
 		     size_t len)
 {
@@ -296,7 +296,7 @@ static void do_copy(struct fsx *x)
 	}
 }
 
-/* Where a hole is told of, zeros are read; where none is, data must be. */
+/* A reported hole reads as zeros; all else must be data. */
 static void do_seek(struct fsx *x)
 {
 	size_t off = place(x, x->size);
@@ -371,7 +371,7 @@ static void check_size(struct fsx *x)
 		     (unsigned long long)by_fd.st_size, x->size);
 }
 
-/* Everything, by a descriptor that has seen nothing yet. */
+/* The whole file, by a new descriptor. */
 static void check_all(struct fsx *x, const char *path, const char *how)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

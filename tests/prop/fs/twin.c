@@ -9,8 +9,8 @@
  * mount is compared as well. Processes with odd numbers work as ordinary users
  * if we are root.
  *
- * Exit 0: alike. 1: not, and the story of the process that noticed is printed.
- * 2: it could not be tried.
+ * Exit 0: alike. 1: a difference; the operations of the process that noticed
+ * it are printed. 2: the test could not run.
  */
 #include "tests/prop/fs/twin.h"
 
@@ -57,7 +57,7 @@ void twin_fail(struct twin *t, const char *format, ...)
 	uint64_t first = t->op >= STORY ? t->op - STORY + 1 : 0;
 	va_list ap;
 
-	/* One story is enough. */
+	/* One report is enough. */
 	if (atomic_exchange(t->stop, true))
 		_exit(1);
 	for (uint64_t n = first; n <= t->op; n++) {
@@ -234,7 +234,7 @@ static int prepare(struct twin *t, const struct plan *plan)
 	return 0;
 }
 
-/* O_TMPFILE is asked for only where both sides have it. */
+/* O_TMPFILE is used only where both sides have it. */
 static bool have_tmpfile(const struct twin *t)
 {
 	for (int s = 0; s < SIDES; s++) {

@@ -6,7 +6,7 @@
  * compares both trees in the end.
  *
  * A process works in zones: directories of the same name on both sides. Its
- * own zone is nobody else's; a shared one has a lock outside of both trees,
+ * own zone is used by no other; a shared one has a lock outside of both trees,
  * held while a deed is done on both sides, so that both see the same order.
  */
 #ifndef STATETAPE_TESTS_PROP_FS_TWIN_H
@@ -37,7 +37,7 @@ enum side { PLAIN, MOUNT, SIDES };
 struct zone {
 	char name[16];
 	int top[SIDES];
-	int lock; /* -1: nobody else comes here */
+	int lock; /* -1: not shared */
 };
 
 struct slot {
@@ -59,7 +59,7 @@ struct twin {
 	int crowd[SIDES];  /* directory where all work at once */
 	size_t grown;	   /* bytes of my share of "grows" I have written */
 	FILE *log;	   /* what was done and must be in the journal */
-	atomic_bool *stop; /* shared by all: somebody failed */
+	atomic_bool *stop; /* shared by all: a process failed */
 
 	uint64_t op;
 	char story[STORY][STORY_LINE];
@@ -76,11 +76,11 @@ static inline long long outcome(long long r)
 	return r < 0 ? -errno : r;
 }
 
-/* Tell what is about to be done, for the story of a failure. */
+/* Describe the next deed, for the report of a failure. */
 __attribute__((format(printf, 2, 3))) void twin_say(struct twin *t,
 						    const char *format, ...);
 
-/* The sides differ: print the story and end the process. */
+/* The sides differ: print the report and end the process. */
 __attribute__((noreturn, format(printf, 2, 3))) void
 twin_fail(struct twin *t, const char *format, ...);
 
@@ -118,8 +118,8 @@ void twin_close_slots(struct twin *t);
 int twin_crowd_make(const char *root, int procs);
 
 /*
- * 0 if the trees are alike in everything but numbers and clock times. Prints
- * what is not. The crowd's log is compared as a set.
+ * 0 if the trees are alike in everything but inode numbers and clock times.
+ * Prints the differences. The crowd's log is compared as a set.
  */
 int twin_compare(const char *plain, const char *other);
 

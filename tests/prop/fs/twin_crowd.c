@@ -1,13 +1,13 @@
 /*
  * Deeds that all processes do at once, without a lock, on the same files and
  * in the same directory. They are chosen so that their order does not matter:
- * everybody has bytes of his own in "grows" and "fixed" (neighbours share
- * pages), adds whole records to "log", and has names of his own in "names".
+ * each process has bytes of its own in "grows" and "fixed" (neighbours share
+ * pages), appends whole lines to "log", and has names of its own in "names".
  *
  * Mappings are made of "fixed" alone, whose size does not change. While a
  * FUSE file is made longer inside its last page by write(2), and that page is
- * written back for somebody's mapping, Linux (6.18) zeroes the new bytes in
- * its cache: every FUSE file system has this, and none can help it.
+ * written back for another process's mapping, Linux (6.18) zeroes the new bytes
+ * in its cache: every FUSE file system has this problem.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +121,7 @@ static void do_write(struct twin *t)
 		t->grown = at + len;
 }
 
-/* Where my bytes on the mount stop and start being those of the plain side. */
+/* Where my bytes on the mount begin to differ from the plain side's. */
 static void fail_share(struct twin *t, size_t len)
 {
 	size_t first = 0, last = len - 1;
@@ -208,7 +208,7 @@ static void do_name(struct twin *t)
 
 		p.got[s] = outcome(r);
 	}
-	/* A name moved to itself is no change and in no journal. */
+	/* A rename to the same name is no change and not journaled. */
 	if (twin_agree(t, &p) && !(deed == 2 && strcmp(a, b) == 0))
 		twin_log_paths(t, ops[deed], full,
 			       deed == 1 || deed == 2 ? full2 : "");

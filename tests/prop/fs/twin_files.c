@@ -1,7 +1,6 @@
 /*
  * Deeds on open files. A process keeps a few pairs open, one descriptor per
- * side, while names go and come around them: many of these files have none
- * any more.
+ * side, while names come and go: many of these files have no name any more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +97,7 @@ static int some_flags(struct twin *t)
 				      O_RDWR };
 	static const int more[] = { O_TRUNC, O_APPEND, O_EXCL, O_NOFOLLOW,
 				    O_DIRECTORY };
-	/* A FIFO must not make us wait. */
+	/* Opening a FIFO must not block. */
 	int flags = access[dice_below(&t->dice, 5)] | O_NONBLOCK | O_CLOEXEC;
 
 	if (!dice_one_in(&t->dice, 3))
@@ -292,8 +291,8 @@ static void do_map(struct twin *t, struct slot *slot)
 	    st.st_size < page + (off_t)(at + len))
 		return;
 	/*
-	 * A store spares set-id bits, but its write-back is a write(2) below,
-	 * and not by root if the mount is not root's.
+	 * A store keeps set-id bits, but its write-back is a write(2) below,
+	 * by an ordinary user if the mount is not root's.
 	 */
 	if (st.st_mode & (S_ISUID | S_ISGID) && !t->privileged)
 		return;
@@ -318,8 +317,8 @@ static void do_map(struct twin *t, struct slot *slot)
 }
 
 /*
- * Which ranges are holes depends on what is in which cache: the answers need
- * not be the same, but where a hole is told of there are zeros.
+ * Which ranges are holes depends on the caches: the answers may differ, but a
+ * reported hole must read as zeros.
  */
 static void do_seek(struct twin *t, struct slot *slot)
 {

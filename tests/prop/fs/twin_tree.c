@@ -31,7 +31,7 @@ struct walk {
 	size_t count;
 };
 
-/* One name on both sides, and the way to it for telling. */
+/* One name on both sides, and its path for messages. */
 struct place {
 	int dir[SIDES];
 	const char *name;
@@ -116,8 +116,8 @@ static void compare_target(struct walk *w, const struct place *at)
 }
 
 /*
- * Open the same on both sides. What an ordinary user may not open on either
- * is alike, as far as he can tell.
+ * Open the same on both sides. A file that an ordinary user may not open on
+ * either side counts as alike.
  */
 static bool open_both(struct walk *w, const struct place *at, int flags,
 		      int fds[SIDES])
@@ -174,7 +174,7 @@ static void attributes_in(struct walk *w, const struct place *at,
 		ssize_t n = lgetxattr(path, name, a, sizeof(a));
 		ssize_t m = lgetxattr(path2, name, b, sizeof(b));
 
-		/* Names are everybody's to see, values are not. */
+		/* Every user may list names, but not read all values. */
 		if (n != m || (n > 0 && memcmp(a, b, (size_t)n) != 0))
 			complain(w, at, "attribute %s: %zd and %zd bytes", name,
 				 n, m);
@@ -208,7 +208,7 @@ static char *slurp(int dir, const char *name, size_t size)
 	return text;
 }
 
-/* Records come in any order, but all of them, and whole. */
+/* Lines may be in any order, but complete, and none missing. */
 static void compare_records(struct walk *w, const struct place *at)
 {
 	size_t size = (size_t)at->st[0].st_size;
@@ -236,7 +236,7 @@ static void compare_inside(struct walk *w, const struct place *at)
 	close_both(fds);
 }
 
-/* 0, or the error with which neither side can be looked at. */
+/* 0, or the error that stat gives on both sides. */
 static int stat_both(struct walk *w, struct place *at)
 {
 	int error[SIDES];
@@ -272,7 +272,7 @@ static void compare_place(struct walk *w, struct place *at)
 		compare_content(w, at);
 }
 
-/* From the first side: walk down. From the second: only names missed. */
+/* Walk down the first side; of the second, only find extra names. */
 static void compare_names(struct walk *w, int side, const int fds[2],
 			  const char *path)
 {

@@ -4,12 +4,12 @@ The journal against the oracle, both ways.
 A thread makes one call at a time and each call's line is written before the
 call returns, so the lines of one thread stand in the order of its calls.
 Hence no search for the best pairing: per thread, walk both lists together.
-What strace saw and the journal lacks is "missing"; a line nobody's call
-explains is "not seen by strace"; the rest is a pair whose pid, path, offset,
-length or author must agree.
+A call without a line is "missing"; a line that no call explains is "not seen
+by strace"; the rest are pairs whose pid, path, offset, length and author must
+agree.
 
 Two kinds of line have no call of their own and are placed by their file:
-write-back of a shared mapping (allowed only inside a range somebody mapped
+write-back of a shared mapping (allowed only inside a range that was mapped
 shared and writable) and the release of a handle that could write (one for
 each open that could).
 """
@@ -142,7 +142,7 @@ class Matcher:
         return at
 
     def _take(self, e, lines, at):
-        """Pair `e` with the line, or the adjacent lines, that tell it."""
+        """Pair `e` with the line, or the adjacent lines, that record it."""
         first = lines[at]
         self._check(e, first)
         self.pairs.append((e, first))
@@ -267,9 +267,9 @@ class Matcher:
 
     def _closes(self):
         """
-        Lay each release to an open whose file had that name at some time.
-        Names come again, so the first open that fits may be another's: who
-        finds all of his taken asks their holders to move on.
+        Match each release to an open whose file had that name at some time.
+        Names are reused, so the first fitting open may belong to another
+        release: a bipartite matching with augmenting paths.
         """
         by_name, holder = {}, {}
         for of in self.model.opened:

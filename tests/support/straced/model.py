@@ -1,10 +1,10 @@
 """
 A small Unix, replayed from a trace.
 
-The model holds what system calls can change below one directory: names,
-inodes, sizes; and what decides which file a call meets: descriptors and the
-open files they share, offsets, working directories, forks, execs. Replaying a
-trace yields the list of events a complete journal holds.
+The model holds the state that system calls change below one directory (names,
+inodes, sizes) and the state that decides which file a call uses: descriptors
+and the open files they share, offsets, working directories, forks, execs.
+Replaying a trace yields the list of events a complete journal holds.
 
 Order. A call takes effect somewhere between its two halves in the log, and
 the model lets it happen at the second; close alone happens at the first, for
@@ -702,7 +702,7 @@ class Model:
         a = call.args
         nsec = [number(x) for x in re.findall(r"tv_nsec=(\w+)", a[2])]
         if nsec == [UTIME_OMIT, UTIME_OMIT]:
-            return	# the kernel answers without asking anybody
+            return	# the kernel answers without a request
         if a[1] == "NULL" or string(a[1]) == b"":
             return self._by_fd("utimens")(task, call)
         self._by_path("utimens", 0, 1, lambda a: not number(a[3])

@@ -191,7 +191,7 @@ def parse(lines):
                 open_calls.pop(tid, None)
                 yield "gone", tid
             continue
-        # Signals, and what somebody was about to call when he was killed.
+        # Signals, and calls that a killed thread never made.
         if rest.startswith(("---", "???(")):
             continue
         r = _RESUMED.match(rest)

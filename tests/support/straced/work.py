@@ -3,8 +3,8 @@ The part of the oracle's workload that a shell cannot do: `work.py NAME` runs
 the function below in the current directory. Every way of writing that the
 journal must know is in here once, as plainly as possible.
 
-A store into a shared mapping is no system call. Whoever makes one says so on
-stdout, `dirtied PATH OFFSET LENGTH`, and the test asks for its write-back.
+A store into a shared mapping is no system call. A function that makes one
+prints `dirtied PATH OFFSET LENGTH`, and the test expects its write-back.
 """
 
 import os

@@ -1,6 +1,6 @@
 /*
- * What the tests of fs/author/actor.c share: a cache for each, and puppets
- * whose processes do as they are told.
+ * Shared by the tests of fs/author/actor.c: a cache for each test, and puppets
+ * (puppet.h) to look at.
  */
 #ifndef STATETAPE_TESTS_UNIT_FS_AUTHOR_ACTOR_CASE_H
 #define STATETAPE_TESTS_UNIT_FS_AUTHOR_ACTOR_CASE_H
@@ -40,10 +40,10 @@ static inline void puppet_make(const char *text, struct puppet *p)
 static inline void tell(struct puppet *p, enum puppet_verb verb,
 			const char *text)
 {
-	assert_true(puppet_tell(p, verb, text));
+	assert_true(puppet_send(p, verb, text));
 }
 
-/* Who is behind the puppet's voice, a reference. */
+/* The actor of the puppet's thread, a reference. */
 static inline struct actor *speaker(struct actors *as, const struct puppet *p)
 {
 	struct actor *a = actors_get(as, p->at.tid);
@@ -62,7 +62,7 @@ static inline void assert_cmdline(struct actor *a, const char *text)
 	assert_string_equal(actor_author(a)->cmdline, expected);
 }
 
-/* Asks twice, so that both the fresh and the remembered answer are seen. */
+/* Asks twice, to see both the fresh and the cached answer. */
 static inline void assert_speaker(struct actors *as, const struct puppet *p,
 				  const char *text)
 {

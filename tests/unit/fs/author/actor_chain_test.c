@@ -43,7 +43,7 @@ static void without_a_root_the_chain_ends_at_init(void **state)
 	up = actor_author(a);
 	while (up->parent)
 		up = up->parent;
-	/* A container's first process may have a parent outside. */
+	/* A container's first process may have a parent we cannot see. */
 	assert_true(up->pid == 1 || up->comm[0] != '\0');
 	assert_false(up->session_root);
 	actor_unref(a);

@@ -141,7 +141,7 @@ static void exec_makes_a_new_actor_and_leaves_the_old(void **state)
 	before = speaker(*state, &p);
 	tell(&p, PUPPET_EXEC, "after");
 	after = speaker(*state, &p);
-	/* The name says nothing: both are this very program. */
+	/* The name does not help: both are this program. */
 	assert_string_equal(actor_author(before)->comm,
 			    actor_author(after)->comm);
 	assert_cmdline(before, "before");
@@ -166,7 +166,7 @@ static void a_fork_is_its_parents_image_until_it_execs(void **state)
 	puppet_free(&p);
 }
 
-static void vforked_child_is_told_from_its_program(struct actors *as)
+static void vforked_child_is_distinguished_from_its_program(struct actors *as)
 {
 	struct puppet p;
 
@@ -183,10 +183,10 @@ static void vforked_child_is_told_from_its_program(struct actors *as)
 
 static void a_vforked_child_is_its_parents_image_until_it_execs(void **state)
 {
-	vforked_child_is_told_from_its_program(*state);
+	vforked_child_is_distinguished_from_its_program(*state);
 }
 
-static void a_child_vforked_by_a_second_thread_is_told_apart(void **state)
+static void a_child_vforked_by_a_second_thread_is_distinguished(void **state)
 {
 	struct puppet p;
 
@@ -231,7 +231,7 @@ static void who_has_exited_is_still_named(void **state)
 
 	puppet_make("mortal", &p);
 	held = speaker(*state, &p);
-	/* First a zombie, with a number and a name but nothing else. */
+	/* A zombie first: it has an id and a name, nothing else. */
 	(void)shutdown(p.fd, SHUT_WR);
 	assert_int_equal(waitid(P_PID, (id_t)p.pid, &info, WEXITED | WNOWAIT),
 			 0);
@@ -254,7 +254,7 @@ static void a_thread_that_has_ended_is_still_its_processs(void **state)
 	thread = p.at;
 	process = speaker(*state, &p);
 	tell(&p, PUPPET_END, NULL);
-	/* Twice: the second time its process has ended as well. */
+	/* Twice: the second time its process has ended too. */
 	for (int i = 0; i < 2; i++) {
 		gone = actors_get(*state, thread.tid);
 		assert_ptr_equal(gone, process);
@@ -281,7 +281,7 @@ static void who_is_gone_and_was_never_met_has_a_number(void **state)
 	actor_unref(a);
 }
 
-/* Sleep until killed; a test that fails takes its sleepers with it. */
+/* Sleep until killed; killed with the test that started it. */
 static _Noreturn void sleep_for_good(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -289,7 +289,7 @@ static _Noreturn void sleep_for_good(void)
 		(void)pause();
 }
 
-/* A child under a number of our choice, which sleeps. -errno: not to be had. */
+/* A sleeping child with an id of our choice. -errno: not possible. */
 static pid_t child_numbered(pid_t number)
 {
 	struct clone_args args = {
@@ -310,12 +310,12 @@ static void child_end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Ends the test where numbers cannot be chosen or somebody was faster. */
+/* Skips the test where ids cannot be chosen or the id was taken. */
 static pid_t heir_of(pid_t number)
 {
 	pid_t pid = child_numbered(number);
 
-	/* A thread's number is free a moment after the thread was joined. */
+	/* A thread's id is free a moment after the thread was joined. */
 	for (int i = 0; i < 1000 && pid == -EEXIST; i++) {
 		(void)sched_yield();
 		pid = child_numbered(number);
@@ -360,7 +360,7 @@ static void a_thread_number_used_again_is_another_process(void **state)
 	assert_speaker(*state, &p, "first");
 	tell(&p, PUPPET_END, NULL);
 	heir = heir_of(thread.tid);
-	/* The kernel lets no number come back as soon as this one did. */
+	/* The kernel never reuses an id as soon as this. */
 	(void)nanosleep(&too_soon, NULL);
 	a = actors_get(*state, heir);
 	assert_int_equal(actor_pid(a), heir);
@@ -416,7 +416,7 @@ static void a_long_command_line_is_cut(void **state)
 		_exit(127);
 	}
 	(void)close(started[1]);
-	/* Nothing comes; the other end closes with the exec. */
+	/* No byte comes; the exec closes the other end. */
 	assert_int_equal(read(started[0], &byte, 1), 0);
 	(void)close(started[0]);
 	a = actors_get(*state, pid);
@@ -448,7 +448,7 @@ static void in_a_child(void (*f)(struct actors *), bool (*prepare)(void))
 	if (pid == 0) {
 		struct actors *as;
 
-		/* The rest of the tests is not for the child to run. */
+		/* The child must not run the rest of the tests. */
 		(void)setenv("CMOCKA_TEST_ABORT", "1", 1);
 		if (!prepare() || actors_new(0, &as) < 0)
 			_exit(77);
@@ -478,13 +478,14 @@ static bool forbid_kcmp(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-static void without_kcmp_a_vforked_child_is_told_apart(void **state)
+static void without_kcmp_a_vforked_child_is_distinguished(void **state)
 {
 	(void)state;
-	in_a_child(vforked_child_is_told_from_its_program, forbid_kcmp);
+	in_a_child(vforked_child_is_distinguished_from_its_program,
+		   forbid_kcmp);
 }
 
-/* A puppet made by root, to be looked at by others. */
+/* A puppet made by root, looked at by another user. */
 static struct puppet roots_puppet;
 
 static bool become_nobody(void)
@@ -533,7 +534,7 @@ static int count_descriptors(void)
 
 static void what_is_remembered_has_a_maximum(void **state)
 {
-	/* Beyond every number the kernel gives out. */
+	/* Beyond every id that the kernel gives out. */
 	const pid_t nobody = 1 << 23;
 
 	for (pid_t i = 0; i < 2 * ACTORS_MAX; i++)
@@ -600,8 +601,8 @@ int main(int argc, char **argv)
 		TEST(exec_makes_a_new_actor_and_leaves_the_old),
 		TEST(a_fork_is_its_parents_image_until_it_execs),
 		TEST(a_vforked_child_is_its_parents_image_until_it_execs),
-		TEST(without_kcmp_a_vforked_child_is_told_apart),
-		TEST(a_child_vforked_by_a_second_thread_is_told_apart),
+		TEST(without_kcmp_a_vforked_child_is_distinguished),
+		TEST(a_child_vforked_by_a_second_thread_is_distinguished),
 		TEST(exec_by_a_thread_is_seen),
 		TEST(a_process_we_may_not_inspect_is_watched_too),
 		TEST(who_has_exited_is_still_named),

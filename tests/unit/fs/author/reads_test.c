@@ -11,7 +11,7 @@
 #include "fs/base/limits.h"
 #include "tests/support/puppet.h"
 
-/* So long that some 16,000 of them pass the bound. */
+/* So long that about 16,000 of them exceed the bound. */
 #define LONG_PATH 4000
 
 struct fixture {
@@ -41,7 +41,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A process that stands still, and its actor. */
+/* A waiting process and its actor. */
 struct extra {
 	struct puppet puppet;
 	struct actor *actor;
@@ -176,7 +176,7 @@ static void a_program_is_kept_apart_from_what_ran_before(void **state)
 	cJSON *answer;
 
 	reads_note(f->reads, e.actor, READS_OPENED, 7, "a");
-	assert_true(puppet_tell(&e.puppet, PUPPET_EXEC, "after"));
+	assert_true(puppet_send(&e.puppet, PUPPET_EXEC, "after"));
 	after = actors_get(f->as, e.puppet.at.tid);
 	assert_false(reads_known(f->reads, after, READS_OPENED, 7));
 	reads_note(f->reads, after, READS_OPENED, 8, "b");
@@ -220,7 +220,7 @@ static void an_answer_names_the_process(void **state)
 	cJSON *object;
 
 	reads_note(f->reads, e.actor, READS_OPENED, 1, "a");
-	/* Whether it lives or not. */
+	/* Alive or not. */
 	extra_exit(&e);
 	answer = ask(f, e.puppet.at.pid, false);
 	object = process_in(answer, e.puppet.at.pid);
@@ -245,9 +245,9 @@ static void a_tree_is_a_process_and_all_below_it(void **state)
 	struct actor *grandchild;
 	cJSON *answer;
 
-	/* Who stands between need not have read anything. */
-	assert_true(puppet_tell(&root.puppet, PUPPET_FORK, NULL));
-	assert_true(puppet_tell(&root.puppet, PUPPET_FORK, NULL));
+	/* A process in between need not have read anything. */
+	assert_true(puppet_send(&root.puppet, PUPPET_FORK, NULL));
+	assert_true(puppet_send(&root.puppet, PUPPET_FORK, NULL));
 	grandchild = actors_get(f->as, root.puppet.at.tid);
 	reads_note(f->reads, f->self, READS_OPENED, 1, "a");
 	reads_note(f->reads, root.actor, READS_OPENED, 1, "a");
@@ -329,8 +329,8 @@ static void a_greedy_process_displaces_no_other(void **state)
 }
 
 /*
- * Many living processes that fill the bound in small steps, each smaller than
- * what a candidate for being forgotten holds.
+ * Many living processes that reach the bound in small steps, each smaller than
+ * the set of any candidate for eviction.
  */
 #define CROWD		150
 #define CANDIDATE_NOTES 300
@@ -367,7 +367,7 @@ static void crowd_note(struct fixture *f, int who, uint64_t key)
 	actor_unref(a);
 }
 
-/* Note until the first set has to go. */
+/* Note paths until the first set is evicted. */
 static void crowd_fill(struct fixture *f)
 {
 	for (uint64_t n = 0; stats_of(f).forgotten == 0; n++) {
@@ -415,7 +415,7 @@ static void those_heard_of_least_recently_are_forgotten_first(void **state)
 	struct extra second = candidate(f, "second");
 	struct extra third = candidate(f, "third");
 
-	/* A question is a sign of life too. */
+	/* reads_known() counts as a use too. */
 	assert_true(is_remembered(f, &first));
 	crowd_gather();
 	crowd_fill(f);
@@ -452,10 +452,10 @@ static void the_bound_holds_and_what_it_costs_is_counted(void **state)
 	cJSON_Delete(answer);
 }
 
-/* How many actors there are when the cache has forgotten all it could. */
+/* Actors left when the cache has evicted all it can. */
 static uint64_t count_held(struct fixture *f)
 {
-	/* Beyond every number the kernel gives out. */
+	/* Beyond every id that the kernel gives out. */
 	const pid_t nobody = 1 << 23;
 
 	for (pid_t i = 0; i < 2 * ACTORS_MAX; i++)
@@ -517,7 +517,7 @@ static void workers_do_not_lose_each_others_notes(void **state)
 
 	for (int i = 0; i < WORKERS; i++) {
 		e[i] = extra_new(f, "worker");
-		/* Half of what one notes, another notes as well. */
+		/* Half of the paths are noted by two workers. */
 		w[i] = (struct worker){ f, e[i].actor, 1000 * (uint64_t)i };
 	}
 	for (int i = 0; i < WORKERS; i++)
@@ -569,7 +569,7 @@ static void a_window_has_those_that_read_in_it(void **state)
 	assert_false(is_in_window(f, between + 1, 0));
 	assert_false(is_in_window(f, 0, before - 1));
 
-	/* What is opened again is read again. */
+	/* A repeated open counts as a read. */
 	assert_true(reads_known(f->reads, f->self, READS_OPENED, 1));
 	after = wall_ns();
 	assert_true(is_in_window(f, between, after));

@@ -1,5 +1,5 @@
 /*
- * The mount table's lines as the kernel writes them, and as it never would.
+ * Lines of the mount table as the kernel writes them, and malformed ones.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -193,7 +193,7 @@ static void a_removed_file_is_still_told_by_its_last_path(void **state)
 	assert_int_equal(count(t), 1);
 }
 
-static void of_two_names_the_one_left_is_told(void **state)
+static void of_two_names_the_one_left_is_the_path(void **state)
 {
 	struct tree *t = *state;
 	struct inode *root = inodes_root(t->inodes);
@@ -204,7 +204,7 @@ static void of_two_names_the_one_left_is_told(void **state)
 	assert_path(t, a, "d/link", false);
 	inodes_drop_name(t->inodes, d, "link");
 	assert_path(t, a, "a", false);
-	/* A second way in makes the name used last the first. */
+	/* A lookup by another name makes that name the first. */
 	inodes_add_name(t->inodes, a, d, "link");
 	(void)look(t, root, "a");
 	assert_path(t, a, "a", false);
@@ -227,7 +227,7 @@ static double name_cost(struct tree *t, struct inode *i, struct inode *dir,
 	return (double)(clock() - start) / n;
 }
 
-/* Walking from name to name would make it some hundred times as much. */
+/* A walk from name to name would cost a hundred times as much. */
 static void a_name_costs_the_same_however_many_there_are(void **state)
 {
 	struct tree *t = *state;
@@ -334,7 +334,7 @@ int main(void)
 		TEST(a_name_moved_over_leaves_the_old_file_gone),
 		TEST(exchanged_names_are_exchanged),
 		TEST(a_removed_file_is_still_told_by_its_last_path),
-		TEST(of_two_names_the_one_left_is_told),
+		TEST(of_two_names_the_one_left_is_the_path),
 		TEST(a_name_costs_the_same_however_many_there_are),
 		TEST(a_nameless_file_has_no_path_until_it_is_linked),
 		TEST(a_path_that_does_not_fit_keeps_its_tail),
