@@ -16,7 +16,7 @@
 #include "graph/resolve/symbol.h"
 
 struct facts;
-struct facts_reader;
+struct lang_readers;
 struct graph;
 
 struct graph *graph_new(void);
@@ -33,8 +33,9 @@ int graph_rename(struct graph *g, const char *from, const char *to);
 /*
  * The file now reads `text`. Reads one definition anew where the change lies
  * inside it, the file otherwise; *ret_partial (if given) says which.
+ * -EMEDIUMTYPE: the path has no language (lang.h).
  */
-int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
+int graph_edit(struct graph *g, struct lang_readers *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial);
 
 /* Resolve what is outdated. The arrays are the graph's, until the next call.

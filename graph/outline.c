@@ -17,6 +17,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/intern.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 
 struct lines {
 	uint32_t start, end; /* from 1, both included */
@@ -425,10 +426,10 @@ static void add_module(struct outline *o, const char *path)
 	       0);
 }
 
-struct outline *outline_new(struct facts_reader *r, const char *path,
+struct outline *outline_new(struct lang_readers *r, const char *path,
 			    const char *text, size_t len)
 {
-	CLEANUP(free_p) struct facts *f = facts_read(r, text, len);
+	CLEANUP(free_p) struct facts *f = lang_read(r, path, text, len);
 	struct outline *o;
 
 	if (!f)

@@ -72,7 +72,7 @@ static int build_graph(struct tape *t)
 	int r;
 
 	t->graph = graph_new();
-	t->facts = facts_reader_new();
+	t->facts = lang_readers_new();
 	r = build_all(&b, t->graph, &report);
 	if (r < 0)
 		say("the graph of '%s' cannot be built: %s", t->c->state->repo,

@@ -141,7 +141,10 @@ static bool use_hash(const struct builder *m, struct item *i)
 		return false;
 	if (!e || !XXH128_isEqual(e->hash, i->hash)) {
 		i->stale = true;
-		return use_entry(m, i, cache_find_hash(m->cache, i->hash));
+		return use_entry(m, i,
+				 cache_find_hash(m->cache,
+						 lang_of(i->file->path),
+						 i->hash));
 	}
 	i->stale = !tree_same_stamp(&e->stamp, &i->file->stamp) ||
 		   (cache_is_racy(cache_began(m->cache), &e->stamp) &&
@@ -150,7 +153,7 @@ static bool use_hash(const struct builder *m, struct item *i)
 }
 
 static void compute(const struct builder *m, struct item *i,
-		    struct facts_reader *reader, struct buf *text)
+		    struct lang_readers *reader, struct buf *text)
 {
 	struct tree_file *f = i->file;
 	int r;
@@ -167,7 +170,7 @@ static void compute(const struct builder *m, struct item *i,
 	if (use_hash(m, i))
 		return;
 	i->stale = true;
-	i->facts = facts_read(reader, text->data, text->len);
+	i->facts = lang_read(reader, f->path, text->data, text->len);
 }
 
 static void finish(struct builder *m, struct item *i)
@@ -187,7 +190,7 @@ static void finish(struct builder *m, struct item *i)
 static void *work(void *arg)
 {
 	struct builder *m = arg;
-	struct facts_reader *reader = facts_reader_new();
+	struct lang_readers *reader = lang_readers_new();
 	struct buf text = TREE_TEXT;
 	size_t at;
 
@@ -198,7 +201,7 @@ static void *work(void *arg)
 		finish(m, i);
 	}
 	buf_release(&text);
-	facts_reader_free(reader);
+	lang_readers_free(reader);
 	return NULL;
 }
 
@@ -606,7 +609,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 /* One at a time */
 
 /* -ENOENT: there is none that a build would put into the graph. */
-static int refresh_file(struct graph *g, struct facts_reader *r, int root_fd,
+static int refresh_file(struct graph *g, struct lang_readers *r, int root_fd,
 			const char *path, struct buf *text)
 {
 	int error;
@@ -659,7 +662,7 @@ static int compare_path(const void *key, const void *element)
 }
 
 /* What is known below `dir` goes if it is not there; all else is read. */
-static int refresh_below(struct graph *g, struct facts_reader *r, int root_fd,
+static int refresh_below(struct graph *g, struct lang_readers *r, int root_fd,
 			 const char *dir, struct buf *text)
 {
 	CLEANUP(known_release) struct known known = { .dir = dir };
@@ -684,7 +687,7 @@ static int refresh_below(struct graph *g, struct facts_reader *r, int root_fd,
  * A path may name a file, a directory that came or went with all that is in
  * it, or a mark that decides whether its directory is looked into.
  */
-int build_refresh(struct graph *g, struct facts_reader *r, int root_fd,
+int build_refresh(struct graph *g, struct lang_readers *r, int root_fd,
 		  const char *path, struct buf *text)
 {
 	const char *slash = strrchr(path, '/');

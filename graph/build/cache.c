@@ -32,11 +32,12 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/snapshot.h"
 
 #define CACHE_NEW    CACHE_NAME ".new"
 #define CACHE_MAGIC  "stgraph" /* and its NUL: eight bytes */
-#define CACHE_FORMAT 2
+#define CACHE_FORMAT 3
 #define CACHE_ALIGN  16
 #define CACHE_PATHS  (1U << 30) /* bytes of all paths together */
 #define CHUNK	     (1U << 20)
@@ -78,6 +79,7 @@ static uint64_t program_hash(void)
 		uint64_t format, facts, unit, expr, bind, site, entry;
 		uint64_t device, inode, size, page;
 		int64_t seconds, ns;
+		uint32_t langs[LANG_IDS];
 	} id = {
 		.format = CACHE_FORMAT,
 		.facts = sizeof(struct facts),
@@ -88,8 +90,11 @@ static uint64_t program_hash(void)
 		.entry = sizeof(struct cache_entry),
 		.page = (uint64_t)sysconf(_SC_PAGESIZE),
 	};
+	const struct lang *const *l;
 	struct stat st;
 
+	for (l = lang_all; *l; l++)
+		id.langs[(*l)->id] = (*l)->version;
 	if (stat("/proc/self/exe", &st) == 0) {
 		id.device = st.st_dev;
 		id.inode = st.st_ino;
@@ -271,7 +276,17 @@ const struct cache_entry *cache_find(const struct cache *c, const char *path)
 	return NULL;
 }
 
+/* The same bytes are other facts in another language. */
+static int compare_keys(const struct cache_entry *e, unsigned lang,
+			XXH128_hash_t hash)
+{
+	int order = XXH128_cmp(&e->hash, &hash);
+
+	return order ? order : (e->lang > lang) - (e->lang < lang);
+}
+
 const struct cache_entry *cache_find_hash(const struct cache *c,
+					  const struct lang *lang,
 					  XXH128_hash_t hash)
 {
 	size_t from = 0, to = cache_count(c);
@@ -279,7 +294,7 @@ const struct cache_entry *cache_find_hash(const struct cache *c,
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
 		const struct cache_entry *e = &c->entries[c->by_hash[at]];
-		int order = XXH128_cmp(&e->hash, &hash);
+		int order = compare_keys(e, lang->id, hash);
 
 		if (order == 0)
 			return e;
@@ -310,7 +325,7 @@ const struct facts *cache_facts(const struct cache *c,
 
 	if (e->facts_size < sizeof(*f) ||
 	    XXH3_64bits(f, e->facts_size) != e->facts_hash ||
-	    facts_check(f, e->facts_size) < 0)
+	    facts_check(f, e->facts_size) < 0 || f->lang != e->lang)
 		return NULL;
 	return f;
 }
@@ -502,7 +517,8 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 	struct cache_entry e = { .stamp = file->stamp,
 				 .hash = hash,
 				 .facts = sizeof(struct header),
-				 .dir = dir };
+				 .dir = dir,
+				 .lang = lang_of(file->path)->id };
 	struct snapshot_facts f;
 	int r = add_path(w, file->path, &e.path);
 
@@ -524,9 +540,9 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 static int compare_hashes(const void *a, const void *b, void *arg)
 {
 	const struct cache_entry *entries = arg;
+	const struct cache_entry *e = &entries[*(const uint32_t *)b];
 
-	return XXH128_cmp(&entries[*(const uint32_t *)a].hash,
-			  &entries[*(const uint32_t *)b].hash);
+	return compare_keys(&entries[*(const uint32_t *)a], e->lang, e->hash);
 }
 
 static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include "graph/facts/lang.h"
+
 /* One unit's share of the arrays. */
 struct view {
 	const struct facts *f;
@@ -374,7 +376,7 @@ int facts_check(const struct facts *f, size_t size)
 	struct room r;
 
 	if (size < sizeof(*f) || f->size != size || f->units_count == 0 ||
-	    !check_layout(f, &r) || !check_strings(f) ||
+	    !lang_by_id(f->lang) || !check_layout(f, &r) || !check_strings(f) ||
 	    !check_variables(f, &r) || !check_units(f, &r))
 		return -EBADMSG;
 	return 0;

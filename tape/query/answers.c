@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "graph/outline.h"
 #include "tape/query/answers_i.h"
@@ -28,7 +28,7 @@ struct answers *answers_new(const struct answers_config *c)
 
 		a->fs_socket = memcpy(must_alloc(size), c->fs_socket, size);
 	}
-	a->reader = facts_reader_new();
+	a->reader = lang_readers_new();
 	return a;
 }
 
@@ -50,7 +50,7 @@ void answers_free(struct answers *a)
 		free(a->credits[k].path);
 	}
 	forget_spans(a);
-	facts_reader_free(a->reader);
+	lang_readers_free(a->reader);
 	drift_free(a->drift);
 	arena_release(&a->scratch);
 	free(a->fs_socket);

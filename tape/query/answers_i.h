@@ -12,7 +12,7 @@
 #include "tape/wire/protocol.h"
 
 struct drift;
-struct facts_reader;
+struct lang_readers;
 struct outline;
 
 /* -- Limits; those that others meet are in protocol.h. */
@@ -57,7 +57,7 @@ struct answers {
 	char *fs_socket;
 	const struct graph *graph;
 	struct drift *drift; /* NULL: not filled yet */
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct arena scratch; /* until the question is answered */
 	uint64_t asked;	      /* questions so far */
 	ARRAY(struct kept_outline) outlines;

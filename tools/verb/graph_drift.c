@@ -11,7 +11,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/build/tree.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/code.h"
@@ -19,14 +19,14 @@
 /* A graph, and what it takes to bring it up to date. */
 struct drift {
 	struct code code;
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct buf text;
 };
 
 static void drift_release(struct drift *d)
 {
 	code_release(&d->code);
-	facts_reader_free(d->reader);
+	lang_readers_free(d->reader);
 	buf_release(&d->text);
 }
 
@@ -38,7 +38,7 @@ static void drift_release(struct drift *d)
 static int drift_open(const struct invocation *in, const char *repo,
 		      struct drift *d)
 {
-	d->reader = must(facts_reader_new());
+	d->reader = must(lang_readers_new());
 	return code_open(in, repo, &d->code);
 }
 

@@ -5,7 +5,7 @@
 #include "graph/facts/python/reader_i.h"
 
 /* A clause that begins with a bare word: "else", "try", "finally". */
-static void bare_head(struct facts_reader *r, uint32_t start)
+static void bare_head(struct reader *r, uint32_t start)
 {
 	uint32_t end = start;
 
@@ -14,7 +14,7 @@ static void bare_head(struct facts_reader *r, uint32_t start)
 	reader_piece(r, start, end);
 }
 
-static unsigned branch(struct facts_reader *r)
+static unsigned branch(struct reader *r)
 {
 	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = reader_suite(r);
@@ -24,7 +24,7 @@ static unsigned branch(struct facts_reader *r)
 }
 
 /* The suite of an else or finally clause, in a block of its own or not. */
-static unsigned clause(struct facts_reader *r, bool own)
+static unsigned clause(struct reader *r, bool own)
 {
 	unsigned flow = FLOW_ON;
 	bool ok;
@@ -46,8 +46,7 @@ struct choice {
 	unsigned flow;
 };
 
-static void choice_condition(struct facts_reader *r, struct choice *c,
-			     uint32_t start)
+static void choice_condition(struct reader *r, struct choice *c, uint32_t start)
 {
 	uint32_t outside = r->block;
 	bool told;
@@ -66,7 +65,7 @@ static void choice_condition(struct facts_reader *r, struct choice *c,
 		reader_block_close(r, outside);
 }
 
-static void choice_branch(struct facts_reader *r, const struct choice *c,
+static void choice_branch(struct reader *r, const struct choice *c,
 			  unsigned *flow)
 {
 	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
@@ -78,7 +77,7 @@ static void choice_branch(struct facts_reader *r, const struct choice *c,
 }
 
 /* The parts of an if statement, or of one of its clauses. */
-static void choice_parts(struct facts_reader *r, struct choice *c)
+static void choice_parts(struct reader *r, struct choice *c)
 {
 	uint32_t start = start_of(r->node);
 	bool ok;
@@ -101,7 +100,7 @@ static void choice_parts(struct facts_reader *r, struct choice *c)
 	}
 }
 
-unsigned reader_if(struct facts_reader *r)
+unsigned reader_if(struct reader *r)
 {
 	struct choice c = { .first = r->checks.count, .own = r->checks.count };
 
@@ -126,7 +125,7 @@ static unsigned loop_flow(bool forever, unsigned body, unsigned otherwise)
 	return flow;
 }
 
-static uint32_t iterable(struct facts_reader *r, uint32_t start)
+static uint32_t iterable(struct reader *r, uint32_t start)
 {
 	uint32_t e = FACTS_NONE;
 
@@ -138,7 +137,7 @@ static uint32_t iterable(struct facts_reader *r, uint32_t start)
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
-unsigned reader_for(struct facts_reader *r)
+unsigned reader_for(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	bool async = char_at(r, start) == 'a';
@@ -164,7 +163,7 @@ unsigned reader_for(struct facts_reader *r)
 	return loop_flow(false, body, otherwise);
 }
 
-static bool is_true(const struct facts_reader *r, uint32_t e)
+static bool is_true(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -173,7 +172,7 @@ static bool is_true(const struct facts_reader *r, uint32_t e)
 }
 
 /* The condition is met anew in each round, so it stands in the loop. */
-unsigned reader_while(struct facts_reader *r)
+unsigned reader_while(struct reader *r)
 {
 	uint32_t start = start_of(r->node), checks = r->checks.count, to;
 	unsigned body = 0, otherwise = FLOW_ON;
@@ -203,7 +202,7 @@ unsigned reader_while(struct facts_reader *r)
 }
 
 /* except E as e: what is caught, and its name. */
-static void caught(struct facts_reader *r, uint32_t classes, bool group)
+static void caught(struct reader *r, uint32_t classes, bool group)
 {
 	struct target t = { BIND_VALUE, 0, FACTS_NONE };
 
@@ -216,7 +215,7 @@ static void caught(struct facts_reader *r, uint32_t classes, bool group)
 }
 
 /* The classes, and a name if there is one: in one node, or in two. */
-static void except_head(struct facts_reader *r, uint32_t *classes, bool group)
+static void except_head(struct reader *r, uint32_t *classes, bool group)
 {
 	if (*classes != FACTS_NONE) {
 		caught(r, *classes, group);
@@ -229,7 +228,7 @@ static void except_head(struct facts_reader *r, uint32_t *classes, bool group)
 	}
 }
 
-static unsigned handler(struct facts_reader *r)
+static unsigned handler(struct reader *r)
 {
 	bool group = r->syn == SYN_EXCEPT_GROUP_CLAUSE;
 	uint32_t start = start_of(r->node), end = start + 6;
@@ -253,7 +252,7 @@ static unsigned handler(struct facts_reader *r)
 }
 
 /* What is last in it runs in any case; all else in some. */
-unsigned reader_try(struct facts_reader *r)
+unsigned reader_try(struct reader *r)
 {
 	unsigned body = FLOW_ON, caught_flow = 0, last = FLOW_ON, one;
 	bool ok;
@@ -276,7 +275,7 @@ unsigned reader_try(struct facts_reader *r)
 	return last & FLOW_ON ? body | (last & FLOW_BREAK) : last;
 }
 
-static void with_items(struct facts_reader *r)
+static void with_items(struct reader *r)
 {
 	bool ok;
 
@@ -284,7 +283,7 @@ static void with_items(struct facts_reader *r)
 		(void)reader_expr(r);
 }
 
-unsigned reader_with(struct facts_reader *r)
+unsigned reader_with(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	unsigned flow = FLOW_ON;
@@ -305,8 +304,7 @@ unsigned reader_with(struct facts_reader *r)
 	return flow;
 }
 
-static unsigned case_clause(struct facts_reader *r, uint32_t subject,
-			    bool *always)
+static unsigned case_clause(struct reader *r, uint32_t subject, bool *always)
 {
 	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = FLOW_ON;
@@ -318,7 +316,7 @@ static unsigned case_clause(struct facts_reader *r, uint32_t subject,
 	return flow;
 }
 
-static unsigned cases(struct facts_reader *r, uint32_t subject)
+static unsigned cases(struct reader *r, uint32_t subject)
 {
 	bool always = false;
 	unsigned flow = 0;
@@ -330,7 +328,7 @@ static unsigned cases(struct facts_reader *r, uint32_t subject)
 	return always ? flow : flow | FLOW_ON;
 }
 
-unsigned reader_match(struct facts_reader *r)
+unsigned reader_match(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	uint32_t from = r->items.count;

@@ -7,7 +7,7 @@
 #include "graph/facts/python/reader_i.h"
 
 /* Is it a name, or a name's attribute? Of others nothing is remembered. */
-static bool is_place(const struct facts_reader *r, uint32_t e)
+static bool is_place(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -16,7 +16,7 @@ static bool is_place(const struct facts_reader *r, uint32_t e)
 	return x->kind == EXPR_NAME;
 }
 
-void reader_note_check(struct facts_reader *r, uint32_t e)
+void reader_note_check(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *c = expr_at(r, e);
 	const uint32_t *args;
@@ -35,7 +35,7 @@ void reader_note_check(struct facts_reader *r, uint32_t e)
 	array_push(&r->checks, check);
 }
 
-facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b)
+facts_str reader_dotted(struct reader *r, facts_str a, facts_str b)
 {
 	const uint32_t *ends;
 	uint32_t from;
@@ -55,7 +55,7 @@ facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b)
 }
 
 /* FACTS_NONE: it is neither a name nor an attribute of one. */
-facts_str reader_place_name(struct facts_reader *r, uint32_t e)
+facts_str reader_place_name(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 	const struct facts_expr *of;
@@ -69,8 +69,7 @@ facts_str reader_place_name(struct facts_reader *r, uint32_t e)
 				     : FACTS_NONE;
 }
 
-void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
-		   bool truth)
+void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth)
 {
 	uint32_t i, e;
 
@@ -87,7 +86,7 @@ void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
 	}
 }
 
-uint32_t reader_not(struct facts_reader *r)
+uint32_t reader_not(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t e = FACTS_NONE;
@@ -113,7 +112,7 @@ uint32_t reader_not(struct facts_reader *r)
  * Of `a and b` nothing follows when it is false, of `a or b` when it is true:
  * that is, of a and b each.
  */
-static void thin_checks(struct facts_reader *r, uint32_t from, bool and)
+static void thin_checks(struct reader *r, uint32_t from, bool and)
 {
 	uint32_t i, to = from;
 
@@ -137,7 +136,7 @@ static void thin_checks(struct facts_reader *r, uint32_t from, bool and)
  * `a and b` has the value of b: where it has that of a, a was false, and so
  * had better be None than anything one calls.
  */
-uint32_t reader_boolean(struct facts_reader *r)
+uint32_t reader_boolean(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t left, right = FACTS_NONE, outside = r->block;
@@ -168,7 +167,7 @@ uint32_t reader_boolean(struct facts_reader *r)
 }
 
 /* What a condition with checks[from .. to) leads to, when it is `truth`. */
-static uint32_t outcome(struct facts_reader *r, uint32_t from, uint32_t to,
+static uint32_t outcome(struct reader *r, uint32_t from, uint32_t to,
 			bool truth)
 {
 	uint32_t outside = r->block;
@@ -186,7 +185,7 @@ static uint32_t outcome(struct facts_reader *r, uint32_t from, uint32_t to,
 }
 
 /* a if b else c: b goes first. */
-uint32_t reader_conditional(struct facts_reader *r)
+uint32_t reader_conditional(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t items = r->items.count;

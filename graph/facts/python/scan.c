@@ -11,7 +11,7 @@
  *   a comma, and what lies in it was seen to be items and commas and nothing
  *   else: so the text parses without it if and only if it does with it. It
  *   still counts where text is compared (hashes, lines, places).
- * - How many tokens are left. A file of more than FACTS_TOKENS_MAX is not
+ * - How many tokens are left. A file of more than TOKENS_MAX is not
  *   parsed at all.
  *
  * Both are functions of the text alone, and what a definition says about its
@@ -61,7 +61,7 @@ struct scan_open {
 };
 
 struct scan {
-	struct facts_reader *r;
+	struct reader *r;
 	const char *text;
 	uint32_t len, at;
 	uint32_t tokens;
@@ -80,7 +80,7 @@ static struct scan_open *top(const struct scan *s)
 }
 
 /* Gaps inside of it go; those behind it are of an item that stays. */
-static void add_gap(struct facts_reader *r, struct gap gap)
+static void add_gap(struct reader *r, struct gap gap)
 {
 	uint32_t from = r->gaps.count, to;
 
@@ -97,8 +97,7 @@ static void add_gap(struct facts_reader *r, struct gap gap)
 
 static void end_run(struct scan *s, struct scan_open *o)
 {
-	if (o->items > ITEMS_KEPT &&
-	    o->gap.end - o->gap.start >= FACTS_GAP_MIN) {
+	if (o->items > ITEMS_KEPT && o->gap.end - o->gap.start >= GAP_MIN) {
 		add_gap(s->r, o->gap);
 		s->tokens -= o->tokens_to - o->tokens_from;
 	}
@@ -452,7 +451,7 @@ static void step(struct scan *s)
 	}
 }
 
-uint32_t reader_scan(struct facts_reader *r, const char *text, uint32_t len)
+uint32_t reader_scan(struct reader *r, const char *text, uint32_t len)
 {
 	struct scan s = { .r = r, .text = text, .len = len };
 

@@ -14,7 +14,7 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end)
+void reader_piece(struct reader *r, uint32_t start, uint32_t end)
 {
 	struct piece *p;
 
@@ -28,7 +28,7 @@ void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end)
 }
 
 /* From the last to the first: those inside are known before those around. */
-static void find_ends(struct facts_reader *r)
+static void find_ends(struct reader *r)
 {
 	uint32_t i;
 
@@ -46,7 +46,7 @@ static void find_ends(struct facts_reader *r)
 	}
 }
 
-static void put_place(struct facts_reader *r, uint32_t i)
+static void put_place(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
 	const struct span *s = &r->spans.at[i];
@@ -60,20 +60,19 @@ static void put_place(struct facts_reader *r, uint32_t i)
 }
 
 /* The text from `from` to `to`, which errors may have put out of order. */
-static uint64_t hash_piece(const struct facts_reader *r, uint32_t from,
-			   uint32_t to)
+static uint64_t hash_piece(const struct reader *r, uint32_t from, uint32_t to)
 {
 	return XXH3_64bits(r->text + from, to > from ? to - from : 0);
 }
 
-static void add_text(struct facts_reader *r, uint32_t from, uint32_t to)
+static void add_text(struct reader *r, uint32_t from, uint32_t to)
 {
 	if (to > from)
 		array_append(&r->chars, r->text + from, to - from);
 }
 
 /* Its text, with the bodies of those directly in it left out. */
-static void hash_unit(struct facts_reader *r, uint32_t i)
+static void hash_unit(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
 	const struct span *s = &r->spans.at[i];
@@ -98,7 +97,7 @@ static void hash_unit(struct facts_reader *r, uint32_t i)
 	u->hash = XXH3_128bits(r->chars.at, r->chars.count);
 }
 
-void reader_texts(struct facts_reader *r)
+void reader_texts(struct reader *r)
 {
 	uint32_t i;
 
@@ -109,7 +108,7 @@ void reader_texts(struct facts_reader *r)
 	}
 }
 
-XXH128_hash_t reader_module_hash(struct facts_reader *r)
+XXH128_hash_t reader_module_hash(struct reader *r)
 {
 	uint32_t i;
 
@@ -128,7 +127,7 @@ XXH128_hash_t reader_module_hash(struct facts_reader *r)
 	return XXH3_128bits(r->chars.at, r->chars.count);
 }
 
-void reader_hash_variables(struct facts_reader *r)
+void reader_hash_variables(struct reader *r)
 {
 	uint32_t i, next;
 

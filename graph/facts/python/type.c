@@ -14,7 +14,7 @@
 #define NESTING_MAX 32
 
 struct scan {
-	struct facts_reader *r;
+	struct reader *r;
 	const char *at, *end;
 	struct place place;
 	int depth;
@@ -224,8 +224,8 @@ static uint32_t scan_type(struct scan *s)
 	return e;
 }
 
-uint32_t reader_type_text(struct facts_reader *r, const char *text,
-			  uint32_t len, struct place place)
+uint32_t reader_type_text(struct reader *r, const char *text, uint32_t len,
+			  struct place place)
 {
 	struct scan s = {
 		.r = r, .at = text, .end = text + len, .place = place
