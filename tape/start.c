@@ -208,7 +208,7 @@ static void keep_base(struct tape *t, const char *path)
 	look_at(t->c->root_fd, path, &t->text, &now);
 	/* It changed before it was ever read: an entry will tell. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
-	    !look_same_stamp(&now.stamp, &k->stamp))
+	    !tree_same_stamp(&now.stamp, &k->stamp))
 		watch_suspect(t, path, ENTRY_OUTSIDE, mono_ns() + GRACE_NS);
 	else
 		apply_base(t, k, &now);

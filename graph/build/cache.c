@@ -44,7 +44,7 @@
 #define OUT_BUFFER   (256U << 10)
 #define RACY_NS	     2000000000
 
-struct header {
+struct cache_header {
 	alignas(CACHE_ALIGN) char magic[8];
 	uint64_t program; /* which wrote it, see program_hash() */
 	int64_t began_ns; /* before the first file was looked at */
@@ -60,7 +60,7 @@ struct cache {
 	const char *map;
 	size_t size;
 	int fd;
-	const struct header *header;
+	const struct cache_header *header;
 	const uint64_t *chunks; /* their hashes */
 	const struct cache_entry *entries;
 	const struct cache_dir *dirs;
@@ -107,11 +107,11 @@ static uint64_t program_hash(void)
 
 /* Reading */
 
-static bool is_header_good(const struct header *h, size_t size)
+static bool is_header_good(const struct cache_header *h, size_t size)
 {
 	return memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) == 0 &&
 	       h->size == size &&
-	       h->hash == XXH3_64bits(h, offsetof(struct header, hash)) &&
+	       h->hash == XXH3_64bits(h, offsetof(struct cache_header, hash)) &&
 	       h->program == program_hash();
 }
 
@@ -123,7 +123,7 @@ static bool lies_in(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
 /* Nothing an entry points to lies elsewhere than it should. */
 static bool is_entry_good(const struct cache *c, const struct cache_entry *e)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 
 	return lies_in(e->facts, e->facts_size, sizeof(*h), h->index) &&
 	       e->facts % CACHE_ALIGN == 0 && e->dir < h->dirs &&
@@ -142,7 +142,7 @@ static bool is_dir_good(const struct cache *c, size_t n)
 /* Do the parts of the index fit into it? None of the numbers is trusted. */
 static bool find_parts(struct cache *c)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 	uint64_t left = h->size - h->index;
 
 	if (h->chunks > left / sizeof(*c->chunks))
@@ -164,7 +164,7 @@ static bool find_parts(struct cache *c)
 
 static bool is_index_good(struct cache *c)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 
 	if (h->index % CACHE_ALIGN ||
 	    !lies_in(h->index, 0, sizeof(*h), h->size) || !find_parts(c))
@@ -195,7 +195,8 @@ int cache_open(int state_fd, struct cache **ret)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (size_t)st.st_size < sizeof(struct header))
+	if (!S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size < sizeof(struct cache_header))
 		return -EBADMSG;
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
@@ -340,7 +341,7 @@ bool cache_is_good(const struct cache *c, size_t chunk)
 	uint64_t from = (uint64_t)chunk * CHUNK, to = from + CHUNK;
 
 	if (!chunk)
-		from = sizeof(struct header);
+		from = sizeof(struct cache_header);
 	if (to > c->header->index)
 		to = c->header->index;
 	return XXH3_64bits(c->map + from, to - from) == c->chunks[chunk];
@@ -358,7 +359,7 @@ struct cache_writer {
 	int state_fd;		   /* the caller's */
 	FILE *out;
 	bool committed;
-	struct header header;
+	struct cache_header header;
 	XXH3_state_t *chunk; /* so far, and the hashes of those before */
 	uint64_t *chunks;
 	uint32_t chunks_size;
@@ -403,7 +404,7 @@ static int write_plain(struct cache_writer *w, const void *bytes, size_t len)
 
 static void end_chunk(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 
 	w->chunks = must_grow(w->chunks, &w->chunks_size, h->chunks + 1,
 			      sizeof(*w->chunks));
@@ -516,7 +517,7 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 {
 	struct cache_entry e = { .stamp = file->stamp,
 				 .hash = hash,
-				 .facts = sizeof(struct header),
+				 .facts = sizeof(struct cache_header),
 				 .dir = dir,
 				 .lang = lang_of(file->path)->id };
 	struct snapshot_facts f;
@@ -558,7 +559,7 @@ static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)
 /* The parts of the index, in their order. */
 static int write_index(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 	CLEANUP(free_p)
 	uint32_t *order = sort_by_hash(w->entries, h->count);
 	const struct {
@@ -594,11 +595,11 @@ static int write_index(struct cache_writer *w)
 
 static int write_header(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 
 	h->size = w->sink.at;
 	h->program = program_hash();
-	h->hash = XXH3_64bits(h, offsetof(struct header, hash));
+	h->hash = XXH3_64bits(h, offsetof(struct cache_header, hash));
 	if (fflush(w->out) != 0)
 		return -errno;
 	if (pwrite(fileno(w->out), h, sizeof(*h), 0) != sizeof(*h))

@@ -12,7 +12,7 @@ static void note_variable(struct reader *r, facts_str name)
 	uint32_t *last = pairs_at(&r->variable_of, name, 0, FACTS_NONE);
 	uint32_t piece = r->pieces.count;
 	struct facts_variable *v;
-	struct piece *p;
+	struct reader_piece *p;
 
 	if (*last != FACTS_NONE && r->pieces.at[*last].start == r->stmt_start)
 		return;
@@ -53,7 +53,7 @@ struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
 
 /* self.name, in a method whose first parameter is self. */
 static void note_attr(struct reader *r, facts_str object, facts_str name,
-		      struct target t)
+		      struct bind_target t)
 {
 	const struct facts_unit *u = r->unit;
 	struct facts_attr *a;
@@ -74,7 +74,7 @@ static void note_attr(struct reader *r, facts_str object, facts_str name,
 }
 
 static void bind_attribute(struct reader *r, uint32_t object, facts_str name,
-			   struct target t)
+			   struct bind_target t)
 {
 	const struct facts_expr *of = expr_at(r, object);
 	facts_str variable = of->a;
@@ -100,7 +100,7 @@ static void bind_store(struct reader *r, uint32_t place, uint32_t e,
 		       uint32_t value)
 {
 	facts_str name = reader_place_name(r, place);
-	struct target t = { BIND_VALUE, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, FACTS_NONE, FACTS_NONE };
 	const struct facts_expr *x;
 
 	if (name == FACTS_NONE || !name)
@@ -113,7 +113,7 @@ static void bind_store(struct reader *r, uint32_t place, uint32_t e,
 }
 
 /* a[b] = value binds nothing, but looks at a and b. */
-static void target_item(struct reader *r, struct target t)
+static void target_item(struct reader *r, struct bind_target t)
 {
 	uint32_t e = reader_expr(r), place = e;
 
@@ -135,7 +135,7 @@ void reader_bind_call(struct reader *r, uint32_t call)
 	bind_store(r, place, call, FACTS_NONE);
 }
 
-void reader_bind_name(struct reader *r, facts_str name, struct target t)
+void reader_bind_name(struct reader *r, facts_str name, struct bind_target t)
 {
 	if (!name)
 		return;
@@ -144,7 +144,7 @@ void reader_bind_name(struct reader *r, facts_str name, struct target t)
 	reader_bind(r, t.kind, name, t.value)->extra = t.extra;
 }
 
-void reader_bind_place(struct reader *r, uint32_t expr, struct target t)
+void reader_bind_place(struct reader *r, uint32_t expr, struct bind_target t)
 {
 	const struct facts_expr *e = expr_at(r, expr);
 
@@ -154,7 +154,7 @@ void reader_bind_place(struct reader *r, uint32_t expr, struct target t)
 		bind_attribute(r, e->a, e->b, t);
 }
 
-static void target_chain(struct reader *r, uint32_t dot, struct target t)
+static void target_chain(struct reader *r, uint32_t dot, struct bind_target t)
 {
 	uint32_t object = reader_chain(r, dot);
 	facts_str name = strings_add(&r->strings, r->text + dot + 1,
@@ -163,7 +163,7 @@ static void target_chain(struct reader *r, uint32_t dot, struct target t)
 	bind_attribute(r, object, name, t);
 }
 
-static void target_attribute(struct reader *r, struct target t)
+static void target_attribute(struct reader *r, struct bind_target t)
 {
 	uint32_t dot = reader_last_dot(r);
 	uint32_t object;
@@ -210,11 +210,11 @@ uint32_t reader_item(struct reader *r, uint32_t value, uint32_t i,
 	return reader_make(r, EXPR_ITEM, value, count - 1 - i, 1);
 }
 
-static void target_items(struct reader *r, struct target t)
+static void target_items(struct reader *r, struct bind_target t)
 {
 	uint32_t count, i = 0;
 	uint32_t star = find_star(r, &count);
-	struct target item = t;
+	struct bind_target item = t;
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r), i++) {
@@ -223,7 +223,7 @@ static void target_items(struct reader *r, struct target t)
 	}
 }
 
-static void target_inner(struct reader *r, struct target t)
+static void target_inner(struct reader *r, struct bind_target t)
 {
 	bool ok;
 
@@ -231,7 +231,7 @@ static void target_inner(struct reader *r, struct target t)
 		reader_target(r, t);
 }
 
-static void target(struct reader *r, struct target t)
+static void target(struct reader *r, struct bind_target t)
 {
 	switch ((int)r->syn) {
 	case SYN_IDENTIFIER:
@@ -260,7 +260,7 @@ static void target(struct reader *r, struct target t)
 	}
 }
 
-void reader_target(struct reader *r, struct target t)
+void reader_target(struct reader *r, struct bind_target t)
 {
 	if (r->depth >= DEPTH_MAX)
 		return;

@@ -286,7 +286,7 @@ bool reader_case(struct reader *r, uint32_t subject, unsigned *ret_flow)
 
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn == SYN_BLOCK) {
-			reader_piece(r, start, end);
+			reader_add_piece(r, start, end);
 			*ret_flow = reader_suite(r);
 			continue;
 		}

@@ -28,7 +28,7 @@ void reader_def(struct reader *r)
 static void begin_span(struct reader *r, TSNode node)
 {
 	TSPoint p = ts_node_start_point(node);
-	struct span *s = array_add(&r->spans);
+	struct reader_span *s = array_add(&r->spans);
 
 	s->start = start_of(node);
 	s->body = s->end = s->def = s->start;
@@ -87,7 +87,7 @@ static void decorator(struct reader *r)
 {
 	TSPoint p;
 	uint32_t e;
-	struct place place;
+	struct reader_place place;
 	uint8_t kind;
 
 	if (!down(r))

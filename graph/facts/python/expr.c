@@ -288,11 +288,11 @@ static uint32_t keyword_argument(struct reader *r)
 }
 
 /* A call stands where its callee's last token does. */
-static struct place place_of_callee(const struct reader *r, TSNode n,
-				    enum syn syn, uint32_t e)
+static struct reader_place place_of_callee(const struct reader *r, TSNode n,
+					   enum syn syn, uint32_t e)
 {
 	TSPoint end = ts_node_end_point(n);
-	struct place p;
+	struct reader_place p;
 
 	if (syn == SYN_IDENTIFIER || syn == SYN_ATTRIBUTE)
 		return r->places.at[r->unit->exprs.from + e];
@@ -304,7 +304,7 @@ static struct place place_of_callee(const struct reader *r, TSNode n,
 }
 
 void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
-		     struct place p)
+		     struct reader_place p)
 {
 	struct facts_site *s = array_add(&r->sites);
 
@@ -318,7 +318,7 @@ static uint32_t call(struct reader *r)
 {
 	uint32_t callee, from, e;
 	bool annotation = r->annotation;
-	struct place place;
+	struct reader_place place;
 	bool starred;
 	enum syn syn;
 	TSNode n;
@@ -415,7 +415,7 @@ static uint32_t named(struct reader *r)
 /* `with a as b`, of which this is the `a as b`. */
 static uint32_t as_pattern(struct reader *r)
 {
-	struct target t = { .kind = BIND_VALUE, .extra = FACTS_NONE };
+	struct bind_target t = { .kind = BIND_VALUE, .extra = FACTS_NONE };
 	uint32_t e;
 
 	if (!down(r))
@@ -668,7 +668,7 @@ bool reader_is_expr(enum syn syn)
 /* The element of e, and the place where e is asked for it. */
 uint32_t reader_iter(struct reader *r, uint32_t e, bool async)
 {
-	struct place place = r->places.at[r->unit->exprs.from + e];
+	struct reader_place place = r->places.at[r->unit->exprs.from + e];
 	uint32_t iter = reader_make(r, EXPR_ITER, e, async, 0);
 
 	switch (expr_at(r, e)->kind) {

@@ -11,15 +11,15 @@ static void bare_head(struct reader *r, uint32_t start)
 
 	while (char_at(r, end) >= 'a' && char_at(r, end) <= 'z')
 		end++;
-	reader_piece(r, start, end);
+	reader_add_piece(r, start, end);
 }
 
 static unsigned branch(struct reader *r)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = reader_suite(r);
 
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
@@ -40,44 +40,45 @@ static unsigned clause(struct reader *r, bool own)
  * if, elif, else. checks[first ..] are those of all conditions so far, of
  * which those before `own` were false when a branch is reached.
  */
-struct choice {
+struct flow_choice {
 	uint32_t first, own;
 	bool otherwise; /* there is an else */
 	unsigned flow;
 };
 
-static void choice_condition(struct reader *r, struct choice *c, uint32_t start)
+static void choice_condition(struct reader *r, struct flow_choice *c,
+			     uint32_t start)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	bool told;
 
 	if (r->checks.count > c->first + CHECKS_MAX)
 		r->checks.count = c->first + CHECKS_MAX;
 	c->own = r->checks.count;
 	told = c->own > c->first;
-	reader_piece(r, start, end_of(r->node));
+	reader_add_piece(r, start, end_of(r->node));
 	if (told) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, c->first, c->own, false);
 	}
 	(void)reader_expr(r);
 	if (told)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 }
 
-static void choice_branch(struct reader *r, const struct choice *c,
+static void choice_branch(struct reader *r, const struct flow_choice *c,
 			  unsigned *flow)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 
 	reader_narrow(r, c->first, c->own, false);
 	reader_narrow(r, c->own, r->checks.count, true);
 	*flow |= reader_suite(r);
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 }
 
 /* The parts of an if statement, or of one of its clauses. */
-static void choice_parts(struct reader *r, struct choice *c)
+static void choice_parts(struct reader *r, struct flow_choice *c)
 {
 	uint32_t start = start_of(r->node);
 	bool ok;
@@ -102,7 +103,8 @@ static void choice_parts(struct reader *r, struct choice *c)
 
 unsigned reader_if(struct reader *r)
 {
-	struct choice c = { .first = r->checks.count, .own = r->checks.count };
+	struct flow_choice c = { .first = r->checks.count,
+				 .own = r->checks.count };
 
 	choice_parts(r, &c);
 	if (c.otherwise)
@@ -130,7 +132,7 @@ static uint32_t iterable(struct reader *r, uint32_t start)
 	uint32_t e = FACTS_NONE;
 
 	if (reader_down_second(r)) {
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
 		reader_up(r);
 	}
@@ -143,8 +145,8 @@ unsigned reader_for(struct reader *r)
 	bool async = char_at(r, start) == 'a';
 	unsigned body = 0, otherwise = FLOW_ON;
 	uint32_t e = iterable(r, start);
-	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
-	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+	uint32_t around = reader_block_open(r, BLOCK_LOOP);
+	struct bind_target t = { BIND_VALUE, 0, FACTS_NONE };
 	bool ok;
 	int i = 0;
 
@@ -155,7 +157,7 @@ unsigned reader_for(struct reader *r)
 		else if (r->syn == SYN_BLOCK)
 			body = reader_suite(r);
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	if (ok) {
 		otherwise = clause(r, true);
 		done(r);
@@ -176,7 +178,7 @@ unsigned reader_while(struct reader *r)
 {
 	uint32_t start = start_of(r->node), checks = r->checks.count, to;
 	unsigned body = 0, otherwise = FLOW_ON;
-	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
+	uint32_t around = reader_block_open(r, BLOCK_LOOP);
 	uint32_t e = FACTS_NONE;
 	bool ok;
 
@@ -186,12 +188,12 @@ unsigned reader_while(struct reader *r)
 			body = reader_suite(r);
 			continue;
 		}
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
 		to = r->checks.count;
 		reader_narrow(r, checks, to, true);
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	if (ok) {
 		otherwise = clause(r, true);
 		done(r);
@@ -204,7 +206,7 @@ unsigned reader_while(struct reader *r)
 /* except E as e: what is caught, and its name. */
 static void caught(struct reader *r, uint32_t classes, bool group)
 {
-	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, 0, FACTS_NONE };
 
 	/* except* gives a group of them, which no class of ours is. */
 	if (group || expr_at(r, classes)->kind == EXPR_STAR)
@@ -232,7 +234,7 @@ static unsigned handler(struct reader *r)
 {
 	bool group = r->syn == SYN_EXCEPT_GROUP_CLAUSE;
 	uint32_t start = start_of(r->node), end = start + 6;
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	uint32_t classes = FACTS_NONE;
 	unsigned flow = FLOW_ON;
 	bool ok;
@@ -240,14 +242,14 @@ static unsigned handler(struct reader *r)
 	r->line = ts_node_start_point(r->node).row - r->span->row;
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn == SYN_BLOCK) {
-			reader_piece(r, start, end);
+			reader_add_piece(r, start, end);
 			flow = reader_suite(r);
 		} else {
 			end = end_of(r->node);
 			except_head(r, &classes, group);
 		}
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
@@ -297,7 +299,7 @@ unsigned reader_with(struct reader *r)
 			flow = reader_suite(r);
 			continue;
 		}
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		with_items(r);
 	}
 	r->async = async;
@@ -306,13 +308,13 @@ unsigned reader_with(struct reader *r)
 
 static unsigned case_clause(struct reader *r, uint32_t subject, bool *always)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = FLOW_ON;
 
 	r->line = ts_node_start_point(r->node).row - r->span->row;
 	if (reader_case(r, subject, &flow))
 		*always = true;
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
@@ -338,7 +340,7 @@ unsigned reader_match(struct reader *r)
 
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn != SYN_BLOCK) {
-			reader_piece(r, start, end_of(r->node));
+			reader_add_piece(r, start, end_of(r->node));
 			e = reader_expr(r);
 			array_push(&r->items, e);
 			continue;

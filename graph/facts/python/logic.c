@@ -20,7 +20,7 @@ void reader_note_check(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *c = expr_at(r, e);
 	const uint32_t *args;
-	struct check check;
+	struct reader_check check;
 
 	if (c->kind != EXPR_CALL || c->c != 2 ||
 	    !NAME_IS(r, c->a, "isinstance"))
@@ -28,10 +28,10 @@ void reader_note_check(struct reader *r, uint32_t e)
 	args = r->lists.at + r->unit->lists.from + c->b;
 	if (!is_place(r, args[0]))
 		return;
-	check = (struct check){ .what = args[0],
-				.class = args[1],
-				.yes = KNOWN_IS,
-				.no = KNOWN_IS_NOT };
+	check = (struct reader_check){ .what = args[0],
+				       .class = args[1],
+				       .yes = KNOWN_IS,
+				       .no = KNOWN_IS_NOT };
 	array_push(&r->checks, check);
 }
 
@@ -74,7 +74,7 @@ void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth)
 	uint32_t i, e;
 
 	for (i = from; i < to; i++) {
-		struct check c = r->checks.at[i];
+		struct reader_check c = r->checks.at[i];
 		uint8_t known = truth ? c.yes : c.no;
 
 		if (known == KNOWN_NOTHING)
@@ -99,7 +99,7 @@ uint32_t reader_not(struct reader *r)
 		return reader_unknown(r);
 
 	for (i = from; i < r->checks.count; i++) {
-		struct check *c = &r->checks.at[i];
+		struct reader_check *c = &r->checks.at[i];
 		uint8_t yes = c->yes;
 
 		c->yes = c->no;
@@ -117,7 +117,7 @@ static void thin_checks(struct reader *r, uint32_t from, bool and)
 	uint32_t i, to = from;
 
 	for (i = from; i < r->checks.count; i++) {
-		struct check c = r->checks.at[i];
+		struct reader_check c = r->checks.at[i];
 
 		if (and)
 			c.no = KNOWN_NOTHING;
@@ -139,7 +139,7 @@ static void thin_checks(struct reader *r, uint32_t from, bool and)
 uint32_t reader_boolean(struct reader *r)
 {
 	uint32_t from = r->checks.count;
-	uint32_t left, right = FACTS_NONE, outside = r->block;
+	uint32_t left, right = FACTS_NONE, around = r->block;
 	uint32_t items = r->items.count;
 	bool and, told;
 
@@ -149,7 +149,7 @@ uint32_t reader_boolean(struct reader *r)
 	and = reader_operator(r) == 'a';
 	told = r->checks.count > from;
 	if (told) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, from, r->checks.count, and);
 	}
 	if (next(r)) {
@@ -157,7 +157,7 @@ uint32_t reader_boolean(struct reader *r)
 		done(r);
 	}
 	if (told)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 	thin_checks(r, from, and);
 	if (right == FACTS_NONE || and)
 		return right == FACTS_NONE ? left : right;
@@ -170,17 +170,17 @@ uint32_t reader_boolean(struct reader *r)
 static uint32_t outcome(struct reader *r, uint32_t from, uint32_t to,
 			bool truth)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	uint32_t e;
 
 	if (to > from) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, from, to, truth);
 	}
 	e = reader_expr(r);
 	r->checks.count = to;
 	if (to > from)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 	return e;
 }
 

@@ -436,7 +436,7 @@ static struct facts *read_tree(struct reader *r, TSTree *tree, const char *text,
 	r->broken = ts_node_has_error(root);
 	reader_units(r, root);
 	if (r->vast)
-		reader_piece(r, 0, len);
+		reader_add_piece(r, 0, len);
 	r->spans.at[0].end = len;
 	r->spans.at[0].last_row = last_row(text, len);
 	reader_texts(r);

@@ -168,14 +168,14 @@ enum syn {
 };
 
 /* Where in the file a unit lies, absolute. */
-struct span {
+struct reader_span {
 	uint32_t start, body, end;
 	uint32_t row, column; /* of the start */
 	uint32_t last_row;    /* of the end */
 	uint32_t def;	      /* the keyword's place, which tells it apart */
 };
 
-struct place {
+struct reader_place {
 	uint32_t line, column;
 };
 
@@ -188,20 +188,20 @@ struct pending {
 };
 
 /* An isinstance() in a condition: what is known when that is true or false. */
-enum known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
-struct check {
+enum reader_known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
+struct reader_check {
 	uint32_t what;	/* EXPR_NAME, or EXPR_ATTR of one */
 	uint32_t class; /* expression */
 	uint8_t yes, no;
 };
 
-struct outer {
+struct reader_outer {
 	facts_str name;
 	uint8_t kind; /* as struct facts_bind has it */
 };
 
 /* Text of the module's own, or of a variable. */
-struct piece {
+struct reader_piece {
 	uint32_t start, end;
 	uint32_t depth;	   /* of blocks */
 	uint32_t variable; /* FACTS_NONE: the module's */
@@ -244,9 +244,9 @@ struct reader {
 
 	/* The facts so far. */
 	ARRAY(struct facts_unit) units;
-	ARRAY(struct span) spans; /* of units */
+	ARRAY(struct reader_span) spans; /* of units */
 	ARRAY(struct facts_expr) exprs;
-	ARRAY(struct place) places; /* of expressions' last tokens */
+	ARRAY(struct reader_place) places; /* of expressions' last tokens */
 	ARRAY(uint32_t) lists;
 	ARRAY(struct facts_scope) scopes;
 	ARRAY(struct facts_block) blocks;
@@ -258,14 +258,14 @@ struct reader {
 	ARRAY(uint32_t) all; /* strings in __all__ */
 	bool all_seen, all_unknown;
 	struct strings strings;
-	ARRAY(struct piece) pieces;
+	ARRAY(struct reader_piece) pieces;
 	ARRAY(struct pending) pending;
 	struct pairs variable_of;     /* name -> variable's last piece, */
 	ARRAY(uint32_t) first_pieces; /* and its first, by variable */
 
 	/* The unit at hand, and where in it we are. */
 	struct facts_unit *unit;
-	struct span *span;
+	struct reader_span *span;
 	uint32_t block, scope;
 	uint32_t home;	/* block that := binds in: not a comprehension's */
 	uint32_t comps; /* comprehensions around, inside of any lambda */
@@ -281,7 +281,7 @@ struct reader {
 
 	/* Stacks of what is being read. */
 	ARRAY(uint32_t) items;
-	ARRAY(struct check) checks;
+	ARRAY(struct reader_check) checks;
 	ARRAY(char) chars;
 
 	/* Lists that are known when the unit is. */
@@ -289,7 +289,7 @@ struct reader {
 	ARRAY(uint32_t) bases;
 	ARRAY(uint32_t) returns;
 	ARRAY(uint32_t) yields;
-	ARRAY(struct outer) outers;
+	ARRAY(struct reader_outer) outers;
 
 	/* For what is derived at a unit's end. */
 	struct pairs bound, path_of;
@@ -339,7 +339,7 @@ uint32_t reader_one_or_tuple(struct reader *r, uint32_t from);
 /* Of which an operand is at hand: its first byte. */
 char reader_operator(const struct reader *r);
 void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
-		     struct place p);
+		     struct reader_place p);
 
 #define NAME_IS(r, e, text)                  \
 	(expr_at(r, e)->kind == EXPR_NAME && \
@@ -371,15 +371,16 @@ facts_str reader_dotted(struct reader *r, facts_str a, facts_str b);
 uint32_t reader_lambda(struct reader *r);
 uint32_t reader_comp(struct reader *r);
 
-/* Inside a new block; the one outside is handed back to close it. */
+/* Inside a new block; the one around is handed back to close it. */
 uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind);
-void reader_block_close(struct reader *r, uint32_t outside);
+void reader_block_close(struct reader *r, uint32_t around);
 /* Inside a new scope, and its outermost block. */
-struct outside {
+struct reader_enclosing {
 	uint32_t block, scope, home, comps;
 };
-uint32_t reader_scope_open(struct reader *r, bool comp, struct outside *ret);
-void reader_scope_close(struct reader *r, const struct outside *o);
+uint32_t reader_scope_open(struct reader *r, bool comp,
+			   struct reader_enclosing *ret);
+void reader_scope_close(struct reader *r, const struct reader_enclosing *o);
 
 /* facts/python/string.c */
 uint32_t reader_string(struct reader *r);
@@ -388,7 +389,7 @@ bool reader_is_plain_string(const struct reader *r);
 
 /* facts/python/type.c: an annotation in a string */
 uint32_t reader_type_text(struct reader *r, const char *text, uint32_t len,
-			  struct place place);
+			  struct reader_place place);
 
 /* facts/python/stmt.c */
 enum { FLOW_ON = 1, FLOW_BREAK = 2 }; /* how a statement may end */
@@ -410,16 +411,16 @@ unsigned reader_match(struct reader *r);
 bool reader_case(struct reader *r, uint32_t subject, unsigned *ret_flow);
 
 /* facts/python/bind.c */
-struct target {
+struct bind_target {
 	enum facts_bind_kind kind;
 	uint32_t value, extra;
 };
 struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
 			       facts_str name, uint32_t value);
-void reader_bind_name(struct reader *r, facts_str name, struct target t);
-void reader_target(struct reader *r, struct target t);
+void reader_bind_name(struct reader *r, facts_str name, struct bind_target t);
+void reader_target(struct reader *r, struct bind_target t);
 /* What an expression names, if it is a NAME or an ATTR of one. */
-void reader_bind_place(struct reader *r, uint32_t expr, struct target t);
+void reader_bind_place(struct reader *r, uint32_t expr, struct bind_target t);
 /* A statement that is a call: it may put something into what it is called on.
  */
 void reader_bind_call(struct reader *r, uint32_t call);
@@ -449,7 +450,7 @@ void reader_texts(struct reader *r);
 void reader_hash_variables(struct reader *r);
 XXH128_hash_t reader_module_hash(struct reader *r);
 /* A piece of text that is the module's own, if it is the module we read. */
-void reader_piece(struct reader *r, uint32_t start, uint32_t end);
+void reader_add_piece(struct reader *r, uint32_t start, uint32_t end);
 
 static inline uint32_t expr_count(const struct reader *r)
 {
@@ -481,7 +482,7 @@ static inline char char_at(const struct reader *r, uint32_t place)
 /* The newest expression stands here. */
 static inline void reader_put_place(struct reader *r, TSPoint p)
 {
-	struct place *place = array_last(&r->places);
+	struct reader_place *place = array_last(&r->places);
 
 	place->line = p.row - r->span->row;
 	place->column = place->line ? p.column : p.column - r->span->column;

@@ -19,27 +19,29 @@ static uint32_t add_block(struct reader *r, enum facts_block_kind kind,
 
 uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 
-	r->block = add_block(r, kind, kind == BLOCK_TOP ? FACTS_NONE : outside);
+	r->block = add_block(r, kind, kind == BLOCK_TOP ? FACTS_NONE : around);
 	if (!r->comps)
 		r->home = r->block;
-	return outside;
+	return around;
 }
 
-void reader_block_close(struct reader *r, uint32_t outside)
+void reader_block_close(struct reader *r, uint32_t around)
 {
 	r->blocks.at[r->unit->blocks.from + r->block].end = expr_count(r);
-	r->block = outside;
+	r->block = around;
 	if (!r->comps)
-		r->home = outside;
+		r->home = around;
 }
 
-uint32_t reader_scope_open(struct reader *r, bool comp, struct outside *ret)
+uint32_t reader_scope_open(struct reader *r, bool comp,
+			   struct reader_enclosing *ret)
 {
 	struct facts_scope *s = array_add(&r->scopes);
 
-	*ret = (struct outside){ r->block, r->scope, r->home, r->comps };
+	*ret = (struct reader_enclosing){ r->block, r->scope, r->home,
+					  r->comps };
 	s->block = r->block;
 	s->expr = FACTS_NONE;
 	r->scope = r->scopes.count - 1 - r->unit->scopes.from;
@@ -48,7 +50,7 @@ uint32_t reader_scope_open(struct reader *r, bool comp, struct outside *ret)
 	return r->scope;
 }
 
-void reader_scope_close(struct reader *r, const struct outside *o)
+void reader_scope_close(struct reader *r, const struct reader_enclosing *o)
 {
 	reader_block_close(r, o->block);
 	r->scope = o->scope;
@@ -91,9 +93,9 @@ static void lambda_parameters(struct reader *r)
 uint32_t reader_lambda(struct reader *r)
 {
 	uint32_t from = r->items.count;
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	uint32_t scope, e, i, result = FACTS_NONE;
-	struct outside o;
+	struct reader_enclosing o;
 	bool ok;
 
 	ok = down(r);
@@ -113,7 +115,7 @@ uint32_t reader_lambda(struct reader *r)
 	reader_scope_close(r, &o);
 	if (result == FACTS_NONE)
 		result = reader_unknown(r);
-	e = reader_make(r, EXPR_LAMBDA, result, scope, outside);
+	e = reader_make(r, EXPR_LAMBDA, result, scope, around);
 	r->scopes.at[r->unit->scopes.from + scope].expr = e;
 	return e;
 }
@@ -136,7 +138,7 @@ static uint32_t clause_iterable(struct reader *r)
 
 static void clause_target(struct reader *r, uint32_t value)
 {
-	struct target t = { BIND_VALUE, value, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, value, FACTS_NONE };
 
 	if (down(r)) {
 		reader_target(r, t);
@@ -156,7 +158,7 @@ static void clause_if(struct reader *r)
 }
 
 /* The clauses. The scope begins behind the first iterable. */
-static uint32_t clauses(struct reader *r, struct outside *ret)
+static uint32_t clauses(struct reader *r, struct reader_enclosing *ret)
 {
 	uint32_t scope = FACTS_NONE;
 	uint32_t value;
@@ -192,7 +194,7 @@ uint32_t reader_comp(struct reader *r)
 	enum facts_comp kind = comp_kind(r->syn);
 	bool annotation = r->annotation;
 	uint32_t scope, e, element;
-	struct outside o;
+	struct reader_enclosing o;
 
 	r->annotation = false;
 	scope = clauses(r, &o);

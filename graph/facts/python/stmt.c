@@ -41,12 +41,12 @@ static uint32_t assigned(struct reader *r)
 
 static void bind_targets(struct reader *r, uint32_t type, uint32_t value)
 {
-	struct target t = { BIND_VALUE, value, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, value, FACTS_NONE };
 
 	if (type != FACTS_NONE)
-		t = (struct target){ value == FACTS_NONE ? BIND_ANNOTATION
-							 : BIND_TYPED,
-				     type, value };
+		t = (struct bind_target){ value == FACTS_NONE ? BIND_ANNOTATION
+							      : BIND_TYPED,
+					  type, value };
 	if (!down(r))
 		return;
 	if (r->syn == SYN_IDENTIFIER && value != FACTS_NONE)
@@ -79,7 +79,7 @@ static uint32_t assignment(struct reader *r)
 /* a += b looks at a, then at b. */
 static void augmented(struct reader *r)
 {
-	struct target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
 	uint32_t place;
 
 	if (!down(r))
@@ -174,7 +174,7 @@ static unsigned type_alias(struct reader *r)
 	if (!name || value == FACTS_NONE)
 		return FLOW_ON;
 	reader_bind_name(r, name,
-			 (struct target){ BIND_VALUE, value, FACTS_NONE });
+			 (struct bind_target){ BIND_VALUE, value, FACTS_NONE });
 	return FLOW_ON;
 }
 
@@ -221,7 +221,7 @@ static unsigned assert_statement(struct reader *r)
 
 static unsigned delete_statement(struct reader *r)
 {
-	struct target t = { BIND_DELETE, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_DELETE, FACTS_NONE, FACTS_NONE };
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r))
@@ -232,11 +232,11 @@ static unsigned delete_statement(struct reader *r)
 static unsigned outer_statement(struct reader *r)
 {
 	uint8_t kind = r->syn == SYN_GLOBAL_STATEMENT ? 1 : 2;
-	struct outer o;
+	struct reader_outer o;
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r)) {
-		o = (struct outer){ string_of(r, r->node), kind };
+		o = (struct reader_outer){ string_of(r, r->node), kind };
 		array_push(&r->outers, o);
 	}
 	return FLOW_ON;
@@ -417,7 +417,7 @@ static unsigned simple(struct reader *r)
 	flow = readers[r->syn](r);
 	r->assigning = false;
 	if (r->unit->kind == UNIT_MODULE && r->piece == FACTS_NONE)
-		reader_piece(r, r->stmt_start, r->stmt_end);
+		reader_add_piece(r, r->stmt_start, r->stmt_end);
 	r->span->end = r->stmt_end;
 	r->span->last_row = r->stmt_last_row;
 	return flow;

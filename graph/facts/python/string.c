@@ -90,7 +90,7 @@ uint32_t reader_string(struct reader *r)
 {
 	TSPoint p = ts_node_start_point(r->node);
 	struct literal l;
-	struct place place;
+	struct reader_place place;
 	uint32_t len;
 
 	if (!literal_of(r, r->node, &l))

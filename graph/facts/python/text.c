@@ -14,9 +14,9 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-void reader_piece(struct reader *r, uint32_t start, uint32_t end)
+void reader_add_piece(struct reader *r, uint32_t start, uint32_t end)
 {
-	struct piece *p;
+	struct reader_piece *p;
 
 	if (r->unit->kind != UNIT_MODULE || end < start)
 		return;
@@ -34,9 +34,9 @@ static void find_ends(struct reader *r)
 
 	for (i = r->units.count; i-- > 1;) {
 		const struct facts_unit *u = &r->units.at[i];
-		const struct span *s = &r->spans.at[i];
+		const struct reader_span *s = &r->spans.at[i];
 		struct facts_unit *parent = &r->units.at[i - u->parent];
-		struct span *around = &r->spans.at[i - u->parent];
+		struct reader_span *around = &r->spans.at[i - u->parent];
 
 		parent->units += u->units + 1;
 		if (s->end > around->end) {
@@ -49,8 +49,8 @@ static void find_ends(struct reader *r)
 static void put_place(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
-	const struct span *s = &r->spans.at[i];
-	const struct span *around = &r->spans.at[i - u->parent];
+	const struct reader_span *s = &r->spans.at[i];
+	const struct reader_span *around = &r->spans.at[i - u->parent];
 
 	u->start = s->start - around->start;
 	u->end = s->end - around->start;
@@ -75,13 +75,13 @@ static void add_text(struct reader *r, uint32_t from, uint32_t to)
 static void hash_unit(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
-	const struct span *s = &r->spans.at[i];
+	const struct reader_span *s = &r->spans.at[i];
 	uint32_t at = s->start, inside = s->body, c;
 
 	r->chars.count = 0;
 	u->head = hash_piece(r, s->start, s->body);
 	for (c = i + 1; c <= i + u->units; c += 1 + r->units.at[c].units) {
-		const struct span *in = &r->spans.at[c];
+		const struct reader_span *in = &r->spans.at[c];
 
 		r->units.at[c].gap = hash_piece(r, inside, in->start);
 		add_text(r, at, in->body);
@@ -114,7 +114,7 @@ XXH128_hash_t reader_module_hash(struct reader *r)
 
 	r->chars.count = 0;
 	for (i = 0; i < r->pieces.count; i++) {
-		const struct piece *p = &r->pieces.at[i];
+		const struct reader_piece *p = &r->pieces.at[i];
 		const char *depth = (const char *)&p->depth;
 		size_t depth_bytes = sizeof(p->depth);
 
@@ -134,7 +134,7 @@ void reader_hash_variables(struct reader *r)
 	for (i = 0; i < r->variables.count; i++) {
 		r->chars.count = 0;
 		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {
-			const struct piece *p = &r->pieces.at[next];
+			const struct reader_piece *p = &r->pieces.at[next];
 
 			array_append(&r->chars, r->text + p->start,
 				     p->end - p->start);
