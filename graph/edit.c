@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "graph/base/alloc.h"
+#include "graph/facts/lang.h"
 #include "graph/graph_i.h"
 
 /* A stretch of a unit's own text, or the whole text of a unit inside it. */
@@ -237,7 +238,7 @@ static size_t indent_of(const char *text, uint32_t start)
 	return start - at;
 }
 
-static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
+static bool edit_unit(struct graph *g, struct lang_readers *r, uint32_t file,
 		      uint32_t k, const char *text, size_t len)
 {
 	struct source_file *f = &g->files[file];
@@ -251,9 +252,9 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 	/* In repetitive text the matches from both ends may overlap. */
 	if (long_now < (int64_t)was.u->body || !may_shift(g, f, k))
 		return false;
-	p = facts_read_unit(r, text + was.start, (size_t)long_now,
-			    indent_of(text, was.start),
-			    was.u->flags & UNIT_METHOD);
+	p = lang_read_unit(r, atom_text(g, f->path), text + was.start,
+			   (size_t)long_now, indent_of(text, was.start),
+			   was.u->flags & UNIT_METHOD);
 	if (!p)
 		return false;
 	u = facts_units(p);
@@ -272,14 +273,15 @@ static bool edit_unit(struct graph *g, struct facts_reader *r, uint32_t file,
 }
 
 /* FOUND_UNIT: the unit was replaced. FOUND_MUCH: nothing was done. */
-static enum found edit_part(struct graph *g, struct facts_reader *r,
+static enum found edit_part(struct graph *g, struct lang_readers *r,
 			    uint32_t file, const char *text, size_t len)
 {
 	const struct source_file *f = &g->files[file];
 	uint32_t k = 0, tried;
 	enum found found;
 
-	if (!f->exists || f->sheet->facts->broken || f->sheet->facts->joined)
+	if (!f->exists || f->sheet->facts->broken || f->sheet->facts->joined ||
+	    f->sheet->facts->lang != lang_of(atom_text(g, f->path))->id)
 		return FOUND_MUCH;
 	found = find_edit(g, f, text, len, true, &k);
 	if (found == FOUND_NOTHING ||
@@ -293,21 +295,23 @@ static enum found edit_part(struct graph *g, struct facts_reader *r,
 	return FOUND_MUCH;
 }
 
-int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
+int graph_edit(struct graph *g, struct lang_readers *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial)
 {
 	uint32_t file = file_find(g, path);
 	enum found found = FOUND_MUCH;
 	struct facts *f;
 
+	if (!lang_of(path))
+		return -EMEDIUMTYPE;
 	/* Edits of single definitions could grow a file beyond the limit. */
-	if (file != NONE && !facts_is_vast(r, text, len))
+	if (file != NONE && !lang_is_vast(r, path, text, len))
 		found = edit_part(g, r, file, text, len);
 	if (ret_partial)
 		*ret_partial = found == FOUND_UNIT;
 	if (found != FOUND_MUCH)
 		return 0;
-	f = facts_read(r, text, len);
+	f = lang_read(r, path, text, len);
 	if (!f)
 		return -ENOMEM;
 	return graph_put(g, path, f);

@@ -18,7 +18,7 @@
 #include "graph/resolve/symbol.h"
 
 struct facts;
-struct facts_reader;
+struct lang_readers;
 struct graph;
 
 struct graph *graph_new(void);
@@ -38,8 +38,9 @@ int graph_rename(struct graph *g, const char *from, const char *to);
  * The file's text is now `text`. Parses only the definition that the change
  * lies in where that is possible, the whole file otherwise; *ret_partial (if
  * not NULL) says whether it did. -ENOMEM: the text is too large to be read.
+ * -EMEDIUMTYPE: the path has no language (lang.h).
  */
-int graph_edit(struct graph *g, struct facts_reader *r, const char *path,
+int graph_edit(struct graph *g, struct lang_readers *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial);
 
 /*

@@ -19,6 +19,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/intern.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 
 struct outline_span {
 	uint32_t start, end; /* from 1, both included */
@@ -430,10 +431,10 @@ static void add_module(struct outline *o, const char *path)
 	       (struct outline_span){ 1, o->lines ? o->lines : 1 }, 0);
 }
 
-struct outline *outline_new(struct facts_reader *r, const char *path,
+struct outline *outline_new(struct lang_readers *r, const char *path,
 			    const char *text, size_t len)
 {
-	CLEANUP(free_p) struct facts *f = facts_read(r, text, len);
+	CLEANUP(free_p) struct facts *f = lang_read(r, path, text, len);
 	struct outline *o;
 
 	if (!f)

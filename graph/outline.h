@@ -17,7 +17,7 @@
 
 #include "graph/graph.h"
 
-struct facts_reader;
+struct lang_readers;
 struct outline;
 
 struct outline_symbol {
@@ -32,7 +32,7 @@ struct outline_symbol {
  * Read `text`, which may be any bytes. NULL: it is too large to be read. A
  * failed allocation ends the process.
  */
-struct outline *outline_new(struct facts_reader *r, const char *path,
+struct outline *outline_new(struct lang_readers *r, const char *path,
 			    const char *text, size_t len);
 void outline_free(struct outline *o);
 

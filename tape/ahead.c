@@ -105,7 +105,7 @@ static struct job *next_locked(struct ahead *a)
 	return j;
 }
 
-static struct facts *read_facts(const struct ahead *a, struct facts_reader *r,
+static struct facts *read_facts(const struct ahead *a, struct lang_readers *r,
 				const char *path, struct buf *text,
 				XXH128_hash_t *ret_hash)
 {
@@ -118,7 +118,7 @@ static struct facts *read_facts(const struct ahead *a, struct facts_reader *r,
 		return NULL;
 	*ret_hash = now.hash;
 	care_begin(path, &now.stamp);
-	f = facts_read(r, now.text, now.len);
+	f = lang_read(r, path, now.text, now.len);
 	care_end();
 	return f;
 }
@@ -141,7 +141,7 @@ static void finish_locked(struct ahead *a, struct job *j, struct facts *f,
 static void *helper_main(void *arg)
 {
 	struct ahead *a = arg;
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	struct buf text = TREE_TEXT;
 	struct job *j;
 
@@ -159,7 +159,7 @@ static void *helper_main(void *arg)
 	}
 	(void)pthread_mutex_unlock(&a->lock);
 	buf_release(&text);
-	facts_reader_free(r);
+	lang_readers_free(r);
 	return NULL;
 }
 

@@ -543,9 +543,9 @@ static bool is_only(const struct tape *t, const struct change *c,
 	if (!c->only)
 		return true;
 	look_only(t->c->root_fd, c->path, &after);
-	return look_same_stamp(&after.stamp, c->only) &&
+	return tree_same_stamp(&after.stamp, c->only) &&
 	       (scope_of(c->path) == SCOPE_NONE ||
-		look_same_stamp(&read->stamp, c->only));
+		tree_same_stamp(&read->stamp, c->only));
 }
 
 static void apply_seen(struct tape *t, const struct change *c,

@@ -27,7 +27,7 @@
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "graph/base/path.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tape/ahead.h"
 #include "tape/care.h"
@@ -460,7 +460,7 @@ static void tape_release(struct tape *t)
 	follow_stop(t);
 	store_free(t->store);
 	if (t->facts)
-		facts_reader_free(t->facts);
+		lang_readers_free(t->facts);
 	graph_free(t->graph);
 	ahead_free(t->ahead);
 	care_free(t->care);

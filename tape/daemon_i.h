@@ -28,7 +28,7 @@
 struct ahead;
 struct bell_ear;
 struct care;
-struct facts_reader;
+struct lang_readers;
 struct graph;
 struct journal_author;
 struct journal_reader;
@@ -106,7 +106,7 @@ struct tape {
 	struct store *store;
 	struct answers *answers;
 	struct graph *graph;
-	struct facts_reader *facts;
+	struct lang_readers *facts;
 	struct publish *publish;
 	struct wire_server *wire;
 	struct care *care;

@@ -91,7 +91,7 @@ static void on_see(void *ctx, const char *path, const struct tree_stamp *st,
 		k->seen = t->sweep_number;
 	if (t->learning)
 		return;
-	if (k && !k->racy && look_same_stamp(&k->stamp, st))
+	if (k && !k->racy && tree_same_stamp(&k->stamp, st))
 		return;
 	suspect_seen(t, path, st, (enum entry_origin)origin);
 }
@@ -348,7 +348,7 @@ static bool is_as_known(struct tape *t, const char *path)
 	if (!k)
 		return false;
 	look_only(t->c->root_fd, path, &now);
-	if (!look_same_stamp(&k->stamp, &now.stamp))
+	if (!tree_same_stamp(&k->stamp, &now.stamp))
 		return false;
 	if (k->hashed)
 		return !k->racy;
@@ -403,7 +403,7 @@ static bool is_steady(const struct tape *t, struct suspect *s)
 	bool steady;
 
 	look_only(t->c->root_fd, s->at.path, &now);
-	steady = s->seen && s->n == n && look_same_stamp(&s->stamp, &now.stamp);
+	steady = s->seen && s->n == n && tree_same_stamp(&s->stamp, &now.stamp);
 	s->seen = true;
 	s->stamp = now.stamp;
 	s->n = n;

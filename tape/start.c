@@ -75,7 +75,7 @@ static int build_graph(struct tape *t)
 	int r;
 
 	t->graph = graph_new();
-	t->facts = facts_reader_new();
+	t->facts = lang_readers_new();
 	r = build_all(&b, t->graph, &report);
 	if (r < 0)
 		say("the graph of '%s' cannot be built: %s", t->c->state->repo,
@@ -216,7 +216,7 @@ static void keep_base(struct tape *t, const char *path)
 	look_at(t->c->root_fd, path, &t->text, &now);
 	/* It changed before it was ever read: an entry will tell. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
-	    !look_same_stamp(&now.stamp, &k->stamp))
+	    !tree_same_stamp(&now.stamp, &k->stamp))
 		watch_suspect(t, path, ENTRY_OUTSIDE,
 			      clock_mono_ns() + GRACE_NS);
 	else

@@ -49,7 +49,7 @@
 #define PROGRESS_NS 50000000
 
 /* A file on its way into the graph. */
-struct item {
+struct build_item {
 	struct tree_file *file;
 	const struct cache_entry *entry; /* what the cache has of its path */
 	/* Set by a worker, before `done`: */
@@ -69,19 +69,19 @@ struct builder {
 	struct build_report report;
 	int64_t began_ns;
 	struct tree tree;
-	struct cache *cache; /* NULL: none */
-	atomic_bool loaded;  /* the graph is (to be) the cache's */
-	bool has_graph;	     /* it was loaded */
-	size_t stale;	     /* places for which the cache will not do */
-	struct item *items;  /* by path */
-	uint32_t *queue;     /* numbers of items */
+	struct cache *cache;	  /* NULL: none */
+	atomic_bool loaded;	  /* the graph is (to be) the cache's */
+	bool has_graph;		  /* it was loaded */
+	size_t stale;		  /* places for which the cache will not do */
+	struct build_item *items; /* by path */
+	uint32_t *queue;	  /* numbers of items */
 	size_t queue_count;
 	atomic_size_t next; /* in the queue */
 
 	pthread_mutex_t lock; /* the only one; not held while working */
 	pthread_cond_t ready;
-	const struct item *awaited; /* protected by lock; by the owner */
-	size_t finished;	    /* protected by lock */
+	const struct build_item *awaited; /* protected by lock; by the owner */
+	size_t finished;		  /* protected by lock */
 };
 
 /* Workers */
@@ -94,7 +94,7 @@ static struct facts *copy_facts(const struct facts *f)
 	return copy;
 }
 
-static bool use_entry(const struct builder *m, struct item *i,
+static bool use_entry(const struct builder *m, struct build_item *i,
 		      const struct cache_entry *e)
 {
 	if (m->loaded && e && e == i->entry) {
@@ -111,7 +111,7 @@ static bool use_entry(const struct builder *m, struct item *i,
 }
 
 /* Without opening the file, if its stamp can be trusted. */
-static bool use_stamp(const struct builder *m, struct item *i)
+static bool use_stamp(const struct builder *m, struct build_item *i)
 {
 	const struct cache_entry *e = i->entry;
 
@@ -125,7 +125,7 @@ static bool use_stamp(const struct builder *m, struct item *i)
  * By its content. An entry is stale if the next start could do with a better
  * one: its stamp is another now, or was racy and no longer is.
  */
-static bool use_hash(const struct builder *m, struct item *i)
+static bool use_hash(const struct builder *m, struct build_item *i)
 {
 	const struct cache_entry *e = i->entry;
 
@@ -133,7 +133,10 @@ static bool use_hash(const struct builder *m, struct item *i)
 		return false;
 	if (!e || !XXH128_isEqual(e->hash, i->hash)) {
 		i->stale = true;
-		return use_entry(m, i, cache_find_hash(m->cache, i->hash));
+		return use_entry(m, i,
+				 cache_find_hash(m->cache,
+						 lang_of(i->file->path),
+						 i->hash));
 	}
 	i->stale = !tree_same_stamp(&e->stamp, &i->file->stamp) ||
 		   (cache_is_racy(cache_began(m->cache), &e->stamp) &&
@@ -141,8 +144,8 @@ static bool use_hash(const struct builder *m, struct item *i)
 	return use_entry(m, i, e);
 }
 
-static void compute(const struct builder *m, struct item *i,
-		    struct facts_reader *reader, struct buf *text)
+static void compute(const struct builder *m, struct build_item *i,
+		    struct lang_readers *reader, struct buf *text)
 {
 	struct tree_file *f = i->file;
 	int r;
@@ -159,10 +162,10 @@ static void compute(const struct builder *m, struct item *i,
 	if (use_hash(m, i))
 		return;
 	i->stale = true;
-	i->facts = facts_read(reader, text->data, text->len);
+	i->facts = lang_read(reader, f->path, text->data, text->len);
 }
 
-static void finish(struct builder *m, struct item *i)
+static void finish(struct builder *m, struct build_item *i)
 {
 	bool wanted;
 
@@ -179,24 +182,24 @@ static void finish(struct builder *m, struct item *i)
 static void *work(void *arg)
 {
 	struct builder *m = arg;
-	struct facts_reader *reader = facts_reader_new();
+	struct lang_readers *reader = lang_readers_new();
 	struct buf text = TREE_TEXT;
 	size_t at;
 
 	while ((at = atomic_fetch_add(&m->next, 1)) < m->queue_count) {
-		struct item *i = &m->items[m->queue[at]];
+		struct build_item *i = &m->items[m->queue[at]];
 
 		compute(m, i, reader, &text);
 		finish(m, i);
 	}
 	buf_release(&text);
-	facts_reader_free(reader);
+	lang_readers_free(reader);
 	return NULL;
 }
 
 /* The owner */
 
-static void await(struct builder *m, const struct item *i)
+static void await(struct builder *m, const struct build_item *i)
 {
 	size_t finished;
 	struct timespec until;
@@ -220,7 +223,7 @@ static void await(struct builder *m, const struct item *i)
 	(void)pthread_mutex_unlock(&m->lock);
 }
 
-static void tally(struct build_report *n, const struct item *i)
+static void tally(struct build_report *n, const struct build_item *i)
 {
 	if (!i->facts && !i->same) {
 		n->too_large += i->too_large;
@@ -235,7 +238,7 @@ static void tally(struct build_report *n, const struct item *i)
 	n->vast += i->same ? i->entry->vast : i->facts->vast;
 }
 
-static int put(struct builder *m, struct item *i)
+static int put(struct builder *m, struct build_item *i)
 {
 	if (i->same)
 		return 0;
@@ -270,7 +273,7 @@ static int put_all(struct builder *m, int r)
 	size_t settle_at = piece_end(m, m->tree.count);
 
 	for (size_t at = 0; at < m->tree.count; at++) {
-		struct item *i = &m->items[at];
+		struct build_item *i = &m->items[at];
 
 		if (m->tree.count - at == settle_at && r == 0) {
 			r = graph_settle(m->g, NULL);
@@ -341,7 +344,7 @@ static int run(struct builder *m)
 
 static int compare_queued(const void *a, const void *b, void *arg)
 {
-	const struct item *items = arg;
+	const struct build_item *items = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	uint64_t p = items[x].file->stamp.size, q = items[y].file->stamp.size;
 
@@ -402,7 +405,7 @@ static void check_chunk(size_t n, void *arg)
 }
 
 /* Look at all places where something was the last time, some per task. */
-struct look {
+struct build_look {
 	struct builder *m;
 	struct tree_memory memory;
 	size_t dirs; /* tasks */
@@ -415,7 +418,7 @@ static size_t tasks_for(size_t places)
 
 static void look(size_t n, void *arg)
 {
-	const struct look *l = arg;
+	const struct build_look *l = arg;
 	bool dirs = n < l->dirs;
 	struct tree_place *places = dirs ? l->memory.dirs : l->memory.files;
 	size_t count = dirs ? l->memory.dirs_count : l->memory.files_count;
@@ -425,7 +428,7 @@ static void look(size_t n, void *arg)
 		tree_look(l->m->b->root_fd, &places[k], dirs);
 }
 
-static void remember(struct look *l)
+static void remember(struct build_look *l)
 {
 	const struct cache *c = l->m->cache;
 	struct tree_memory *t = &l->memory;
@@ -461,7 +464,7 @@ static void count_listed(struct builder *m, const struct tree_memory *t)
 /* While some look at places, the caller loads the graph. */
 static int list_by_stamps(struct builder *m)
 {
-	struct look l = { .m = m };
+	struct build_look l = { .m = m };
 	struct team *team;
 	int r;
 
@@ -518,7 +521,7 @@ static int write_cache(struct builder *m, struct cache_writer *w)
 			w, &m->tree.dirs[k],
 			tree_parent(&m->tree, m->tree.dirs[k].path));
 	for (size_t k = 0; k < m->tree.count && r == 0; k++) {
-		const struct item *i = &m->items[k];
+		const struct build_item *i = &m->items[k];
 
 		if (i->same || i->read)
 			r = cache_writer_file(
@@ -598,7 +601,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 /* One at a time */
 
 /* -ENOENT: there is none that a build would put into the graph. */
-static int refresh_file(struct graph *g, struct facts_reader *r, int root_fd,
+static int refresh_file(struct graph *g, struct lang_readers *r, int root_fd,
 			const char *path, struct buf *text)
 {
 	int error;
@@ -610,14 +613,14 @@ static int refresh_file(struct graph *g, struct facts_reader *r, int root_fd,
 	return error < 0 ? error : -ENOENT;
 }
 
-struct known {
+struct build_known {
 	const char *dir;
 	char **paths; /* of the graph's files below it */
 	size_t count;
 	uint32_t size;
 };
 
-static void known_release(struct known *k)
+static void known_release(struct build_known *k)
 {
 	while (k->count)
 		free(k->paths[--k->count]);
@@ -626,7 +629,7 @@ static void known_release(struct known *k)
 
 static bool see_known(const char *path, bool broken, void *arg)
 {
-	struct known *k = arg;
+	struct build_known *k = arg;
 	size_t len = strlen(k->dir);
 
 	(void)broken;
@@ -644,10 +647,10 @@ static int compare_path(const void *key, const void *element)
 }
 
 /* What is known below `dir` goes if it is not there; all else is read. */
-static int refresh_below(struct graph *g, struct facts_reader *r, int root_fd,
+static int refresh_below(struct graph *g, struct lang_readers *r, int root_fd,
 			 const char *dir, struct buf *text)
 {
-	CLEANUP(known_release) struct known known = { .dir = dir };
+	CLEANUP(known_release) struct build_known known = { .dir = dir };
 	CLEANUP(tree_release) struct tree tree = { 0 };
 	int error = tree_list(root_fd, dir, 1, &tree);
 
@@ -669,7 +672,7 @@ static int refresh_below(struct graph *g, struct facts_reader *r, int root_fd,
  * A path may name a file, a directory that came or went with all that is in
  * it, or a mark that decides whether its directory is looked into.
  */
-int build_refresh(struct graph *g, struct facts_reader *r, int root_fd,
+int build_refresh(struct graph *g, struct lang_readers *r, int root_fd,
 		  const char *path, struct buf *text)
 {
 	const char *slash = strrchr(path, '/');

@@ -15,7 +15,7 @@
 
 #include "graph/base/buf.h"
 
-struct facts_reader;
+struct lang_readers;
 struct graph;
 
 enum build_trust {
@@ -60,7 +60,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret);
  * graph is not settled. `text` is scratch memory that may serve for many calls.
  * -EINVAL: not a path of tree.h's.
  */
-int build_refresh(struct graph *g, struct facts_reader *r, int root_fd,
+int build_refresh(struct graph *g, struct lang_readers *r, int root_fd,
 		  const char *path, struct buf *text);
 
 #endif

@@ -32,18 +32,19 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/snapshot.h"
 
 #define CACHE_NEW    CACHE_NAME ".new"
 #define CACHE_MAGIC  "stgraph" /* and its NUL: eight bytes */
-#define CACHE_FORMAT 2
+#define CACHE_FORMAT 3
 #define CACHE_ALIGN  16
 #define CACHE_PATHS  (1U << 30) /* bytes of all paths together */
 #define CHUNK	     (1U << 20)
 #define OUT_BUFFER   (256U << 10)
 #define RACY_NS	     2000000000
 
-struct header {
+struct cache_header {
 	alignas(CACHE_ALIGN) char magic[8];
 	uint64_t program; /* which wrote it, see program_hash() */
 	int64_t began_ns; /* before the first file was looked at */
@@ -59,7 +60,7 @@ struct cache {
 	const char *map;
 	size_t size;
 	int fd;
-	const struct header *header;
+	const struct cache_header *header;
 	const uint64_t *chunks; /* their hashes */
 	const struct cache_entry *entries;
 	const struct cache_dir *dirs;
@@ -78,6 +79,7 @@ static uint64_t program_hash(void)
 		uint64_t format, facts, unit, expr, bind, site, entry;
 		uint64_t device, inode, size, page;
 		int64_t seconds, ns;
+		uint32_t langs[LANG_IDS];
 	} id = {
 		.format = CACHE_FORMAT,
 		.facts = sizeof(struct facts),
@@ -88,8 +90,11 @@ static uint64_t program_hash(void)
 		.entry = sizeof(struct cache_entry),
 		.page = (uint64_t)sysconf(_SC_PAGESIZE),
 	};
+	const struct lang *const *l;
 	struct stat st;
 
+	for (l = lang_all; *l; l++)
+		id.langs[(*l)->id] = (*l)->version;
 	if (stat("/proc/self/exe", &st) == 0) {
 		id.device = st.st_dev;
 		id.inode = st.st_ino;
@@ -102,11 +107,11 @@ static uint64_t program_hash(void)
 
 /* Reading */
 
-static bool is_header_good(const struct header *h, size_t size)
+static bool is_header_good(const struct cache_header *h, size_t size)
 {
 	return memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) == 0 &&
 	       h->size == size &&
-	       h->hash == XXH3_64bits(h, offsetof(struct header, hash)) &&
+	       h->hash == XXH3_64bits(h, offsetof(struct cache_header, hash)) &&
 	       h->program == program_hash();
 }
 
@@ -118,7 +123,7 @@ static bool lies_in(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
 /* Nothing an entry points to lies elsewhere than it should. */
 static bool is_entry_good(const struct cache *c, const struct cache_entry *e)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 
 	return lies_in(e->facts, e->facts_size, sizeof(*h), h->index) &&
 	       e->facts % CACHE_ALIGN == 0 && e->dir < h->dirs &&
@@ -137,7 +142,7 @@ static bool is_dir_good(const struct cache *c, size_t n)
 /* Do the parts of the index fit into it? None of the numbers is trusted. */
 static bool find_parts(struct cache *c)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 	uint64_t left = h->size - h->index;
 
 	if (h->chunks > left / sizeof(*c->chunks))
@@ -159,7 +164,7 @@ static bool find_parts(struct cache *c)
 
 static bool is_index_good(struct cache *c)
 {
-	const struct header *h = c->header;
+	const struct cache_header *h = c->header;
 
 	if (h->index % CACHE_ALIGN ||
 	    !lies_in(h->index, 0, sizeof(*h), h->size) || !find_parts(c))
@@ -190,7 +195,8 @@ int cache_open(int state_fd, struct cache **ret)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (size_t)st.st_size < sizeof(struct header))
+	if (!S_ISREG(st.st_mode) ||
+	    (size_t)st.st_size < sizeof(struct cache_header))
 		return -EBADMSG;
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
@@ -271,7 +277,17 @@ const struct cache_entry *cache_find(const struct cache *c, const char *path)
 	return NULL;
 }
 
+/* The same bytes are other facts in another language. */
+static int compare_keys(const struct cache_entry *e, unsigned lang,
+			XXH128_hash_t hash)
+{
+	int order = XXH128_cmp(&e->hash, &hash);
+
+	return order ? order : (e->lang > lang) - (e->lang < lang);
+}
+
 const struct cache_entry *cache_find_hash(const struct cache *c,
+					  const struct lang *lang,
 					  XXH128_hash_t hash)
 {
 	size_t from = 0, to = cache_count(c);
@@ -279,7 +295,7 @@ const struct cache_entry *cache_find_hash(const struct cache *c,
 	while (from < to) {
 		size_t at = from + (to - from) / 2;
 		const struct cache_entry *e = &c->entries[c->by_hash[at]];
-		int order = XXH128_cmp(&e->hash, &hash);
+		int order = compare_keys(e, lang->id, hash);
 
 		if (order == 0)
 			return e;
@@ -310,7 +326,7 @@ const struct facts *cache_facts(const struct cache *c,
 
 	if (e->facts_size < sizeof(*f) ||
 	    XXH3_64bits(f, e->facts_size) != e->facts_hash ||
-	    facts_check(f, e->facts_size) < 0)
+	    facts_check(f, e->facts_size) < 0 || f->lang != e->lang)
 		return NULL;
 	return f;
 }
@@ -325,7 +341,7 @@ bool cache_is_good(const struct cache *c, size_t chunk)
 	uint64_t from = (uint64_t)chunk * CHUNK, to = from + CHUNK;
 
 	if (!chunk)
-		from = sizeof(struct header);
+		from = sizeof(struct cache_header);
 	if (to > c->header->index)
 		to = c->header->index;
 	return XXH3_64bits(c->map + from, to - from) == c->chunks[chunk];
@@ -343,7 +359,7 @@ struct cache_writer {
 	int state_fd;		   /* the caller's */
 	FILE *out;
 	bool committed;
-	struct header header;
+	struct cache_header header;
 	XXH3_state_t *chunk; /* so far, and the hashes of those before */
 	uint64_t *chunks;
 	uint32_t chunks_size;
@@ -388,7 +404,7 @@ static int write_plain(struct cache_writer *w, const void *bytes, size_t len)
 
 static void end_chunk(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 
 	w->chunks = must_grow(w->chunks, &w->chunks_size, h->chunks + 1,
 			      sizeof(*w->chunks));
@@ -501,8 +517,9 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 {
 	struct cache_entry e = { .stamp = file->stamp,
 				 .hash = hash,
-				 .facts = sizeof(struct header),
-				 .dir = dir };
+				 .facts = sizeof(struct cache_header),
+				 .dir = dir,
+				 .lang = lang_of(file->path)->id };
 	struct snapshot_facts f;
 	int r = add_path(w, file->path, &e.path);
 
@@ -524,9 +541,9 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 static int compare_hashes(const void *a, const void *b, void *arg)
 {
 	const struct cache_entry *entries = arg;
+	const struct cache_entry *e = &entries[*(const uint32_t *)b];
 
-	return XXH128_cmp(&entries[*(const uint32_t *)a].hash,
-			  &entries[*(const uint32_t *)b].hash);
+	return compare_keys(&entries[*(const uint32_t *)a], e->lang, e->hash);
 }
 
 static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)
@@ -542,7 +559,7 @@ static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)
 /* The parts of the index, in their order. */
 static int write_index(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 	CLEANUP(free_p)
 	uint32_t *order = sort_by_hash(w->entries, h->count);
 	const struct {
@@ -578,11 +595,11 @@ static int write_index(struct cache_writer *w)
 
 static int write_header(struct cache_writer *w)
 {
-	struct header *h = &w->header;
+	struct cache_header *h = &w->header;
 
 	h->size = w->sink.at;
 	h->program = program_hash();
-	h->hash = XXH3_64bits(h, offsetof(struct header, hash));
+	h->hash = XXH3_64bits(h, offsetof(struct cache_header, hash));
 	if (fflush(w->out) != 0)
 		return -errno;
 	if (pwrite(fileno(w->out), h, sizeof(*h), 0) != sizeof(*h))

@@ -20,6 +20,7 @@
 
 struct facts;
 struct graph;
+struct lang;
 
 #define CACHE_NAME                                                \
 	"graph.cache" /* in the directory of a repository's state \
@@ -33,8 +34,9 @@ struct cache_entry {
 	uint64_t facts;
 	uint64_t facts_size; /* 0: it has none by themselves */
 	uint64_t facts_hash;
-	uint32_t dir; /* number of its directory */
-	uint16_t broken, vast;
+	uint32_t dir;  /* number of its directory */
+	uint16_t lang; /* id of its language */
+	uint8_t broken, vast;
 };
 
 /* One directory of the repository, see struct tree_dir. */
@@ -57,9 +59,10 @@ const char *cache_path(const struct cache *c, const struct cache_entry *e);
 size_t cache_dirs_count(const struct cache *c);
 const struct cache_dir *cache_dir(const struct cache *c, size_t n);
 const char *cache_dir_path(const struct cache *c, const struct cache_dir *d);
-/* NULL: none of that path, or of that content. */
+/* NULL: none of that path, or of that content in that language. */
 const struct cache_entry *cache_find(const struct cache *c, const char *path);
 const struct cache_entry *cache_find_hash(const struct cache *c,
+					  const struct lang *lang,
 					  XXH128_hash_t hash);
 
 /* When the files were looked at: see cache_writer_new(). */

@@ -49,12 +49,6 @@ struct tree_stamp look_stamp(const struct stat *st)
 	};
 }
 
-bool look_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b)
-{
-	return a->size == b->size && a->inode == b->inode &&
-	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 static void fail(struct look *ret, int error)
 {
 	bool absent = error == ENOENT || error == ENOTDIR || error == ELOOP ||

@@ -47,6 +47,5 @@ int look_open(int root_fd, const char *path, int flags);
 /* By what lstat(2) said of it. */
 enum look_kind look_kind(mode_t mode);
 struct tree_stamp look_stamp(const struct stat *st);
-bool look_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b);
 
 #endif

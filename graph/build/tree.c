@@ -10,18 +10,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/build/look.h"
 #include "graph/build/team.h"
 #include "graph/facts/lang.h"
 
@@ -33,36 +32,6 @@ static const char *const marks[] = { "pyvenv.cfg", "conda-meta",
 				     "CACHEDIR.TAG" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/*
- * Open without following a link anywhere on the way. A kernel or a sandbox
- * that has no openat2() gets the check of the last part alone: the parts
- * before it were directories when they were listed.
- */
-static int open_inside(int root_fd, const char *path, int flags)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned)(flags | O_RDONLY | O_CLOEXEC |
-					      O_NOFOLLOW),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = openat(root_fd, path, (int)how.flags);
-	return fd < 0 ? -errno : fd;
-}
-
-static struct tree_stamp stamp_of(const struct stat *st)
-{
-	return (struct tree_stamp){
-		.size = (uint64_t)st->st_size,
-		.inode = st->st_ino,
-		.mtime_ns = timespec_ns(st->st_mtim),
-		.ctime_ns = timespec_ns(st->st_ctim),
-	};
-}
 
 /* Names of directories. */
 static bool is_skipped(const char *name, size_t len)
@@ -218,7 +187,7 @@ static void see(struct lister *l, int dir_fd, const char *dir,
 		if (st.st_size > TREE_FILE_MAX)
 			l->tree.too_large++;
 		else
-			add_file(l, join(dir, e->d_name), stamp_of(&st));
+			add_file(l, join(dir, e->d_name), look_stamp(&st));
 	}
 }
 
@@ -259,7 +228,7 @@ static int list_dir(struct lister *l, const char *dir,
 	size_t files = l->tree.count, dirs = l->dirs_count;
 	size_t too_large = l->tree.too_large;
 	CLEANUP(close_p)
-	int fd = open_inside(l->root_fd, *dir ? dir : ".", O_DIRECTORY);
+	int fd = look_open(l->root_fd, dir, O_RDONLY | O_DIRECTORY);
 	struct stat st;
 	ssize_t len;
 	int r = 0;
@@ -267,7 +236,7 @@ static int list_dir(struct lister *l, const char *dir,
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) == 0)
-		*ret_stamp = stamp_of(&st);
+		*ret_stamp = look_stamp(&st);
 	while (r == 0 && (len = getdents64(fd, l->names, NAMES_SIZE)) != 0)
 		r = len < 0 ? -errno : see_all(l, fd, dir, len);
 	if (r == -ECANCELED) {
@@ -318,7 +287,7 @@ static int list_all(struct lister *l)
 }
 
 /* Several listers, each of which finds work for all. */
-struct listing {
+struct tree_listing {
 	int root_fd;
 	pthread_mutex_t lock; /* the only one; not held while listing */
 	pthread_cond_t more;
@@ -334,7 +303,7 @@ static void move_dirs(struct lister *from, struct lister *to, size_t count)
 }
 
 /* Wait for directories to list; false: there are none and will be none. */
-static bool take_dirs_locked(struct listing *s, struct lister *l)
+static bool take_dirs_locked(struct tree_listing *s, struct lister *l)
 {
 	while (!s->all.dirs_count && s->busy)
 		(void)pthread_cond_wait(&s->more, &s->lock);
@@ -376,7 +345,7 @@ static void join_files(struct lister *from, struct lister *to)
 
 static void list_some(size_t n, void *arg)
 {
-	struct listing *s = arg;
+	struct tree_listing *s = arg;
 	CLEANUP(lister_release)
 	struct lister l = { .root_fd = s->root_fd,
 			    .names = must_alloc(NAMES_SIZE) };
@@ -467,7 +436,7 @@ static void finish(struct lister *l, struct tree *ret)
 
 int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret)
 {
-	struct listing s = { .root_fd = root_fd };
+	struct tree_listing s = { .root_fd = root_fd };
 
 	(void)pthread_mutex_init(&s.lock, NULL);
 	(void)pthread_cond_init(&s.more, NULL);
@@ -498,7 +467,7 @@ void tree_look(int root_fd, struct tree_place *p, bool dir)
 	p->there = fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		   (dir ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
 	if (p->there)
-		p->now = stamp_of(&st);
+		p->now = look_stamp(&st);
 }
 
 static int compare_place(const void *key, const void *element)
@@ -616,7 +585,8 @@ int tree_read(int root_fd, const char *path, struct buf *text,
 	      struct tree_stamp *ret_stamp)
 {
 	/* O_NONBLOCK: a path that was a file may be a FIFO by now. */
-	CLEANUP(close_p) int fd = open_inside(root_fd, path, O_NONBLOCK);
+	CLEANUP(close_p)
+	int fd = look_open(root_fd, path, O_RDONLY | O_NONBLOCK);
 	struct stat st;
 	int r;
 
@@ -633,6 +603,6 @@ int tree_read(int root_fd, const char *path, struct buf *text,
 	if (r == 0)
 		r = read_all(fd, text);
 	if (r == 0 && ret_stamp)
-		*ret_stamp = stamp_of(&st);
+		*ret_stamp = look_stamp(&st);
 	return r;
 }

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 
+#include "graph/facts/lang.h"
+
 /* One unit's share of the arrays. */
-struct view {
+struct facts_view {
 	const struct facts *f;
 	const struct facts_unit *u;
 	const uint32_t *lists;
@@ -25,13 +27,13 @@ static bool is_optional(uint32_t n, uint32_t count)
 	return n == FACTS_NONE || n < count;
 }
 
-static bool is_string(const struct view *v, uint32_t s)
+static bool is_string(const struct facts_view *v, uint32_t s)
 {
 	return s < v->f->strings_count;
 }
 
 /* Items of a list, all of them expressions before `limit`. */
-static bool are_exprs(const struct view *v, uint32_t from, uint32_t count,
+static bool are_exprs(const struct facts_view *v, uint32_t from, uint32_t count,
 		      uint32_t limit)
 {
 	uint32_t i;
@@ -45,8 +47,8 @@ static bool are_exprs(const struct view *v, uint32_t from, uint32_t count,
 }
 
 /* No entry of the list may be missing: it is one of a call's arguments. */
-static bool are_all_exprs(const struct view *v, uint32_t from, uint32_t count,
-			  uint32_t limit)
+static bool are_all_exprs(const struct facts_view *v, uint32_t from,
+			  uint32_t count, uint32_t limit)
 {
 	uint32_t i;
 
@@ -58,14 +60,14 @@ static bool are_all_exprs(const struct view *v, uint32_t from, uint32_t count,
 	return true;
 }
 
-static bool check_const(const struct view *v, const struct facts_expr *e)
+static bool check_const(const struct facts_view *v, const struct facts_expr *e)
 {
 	if (e->a > CONST_ELLIPSIS)
 		return false;
 	return e->a != CONST_STR || is_optional(e->b, v->f->strings_count);
 }
 
-static bool check_store(const struct view *v, const struct facts_expr *e,
+static bool check_store(const struct facts_view *v, const struct facts_expr *e,
 			uint32_t n)
 {
 	const struct facts_expr *all = facts_exprs(v->f, v->u);
@@ -78,7 +80,7 @@ static bool check_store(const struct view *v, const struct facts_expr *e,
 }
 
 /* `n` is the expression's number: those it is made of have smaller ones. */
-static bool check_expr(const struct view *v, const struct facts_expr *e,
+static bool check_expr(const struct facts_view *v, const struct facts_expr *e,
 		       uint32_t n)
 {
 	const struct facts_unit *u = v->u;
@@ -132,7 +134,7 @@ static bool check_expr(const struct view *v, const struct facts_expr *e,
 	}
 }
 
-static bool check_exprs(const struct view *v)
+static bool check_exprs(const struct facts_view *v)
 {
 	const struct facts_expr *e = facts_exprs(v->f, v->u);
 	uint32_t i;
@@ -144,7 +146,7 @@ static bool check_exprs(const struct view *v)
 }
 
 /* Blocks and scopes form a tree: each is in one that came before it. */
-static bool check_flow(const struct view *v)
+static bool check_flow(const struct facts_view *v)
 {
 	const struct facts_block *b = facts_blocks(v->f, v->u);
 	const struct facts_scope *s = facts_scopes(v->f, v->u);
@@ -164,7 +166,7 @@ static bool check_flow(const struct view *v)
 	return s[0].block == FACTS_NONE && s[0].expr == FACTS_NONE;
 }
 
-static bool check_value(const struct view *v, const struct facts_bind *b)
+static bool check_value(const struct facts_view *v, const struct facts_bind *b)
 {
 	uint32_t exprs = v->u->exprs.count;
 
@@ -194,7 +196,7 @@ static bool check_value(const struct view *v, const struct facts_bind *b)
 	}
 }
 
-static bool check_binds(const struct view *v)
+static bool check_binds(const struct facts_view *v)
 {
 	const struct facts_bind *b = facts_binds(v->f, v->u);
 	uint32_t i;
@@ -208,7 +210,7 @@ static bool check_binds(const struct view *v)
 	return true;
 }
 
-static bool check_rest(const struct view *v)
+static bool check_rest(const struct facts_view *v)
 {
 	const struct facts_attr *a = facts_attrs(v->f, v->u);
 	const struct facts_param *p = facts_params(v->f, v->u);
@@ -231,7 +233,7 @@ static bool check_rest(const struct view *v)
 	return is_optional(v->u->returns_annotation, exprs);
 }
 
-static bool check_lists(const struct view *v)
+static bool check_lists(const struct facts_view *v)
 {
 	const struct facts_unit *u = v->u;
 	uint32_t n = u->exprs.count;
@@ -274,7 +276,7 @@ static bool check_place(const struct facts *f, uint32_t i)
 
 static bool check_units(const struct facts *f, const struct room *r)
 {
-	struct view v = { .f = f };
+	struct facts_view v = { .f = f };
 	uint32_t i;
 
 	for (i = 0; i < f->units_count; i++) {
@@ -374,7 +376,7 @@ int facts_check(const struct facts *f, size_t size)
 	struct room r;
 
 	if (size < sizeof(*f) || f->size != size || f->units_count == 0 ||
-	    !check_layout(f, &r) || !check_strings(f) ||
+	    !lang_by_id(f->lang) || !check_layout(f, &r) || !check_strings(f) ||
 	    !check_variables(f, &r) || !check_units(f, &r))
 		return -EBADMSG;
 	return 0;

@@ -279,6 +279,7 @@ struct facts_variable {
 struct facts {
 	uint32_t size; /* of the whole block */
 	uint32_t units_count, variables_count, strings_count;
+	uint8_t lang;	 /* the language's id (lang.h) */
 	uint8_t broken;	 /* a syntax error somewhere, or bad indentation */
 	uint8_t has_all; /* __all__ is there, and all of it is known */
 	uint8_t joined;	 /* no error, but lines are joined as nobody should
@@ -293,41 +294,6 @@ struct facts {
 	uint32_t units, exprs, lists, scopes, blocks, binds, attrs, params,
 		sites, variables, strings, text;
 };
-
-struct facts_reader; /* a parser and its scratch memory; one thread's */
-struct facts_reader *facts_reader_new(void);
-void facts_reader_free(struct facts_reader *r);
-
-/*
- * Tokens in a file that is parsed, long runs of plain data not counted (see
- * facts/python/scan.c): about a second's work for the parser, and 230 MB. No
- * file of fewer bytes has as many.
- */
-#define FACTS_TOKENS_MAX (1u << 20)
-
-/*
- * Read a whole file. Any bytes will do: what does not parse is left out and
- * marked. NULL: `len` is beyond 2^31, or the facts are beyond 2^32 bytes.
- * Memory that cannot be had ends the process.
- */
-struct facts *facts_read(struct facts_reader *r, const char *text, size_t len);
-/* Would its facts be `vast`? */
-bool facts_is_vast(struct facts_reader *r, const char *text, size_t len);
-
-/*
- * Read one definition by itself: `text` from its first decorator (or def) to
- * its end, with the `indent` bytes of blanks of its first line before it, at
- * text[-indent]: a body must be further in than its head. The result has no
- * module unit: unit 0 is the definition, as it would be in the whole file, but
- * for what its file knows of it: start, end and line count from its own start,
- * `gap` is 0, and UNIT_CONDITIONAL is not set. `method`: it stands directly in
- * a class. NULL: it must be read with its file (it does not parse alone, or is
- * not one definition up to the very end of the text).
- *
- * That both ways agree holds in files that are neither `broken` nor `joined`.
- */
-struct facts *facts_read_unit(struct facts_reader *r, const char *text,
-			      size_t len, size_t indent, bool method);
 
 /* Facts are plain memory from malloc(): free(), or written as they are. */
 

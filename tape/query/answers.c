@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "graph/outline.h"
 #include "tape/query/answers_i.h"
@@ -25,7 +25,7 @@ struct answers *answers_new(const struct answers_config *c)
 	a->config = *c;
 	if (c->fs_socket)
 		a->fs_socket = must_strdup(c->fs_socket);
-	a->reader = facts_reader_new();
+	a->reader = lang_readers_new();
 	return a;
 }
 
@@ -47,7 +47,7 @@ void answers_free(struct answers *a)
 		free(a->credits[k].path);
 	}
 	answers_forget_spans(a);
-	facts_reader_free(a->reader);
+	lang_readers_free(a->reader);
 	drift_free(a->drift);
 	arena_release(&a->scratch);
 	free(a->fs_socket);

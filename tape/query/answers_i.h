@@ -12,7 +12,7 @@
 #include "tape/wire/protocol.h"
 
 struct drift;
-struct facts_reader;
+struct lang_readers;
 struct outline;
 
 /* -- Limits; those visible to clients are in protocol.h. */
@@ -57,7 +57,7 @@ struct answers {
 	char *fs_socket;
 	const struct graph *graph;
 	struct drift *drift; /* NULL: not yet filled */
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct arena scratch; /* released after each question */
 	uint64_t asked;	      /* number of questions so far */
 	ARRAY(struct answers_outline) outlines;

@@ -11,6 +11,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tests/support/facts_dump.h"
 #include "tests/support/facts_same.h"
 
@@ -33,7 +34,7 @@ static void show(const struct facts *f)
 }
 
 /* `starts`: where the units before it begin, from the file's start. */
-static void read_alone(struct facts_reader *r, const struct facts *f,
+static void read_alone(struct lang_readers *r, const struct facts *f,
 		       const char *text, uint32_t i, uint32_t *starts)
 {
 	const struct facts_unit *u = &facts_units(f)[i];
@@ -45,18 +46,18 @@ static void read_alone(struct facts_reader *r, const struct facts *f,
 	while (indent < starts[i] && (text[starts[i] - indent - 1] == ' ' ||
 				      text[starts[i] - indent - 1] == '\t'))
 		indent++;
-	alone = facts_read_unit(r, text + starts[i], u->end - u->start, indent,
-				parent->kind == UNIT_CLASS);
+	alone = lang_read_unit(r, "a.py", text + starts[i], u->end - u->start,
+			       indent, parent->kind == UNIT_CLASS);
 	if (!alone)
 		return;
 	must(facts_check(alone, alone->size) == 0);
 	must(!facts_differ(f, i, alone, 0));
 }
 
-static void read_file(struct facts_reader *r, const char *text, size_t len)
+static void read_file(struct lang_readers *r, const char *text, size_t len)
 {
-	CLEANUP(free_p) struct facts *f = facts_read(r, text, len);
-	CLEANUP(free_p) struct facts *g = facts_read(r, text, len);
+	CLEANUP(free_p) struct facts *f = lang_read(r, "a.py", text, len);
+	CLEANUP(free_p) struct facts *g = lang_read(r, "a.py", text, len);
 	CLEANUP(free_p) uint32_t *starts = NULL;
 
 	must(f && g && facts_check(f, f->size) == 0);
@@ -69,7 +70,7 @@ static void read_file(struct facts_reader *r, const char *text, size_t len)
 		read_alone(r, f, text, i, starts);
 }
 
-/* Bytes as facts: with the right size in front, or nothing gets far. */
+/* Bytes as facts: of the right size and language, or nothing gets far. */
 static void read_facts(const uint8_t *data, size_t len)
 {
 	CLEANUP(free_p) struct facts *f = NULL;
@@ -81,17 +82,18 @@ static void read_facts(const uint8_t *data, size_t len)
 	must(f != NULL);
 	memcpy(f, data, len);
 	memcpy(f, &size, sizeof(size));
+	f->lang = lang_python.id;
 	if (facts_check(f, len) == 0)
 		show(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static struct facts_reader *r;
+	static struct lang_readers *r;
 	CLEANUP(free_p) char *text = malloc(len + 1);
 
 	if (!r)
-		r = facts_reader_new();
+		r = lang_readers_new();
 	must(r && text);
 	memcpy(text, data, len);
 	text[len] = '\0';

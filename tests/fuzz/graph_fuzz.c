@@ -25,6 +25,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tests/prop/graph/picture.h"
 #include "tests/support/again.h"
@@ -41,7 +42,7 @@ static const char *const paths[] = {
 #define FILES (sizeof(paths) / sizeof(*paths))
 
 struct repo {
-	struct facts_reader *r;
+	struct lang_readers *r;
 	struct graph *g;
 	struct intern *names;
 	struct {
@@ -79,7 +80,8 @@ static void edit(struct repo *r, size_t n)
 
 static void put(struct repo *r, struct graph *g, size_t n)
 {
-	struct facts *f = facts_read(r->r, r->files[n].text, r->files[n].len);
+	struct facts *f =
+		lang_read(r->r, paths[n], r->files[n].text, r->files[n].len);
 
 	must(f != NULL);
 	must(graph_put(g, paths[n], f) == 0);
@@ -203,7 +205,7 @@ static void act(struct repo *r, const uint8_t *at, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct repo r = { .r = facts_reader_new(),
+	struct repo r = { .r = lang_readers_new(),
 			  .g = graph_new(),
 			  .names = intern_new() };
 	size_t at = 0;
@@ -221,6 +223,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	picture_release(&r.before);
 	graph_free(r.g);
 	intern_free(r.names);
-	facts_reader_free(r.r);
+	lang_readers_free(r.r);
 	return 0;
 }

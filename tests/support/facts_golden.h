@@ -16,24 +16,25 @@
 #include <cmocka.h>
 
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tests/support/facts_dump.h"
 
 static inline int new_reader(void **state)
 {
-	*state = facts_reader_new();
+	*state = lang_readers_new();
 	return *state ? 0 : -1;
 }
 
 static inline int free_reader(void **state)
 {
-	facts_reader_free(*state);
+	lang_readers_free(*state);
 	return 0;
 }
 
 static inline struct facts *read_bytes(void **state, const char *text,
 				       size_t len)
 {
-	struct facts *f = facts_read(*state, text, len);
+	struct facts *f = lang_read(*state, "a.py", text, len);
 
 	assert_non_null(f);
 	assert_int_equal(facts_check(f, f->size), 0);

@@ -14,7 +14,6 @@
 
 #include "graph/base/array.h"
 #include "graph/diff.h"
-#include "graph/facts/facts.h"
 #include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tape/journal/journal.h"
@@ -29,7 +28,7 @@ struct tape_world {
 	int root_fd;
 	struct store *store;
 	struct graph *g;
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct answers *answers;
 	int64_t now_ns;
 };
@@ -64,7 +63,7 @@ static inline void tape_world_open(struct tape_world *w, const char *repo,
 	tape_must(store_open(db, STORE_WRITE, &w->store, &why) == 0, db);
 	w->g = graph_new();
 	(void)graph_settle(w->g, NULL);
-	w->reader = facts_reader_new();
+	w->reader = lang_readers_new();
 	w->now_ns = INT64_C(1767323045678901234);
 	c = (struct answers_config){ .store = w->store,
 				     .root_fd = w->root_fd,
@@ -93,7 +92,7 @@ static inline void tape_world_release(struct tape_world *w)
 	answers_free(w->answers);
 	store_free(w->store);
 	graph_free(w->g);
-	facts_reader_free(w->reader);
+	lang_readers_free(w->reader);
 	if (w->root_fd >= 0)
 		(void)close(w->root_fd);
 	scratch_free(w->dir);

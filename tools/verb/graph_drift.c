@@ -12,7 +12,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/build/tree.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/code.h"
@@ -20,14 +20,14 @@
 /* A graph and what is needed to update it. */
 struct drift_run {
 	struct code code;
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct buf text;
 };
 
 static void drift_release(struct drift_run *d)
 {
 	code_release(&d->code);
-	facts_reader_free(d->reader);
+	lang_readers_free(d->reader);
 	buf_release(&d->text);
 }
 
@@ -39,7 +39,7 @@ static void drift_release(struct drift_run *d)
 static int drift_open(const struct invocation *in, const char *repo,
 		      struct drift_run *d)
 {
-	d->reader = must_have(facts_reader_new());
+	d->reader = must_have(lang_readers_new());
 	return code_open(in, repo, &d->code);
 }
 

@@ -7,12 +7,12 @@
  * A statement at the module's own level that assigns to plain names is a
  * statement of those variables, and no longer one of the module.
  */
-static void note_variable(struct facts_reader *r, facts_str name)
+static void note_variable(struct reader *r, facts_str name)
 {
 	uint32_t *last = pairs_at(&r->variable_of, name, 0, FACTS_NONE);
 	uint32_t piece = r->pieces.count;
 	struct facts_variable *v;
-	struct piece *p;
+	struct reader_piece *p;
 
 	if (*last != FACTS_NONE && r->pieces.at[*last].start == r->stmt_start)
 		return;
@@ -35,9 +35,8 @@ static void note_variable(struct facts_reader *r, facts_str name)
 	*last = piece;
 }
 
-struct facts_bind *reader_bind(struct facts_reader *r,
-			       enum facts_bind_kind kind, facts_str name,
-			       uint32_t value)
+struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
+			       facts_str name, uint32_t value)
 {
 	struct facts_bind *b = array_add(&r->binds);
 
@@ -53,8 +52,8 @@ struct facts_bind *reader_bind(struct facts_reader *r,
 }
 
 /* self.name, in a method whose first parameter is self. */
-static void note_attr(struct facts_reader *r, facts_str object, facts_str name,
-		      struct target t)
+static void note_attr(struct reader *r, facts_str object, facts_str name,
+		      struct bind_target t)
 {
 	const struct facts_unit *u = r->unit;
 	struct facts_attr *a;
@@ -74,8 +73,8 @@ static void note_attr(struct facts_reader *r, facts_str object, facts_str name,
 	a->line = r->line;
 }
 
-static void bind_attribute(struct facts_reader *r, uint32_t object,
-			   facts_str name, struct target t)
+static void bind_attribute(struct reader *r, uint32_t object, facts_str name,
+			   struct bind_target t)
 {
 	const struct facts_expr *of = expr_at(r, object);
 	facts_str variable = of->a;
@@ -88,7 +87,7 @@ static void bind_attribute(struct facts_reader *r, uint32_t object,
 }
 
 /* Of what is put somewhere: can it be called, or lead to what can? */
-static bool is_of_use(const struct facts_reader *r, uint32_t e)
+static bool is_of_use(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -97,11 +96,11 @@ static bool is_of_use(const struct facts_reader *r, uint32_t e)
 }
 
 /* `e` puts something into what `place` names. */
-static void bind_store(struct facts_reader *r, uint32_t place, uint32_t e,
+static void bind_store(struct reader *r, uint32_t place, uint32_t e,
 		       uint32_t value)
 {
 	facts_str name = reader_place_name(r, place);
-	struct target t = { BIND_VALUE, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, FACTS_NONE, FACTS_NONE };
 	const struct facts_expr *x;
 
 	if (name == FACTS_NONE || !name)
@@ -114,7 +113,7 @@ static void bind_store(struct facts_reader *r, uint32_t place, uint32_t e,
 }
 
 /* a[b] = value binds nothing, but looks at a and b. */
-static void target_item(struct facts_reader *r, struct target t)
+static void target_item(struct reader *r, struct bind_target t)
 {
 	uint32_t e = reader_expr(r), place = e;
 
@@ -125,7 +124,7 @@ static void target_item(struct facts_reader *r, struct target t)
 		bind_store(r, place, e, t.value);
 }
 
-void reader_bind_call(struct facts_reader *r, uint32_t call)
+void reader_bind_call(struct reader *r, uint32_t call)
 {
 	const struct facts_expr *x = expr_at(r, call);
 	uint32_t place;
@@ -136,7 +135,7 @@ void reader_bind_call(struct facts_reader *r, uint32_t call)
 	bind_store(r, place, call, FACTS_NONE);
 }
 
-void reader_bind_name(struct facts_reader *r, facts_str name, struct target t)
+void reader_bind_name(struct reader *r, facts_str name, struct bind_target t)
 {
 	if (!name)
 		return;
@@ -145,7 +144,7 @@ void reader_bind_name(struct facts_reader *r, facts_str name, struct target t)
 	reader_bind(r, t.kind, name, t.value)->extra = t.extra;
 }
 
-void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t)
+void reader_bind_place(struct reader *r, uint32_t expr, struct bind_target t)
 {
 	const struct facts_expr *e = expr_at(r, expr);
 
@@ -155,7 +154,7 @@ void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t)
 		bind_attribute(r, e->a, e->b, t);
 }
 
-static void target_chain(struct facts_reader *r, uint32_t dot, struct target t)
+static void target_chain(struct reader *r, uint32_t dot, struct bind_target t)
 {
 	uint32_t object = reader_chain(r, dot);
 	facts_str name = strings_add(&r->strings, r->text + dot + 1,
@@ -164,7 +163,7 @@ static void target_chain(struct facts_reader *r, uint32_t dot, struct target t)
 	bind_attribute(r, object, name, t);
 }
 
-static void target_attribute(struct facts_reader *r, struct target t)
+static void target_attribute(struct reader *r, struct bind_target t)
 {
 	uint32_t dot = reader_last_dot(r);
 	uint32_t object;
@@ -185,7 +184,7 @@ static void target_attribute(struct facts_reader *r, struct target t)
 }
 
 /* Which of the children is starred, FACTS_NONE if none; their number. */
-static uint32_t find_star(struct facts_reader *r, uint32_t *ret_count)
+static uint32_t find_star(struct reader *r, uint32_t *ret_count)
 {
 	uint32_t star = FACTS_NONE;
 	uint32_t n = 0;
@@ -199,7 +198,7 @@ static uint32_t find_star(struct facts_reader *r, uint32_t *ret_count)
 	return star;
 }
 
-uint32_t reader_item(struct facts_reader *r, uint32_t value, uint32_t i,
+uint32_t reader_item(struct reader *r, uint32_t value, uint32_t i,
 		     uint32_t star, uint32_t count)
 {
 	if (value == FACTS_NONE)
@@ -211,11 +210,11 @@ uint32_t reader_item(struct facts_reader *r, uint32_t value, uint32_t i,
 	return reader_make(r, EXPR_ITEM, value, count - 1 - i, 1);
 }
 
-static void target_items(struct facts_reader *r, struct target t)
+static void target_items(struct reader *r, struct bind_target t)
 {
 	uint32_t count, i = 0;
 	uint32_t star = find_star(r, &count);
-	struct target item = t;
+	struct bind_target item = t;
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r), i++) {
@@ -224,7 +223,7 @@ static void target_items(struct facts_reader *r, struct target t)
 	}
 }
 
-static void target_inner(struct facts_reader *r, struct target t)
+static void target_inner(struct reader *r, struct bind_target t)
 {
 	bool ok;
 
@@ -232,7 +231,7 @@ static void target_inner(struct facts_reader *r, struct target t)
 		reader_target(r, t);
 }
 
-static void target(struct facts_reader *r, struct target t)
+static void target(struct reader *r, struct bind_target t)
 {
 	switch ((int)r->syn) {
 	case SYN_IDENTIFIER:
@@ -261,7 +260,7 @@ static void target(struct facts_reader *r, struct target t)
 	}
 }
 
-void reader_target(struct facts_reader *r, struct target t)
+void reader_target(struct reader *r, struct bind_target t)
 {
 	if (r->depth >= DEPTH_MAX)
 		return;
@@ -271,7 +270,7 @@ void reader_target(struct facts_reader *r, struct target t)
 }
 
 /* "a.b.c" as it is meant: there may be blanks between. */
-static facts_str module_name(struct facts_reader *r)
+static facts_str module_name(struct reader *r)
 {
 	bool ok;
 
@@ -287,7 +286,7 @@ static facts_str module_name(struct facts_reader *r)
 	return strings_add(&r->strings, r->chars.at, r->chars.count);
 }
 
-static facts_str first_part(struct facts_reader *r, facts_str dotted)
+static facts_str first_part(struct reader *r, facts_str dotted)
 {
 	uint32_t from = dotted ? r->strings.ends.at[dotted - 1] : 0;
 	const char *text = r->strings.text.at + from;
@@ -301,7 +300,7 @@ static facts_str first_part(struct facts_reader *r, facts_str dotted)
 }
 
 /* name, or name as alias; whether there is an alias. */
-static bool imported(struct facts_reader *r, facts_str *ret_name,
+static bool imported(struct reader *r, facts_str *ret_name,
 		     facts_str *ret_alias)
 {
 	if (r->syn != SYN_ALIASED_IMPORT) {
@@ -319,7 +318,7 @@ static bool imported(struct facts_reader *r, facts_str *ret_name,
 	return true;
 }
 
-unsigned reader_import(struct facts_reader *r)
+unsigned reader_import(struct reader *r)
 {
 	facts_str module, name;
 	struct facts_bind *b;
@@ -339,7 +338,7 @@ unsigned reader_import(struct facts_reader *r)
 }
 
 /* from (this) import ...: the dots, and the name behind them. */
-static facts_str relative(struct facts_reader *r, uint8_t *ret_level)
+static facts_str relative(struct reader *r, uint8_t *ret_level)
 {
 	facts_str module = 0;
 	uint32_t level = 0, i;
@@ -357,7 +356,7 @@ static facts_str relative(struct facts_reader *r, uint8_t *ret_level)
 	return module;
 }
 
-static void import_name(struct facts_reader *r, facts_str module, uint8_t level)
+static void import_name(struct reader *r, facts_str module, uint8_t level)
 {
 	facts_str value = FACTS_NONE, name = FACTS_NONE;
 	struct facts_bind *b;
@@ -375,7 +374,7 @@ static void import_name(struct facts_reader *r, facts_str module, uint8_t level)
 	b->level = level;
 }
 
-unsigned reader_import_from(struct facts_reader *r)
+unsigned reader_import_from(struct reader *r)
 {
 	bool future = r->syn == SYN_FUTURE_IMPORT_STATEMENT;
 	facts_str module = 0;
@@ -395,7 +394,7 @@ unsigned reader_import_from(struct facts_reader *r)
 }
 
 /* Strings in a display, or in several that are added up. */
-static bool known_strings(struct facts_reader *r, uint32_t expr)
+static bool known_strings(struct reader *r, uint32_t expr)
 {
 	const struct facts_expr *e = expr_at(r, expr), *item;
 	const uint32_t *items;
@@ -419,7 +418,7 @@ static bool known_strings(struct facts_reader *r, uint32_t expr)
 	return true;
 }
 
-void reader_note_all(struct facts_reader *r, uint32_t expr, bool afresh)
+void reader_note_all(struct reader *r, uint32_t expr, bool afresh)
 {
 	if (afresh) {
 		r->all.count = 0;

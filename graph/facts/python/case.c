@@ -5,15 +5,15 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-static uint32_t pattern(struct facts_reader *r, uint32_t value);
+static uint32_t pattern(struct reader *r, uint32_t value);
 
-static void bind_capture(struct facts_reader *r, facts_str name, uint32_t value)
+static void bind_capture(struct reader *r, facts_str name, uint32_t value)
 {
 	if (name)
 		(void)reader_bind(r, BIND_VALUE, name, value);
 }
 
-static bool is_capture(struct facts_reader *r)
+static bool is_capture(struct reader *r)
 {
 	uint32_t n = 0;
 	bool ok;
@@ -24,7 +24,7 @@ static bool is_capture(struct facts_reader *r)
 }
 
 /* A name alone takes the value; a.b is compared with it. */
-static uint32_t name_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t name_pattern(struct reader *r, uint32_t value)
 {
 	if (is_capture(r))
 		bind_capture(r, string_of(r, r->node), value);
@@ -34,7 +34,7 @@ static uint32_t name_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* name=p, in the brackets of a class. */
-static void keyword_pattern(struct facts_reader *r, uint32_t value)
+static void keyword_pattern(struct reader *r, uint32_t value)
 {
 	facts_str name;
 	uint32_t e;
@@ -48,7 +48,7 @@ static void keyword_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* What stands in Class(...): by name, or by a position we do not follow. */
-static void class_argument(struct facts_reader *r, uint32_t value)
+static void class_argument(struct reader *r, uint32_t value)
 {
 	if (!down(r))
 		return;
@@ -59,7 +59,7 @@ static void class_argument(struct facts_reader *r, uint32_t value)
 	done(r);
 }
 
-static uint32_t class_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t class_pattern(struct reader *r, uint32_t value)
 {
 	uint32_t class, e;
 
@@ -73,7 +73,7 @@ static uint32_t class_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* p as name */
-static uint32_t as_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t as_pattern(struct reader *r, uint32_t value)
 {
 	if (!down(r))
 		return value;
@@ -84,7 +84,7 @@ static uint32_t as_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* A() | B(): the value is of one of the classes, if all are classes. */
-static uint32_t union_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t union_pattern(struct reader *r, uint32_t value)
 {
 	uint32_t from = r->items.count;
 	bool classes = true;
@@ -108,7 +108,7 @@ static uint32_t union_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* Is the case_pattern at hand a starred one? */
-static bool is_splat(struct facts_reader *r)
+static bool is_splat(struct reader *r)
 {
 	bool splat = false;
 
@@ -120,7 +120,7 @@ static bool is_splat(struct facts_reader *r)
 }
 
 /* (p), which is p; the grammar has it as a tuple without a comma. */
-static bool is_group(struct facts_reader *r)
+static bool is_group(struct reader *r)
 {
 	bool group = r->syn == SYN_TUPLE_PATTERN;
 	uint32_t n = 0;
@@ -134,7 +134,7 @@ static bool is_group(struct facts_reader *r)
 	return group && n == 1;
 }
 
-static uint32_t sequence_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t sequence_pattern(struct reader *r, uint32_t value)
 {
 	uint32_t star = FACTS_NONE, count = 0, i = 0;
 	bool group = is_group(r);
@@ -153,7 +153,7 @@ static uint32_t sequence_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* *name and **name: the name takes what is left. */
-static void splat_pattern(struct facts_reader *r, uint32_t value)
+static void splat_pattern(struct reader *r, uint32_t value)
 {
 	bool ok;
 
@@ -162,7 +162,7 @@ static void splat_pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* { key: p, **rest } */
-static void dict_pattern(struct facts_reader *r, uint32_t value)
+static void dict_pattern(struct reader *r, uint32_t value)
 {
 	uint32_t key = FACTS_NONE;
 	bool ok;
@@ -180,7 +180,7 @@ static void dict_pattern(struct facts_reader *r, uint32_t value)
 	}
 }
 
-static uint32_t inner_pattern(struct facts_reader *r, uint32_t value)
+static uint32_t inner_pattern(struct reader *r, uint32_t value)
 {
 	if (!down(r))
 		return value;
@@ -189,7 +189,7 @@ static uint32_t inner_pattern(struct facts_reader *r, uint32_t value)
 	return value;
 }
 
-static uint32_t pattern_of(struct facts_reader *r, uint32_t value)
+static uint32_t pattern_of(struct reader *r, uint32_t value)
 {
 	switch ((int)r->syn) {
 	case SYN_CASE_PATTERN:
@@ -218,7 +218,7 @@ static uint32_t pattern_of(struct facts_reader *r, uint32_t value)
 	}
 }
 
-static uint32_t pattern(struct facts_reader *r, uint32_t value)
+static uint32_t pattern(struct reader *r, uint32_t value)
 {
 	if (r->depth >= DEPTH_MAX)
 		return value;
@@ -229,7 +229,7 @@ static uint32_t pattern(struct facts_reader *r, uint32_t value)
 }
 
 /* Does the pattern at hand match anything? `_`, or a name alone. */
-static bool is_irrefutable(struct facts_reader *r)
+static bool is_irrefutable(struct reader *r)
 {
 	bool any = false;
 
@@ -244,8 +244,7 @@ static bool is_irrefutable(struct facts_reader *r)
 }
 
 /* The subject itself, if it has a name, is what it was found to be. */
-static void narrow_subject(struct facts_reader *r, uint32_t subject,
-			   uint32_t found)
+static void narrow_subject(struct reader *r, uint32_t subject, uint32_t found)
 {
 	const struct facts_expr *e = expr_at(r, found);
 	facts_str name;
@@ -257,7 +256,7 @@ static void narrow_subject(struct facts_reader *r, uint32_t subject,
 		(void)reader_bind(r, BIND_NARROW, name, found);
 }
 
-static uint32_t count_patterns(struct facts_reader *r)
+static uint32_t count_patterns(struct reader *r)
 {
 	uint32_t n = 0;
 	bool ok;
@@ -267,7 +266,7 @@ static uint32_t count_patterns(struct facts_reader *r)
 	return n;
 }
 
-static void guard(struct facts_reader *r)
+static void guard(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	bool ok;
@@ -278,7 +277,7 @@ static void guard(struct facts_reader *r)
 	r->checks.count = from;
 }
 
-bool reader_case(struct facts_reader *r, uint32_t subject, unsigned *ret_flow)
+bool reader_case(struct reader *r, uint32_t subject, unsigned *ret_flow)
 {
 	uint32_t start = start_of(r->node), end = start;
 	uint32_t count = count_patterns(r), i = 0, e;
@@ -287,7 +286,7 @@ bool reader_case(struct facts_reader *r, uint32_t subject, unsigned *ret_flow)
 
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn == SYN_BLOCK) {
-			reader_piece(r, start, end);
+			reader_add_piece(r, start, end);
 			*ret_flow = reader_suite(r);
 			continue;
 		}

@@ -26,7 +26,7 @@ static bool is_constant(const char *text, size_t len)
 }
 
 /* As deep as it would be in the tree, which must not be too deep. */
-uint32_t reader_last_dot(const struct facts_reader *r)
+uint32_t reader_last_dot(const struct reader *r)
 {
 	uint32_t start = start_of(r->node), end = end_of(r->node);
 	uint32_t first = 0, last = 0, depth = r->depth;
@@ -44,7 +44,7 @@ uint32_t reader_last_dot(const struct facts_reader *r)
 	return is_constant(r->text + start, first - start) ? 0 : last;
 }
 
-uint32_t reader_chain(struct facts_reader *r, uint32_t end)
+uint32_t reader_chain(struct reader *r, uint32_t end)
 {
 	uint32_t start = start_of(r->node), from, to, e = FACTS_NONE;
 	TSPoint p = ts_node_start_point(r->node);

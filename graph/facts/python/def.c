@@ -5,7 +5,7 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-void reader_def(struct facts_reader *r)
+void reader_def(struct reader *r)
 {
 	TSNode node = r->node, def = r->node, name;
 	struct pending *p;
@@ -25,10 +25,10 @@ void reader_def(struct facts_reader *r)
 	(void)reader_bind(r, BIND_DEF, string_of(r, name), 0);
 }
 
-static void begin_span(struct facts_reader *r, TSNode node)
+static void begin_span(struct reader *r, TSNode node)
 {
 	TSPoint p = ts_node_start_point(node);
-	struct span *s = array_add(&r->spans);
+	struct reader_span *s = array_add(&r->spans);
 
 	s->start = start_of(node);
 	s->body = s->end = s->def = s->start;
@@ -38,7 +38,7 @@ static void begin_span(struct facts_reader *r, TSNode node)
 }
 
 /* A new unit, and its header and body as yet empty blocks. */
-static void begin(struct facts_reader *r, enum facts_unit_kind kind)
+static void begin(struct reader *r, enum facts_unit_kind kind)
 {
 	struct facts_unit *u = array_add(&r->units);
 	struct facts_scope *s;
@@ -71,23 +71,23 @@ static void begin(struct facts_reader *r, enum facts_unit_kind kind)
 	r->returns.count = r->yields.count = r->outers.count = 0;
 }
 
-static void end_header(struct facts_reader *r)
+static void end_header(struct reader *r)
 {
 	r->blocks.at[r->unit->blocks.from].end = expr_count(r);
 	r->block = r->home = 1;
 }
 
-static void end_body(struct facts_reader *r)
+static void end_body(struct reader *r)
 {
 	r->blocks.at[r->unit->blocks.from + 1].end = expr_count(r);
 	reader_close_unit(r);
 }
 
-static void decorator(struct facts_reader *r)
+static void decorator(struct reader *r)
 {
 	TSPoint p;
 	uint32_t e;
-	struct place place;
+	struct reader_place place;
 	uint8_t kind;
 
 	if (!down(r))
@@ -107,7 +107,7 @@ static void decorator(struct facts_reader *r)
 }
 
 /* The parts of a parameter that has more than a name. */
-static void parameter_parts(struct facts_reader *r, struct facts_param *p)
+static void parameter_parts(struct reader *r, struct facts_param *p)
 {
 	bool ok;
 
@@ -128,7 +128,7 @@ static void parameter_parts(struct facts_reader *r, struct facts_param *p)
 	}
 }
 
-static void parameter(struct facts_reader *r, bool *keyword)
+static void parameter(struct reader *r, bool *keyword)
 {
 	struct facts_param p = { .kind = *keyword ? PARAM_KEYWORD : PARAM_PLAIN,
 				 .annotation = FACTS_NONE,
@@ -160,7 +160,7 @@ static void parameter(struct facts_reader *r, bool *keyword)
 	new->preset = p.preset;
 }
 
-static void parameters(struct facts_reader *r)
+static void parameters(struct reader *r)
 {
 	bool keyword = false;
 	bool ok;
@@ -170,7 +170,7 @@ static void parameters(struct facts_reader *r)
 }
 
 /* [T, U: bound]: known in the header, as what they are bound to. */
-static void type_parameter(struct facts_reader *r)
+static void type_parameter(struct reader *r)
 {
 	facts_str name = reader_leading_name(r);
 	uint32_t bound = FACTS_NONE;
@@ -189,7 +189,7 @@ static void type_parameter(struct facts_reader *r)
 	(void)reader_bind(r, BIND_VALUE, name, bound);
 }
 
-static void type_parameters(struct facts_reader *r)
+static void type_parameters(struct reader *r)
 {
 	bool ok;
 
@@ -197,7 +197,7 @@ static void type_parameters(struct facts_reader *r)
 		type_parameter(r);
 }
 
-static void bases(struct facts_reader *r)
+static void bases(struct reader *r)
 {
 	uint32_t from = reader_args(r, false);
 
@@ -205,7 +205,7 @@ static void bases(struct facts_reader *r)
 	r->items.count = from;
 }
 
-static void body(struct facts_reader *r)
+static void body(struct reader *r)
 {
 	const struct facts_unit *u = r->unit;
 	uint32_t i, n = r->params.count - u->params.from;
@@ -223,7 +223,7 @@ static void body(struct facts_reader *r)
 }
 
 /* Of the words and signs: `async`, and the colon before the body. */
-static void token(struct facts_reader *r)
+static void token(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 
@@ -235,14 +235,14 @@ static void token(struct facts_reader *r)
 	r->span->last_row = ts_node_end_point(r->node).row;
 }
 
-static void name(struct facts_reader *r)
+static void name(struct reader *r)
 {
 	r->unit->name = string_of(r, r->node);
 	r->unit->name_line = ts_node_start_point(r->node).row - r->span->row;
 	r->line = r->unit->name_line;
 }
 
-static void part(struct facts_reader *r)
+static void part(struct reader *r)
 {
 	switch ((int)r->syn) {
 	case SYN_SKIP:
@@ -275,7 +275,7 @@ static void part(struct facts_reader *r)
 }
 
 /* def or class, without its decorators. */
-static void definition(struct facts_reader *r)
+static void definition(struct reader *r)
 {
 	bool ok;
 
@@ -297,7 +297,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The last is taken first. Out of order is only what errors made so. */
-static void turn_around(struct facts_reader *r, uint32_t from)
+static void turn_around(struct reader *r, uint32_t from)
 {
 	struct pending *p = r->pending.at + from, t;
 	uint32_t i, n = r->pending.count - from;
@@ -311,7 +311,7 @@ static void turn_around(struct facts_reader *r, uint32_t from)
 	}
 }
 
-static void read_definition(struct facts_reader *r)
+static void read_definition(struct reader *r)
 {
 	bool ok;
 
@@ -327,7 +327,7 @@ static void read_definition(struct facts_reader *r)
 	}
 }
 
-static void unit(struct facts_reader *r, struct pending p, bool method)
+static void unit(struct reader *r, struct pending p, bool method)
 {
 	uint32_t from = r->pending.count;
 	uint32_t number = r->units.count;
@@ -347,7 +347,7 @@ static void unit(struct facts_reader *r, struct pending p, bool method)
 	turn_around(r, from);
 }
 
-static void read_pending(struct facts_reader *r)
+static void read_pending(struct reader *r)
 {
 	struct pending p;
 
@@ -358,7 +358,7 @@ static void read_pending(struct facts_reader *r)
 	}
 }
 
-void reader_units(struct facts_reader *r, TSNode root)
+void reader_units(struct reader *r, TSNode root)
 {
 	reader_begin_at(r, root);
 	begin_span(r, root);
@@ -373,7 +373,7 @@ void reader_units(struct facts_reader *r, TSNode root)
 }
 
 /* Down to the block of the `if` around, if there is one. */
-static bool enter_block(struct facts_reader *r)
+static bool enter_block(struct reader *r)
 {
 	if (!down_quiet(r) || r->syn != SYN_IF_STATEMENT || next_quiet(r))
 		return false;
@@ -384,7 +384,7 @@ static bool enter_block(struct facts_reader *r)
 	return false;
 }
 
-bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
+bool reader_units_alone(struct reader *r, TSNode root, uint32_t start,
 			bool method)
 {
 	struct pending p = { 0 };

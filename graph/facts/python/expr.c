@@ -5,8 +5,8 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-uint32_t reader_make(struct facts_reader *r, enum facts_expr_kind kind,
-		     uint32_t a, uint32_t b, uint32_t c)
+uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
+		     uint32_t b, uint32_t c)
 {
 	struct facts_expr *e = array_add(&r->exprs);
 
@@ -18,12 +18,12 @@ uint32_t reader_make(struct facts_reader *r, enum facts_expr_kind kind,
 	return r->exprs.count - 1 - r->unit->exprs.from;
 }
 
-uint32_t reader_unknown(struct facts_reader *r)
+uint32_t reader_unknown(struct reader *r)
 {
 	return reader_make(r, EXPR_UNKNOWN, 0, 0, 0);
 }
 
-uint32_t reader_name(struct facts_reader *r)
+uint32_t reader_name(struct reader *r)
 {
 	TSPoint p = ts_node_start_point(r->node);
 	uint32_t e;
@@ -37,7 +37,7 @@ uint32_t reader_name(struct facts_reader *r)
 }
 
 /* items[from ..], which are done with, as a list. */
-struct facts_range reader_list(struct facts_reader *r, uint32_t from)
+struct facts_range reader_list(struct reader *r, uint32_t from)
 {
 	struct facts_range range = {
 		.from = r->lists.count - r->unit->lists.from,
@@ -49,7 +49,7 @@ struct facts_range reader_list(struct facts_reader *r, uint32_t from)
 	return range;
 }
 
-uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
+uint32_t reader_of_items(struct reader *r, enum facts_expr_kind kind,
 			 uint32_t from)
 {
 	struct facts_range items = reader_list(r, from);
@@ -58,7 +58,7 @@ uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
 }
 
 /* One alone, or as a tuple; items[from ..]. */
-uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from)
+uint32_t reader_one_or_tuple(struct reader *r, uint32_t from)
 {
 	if (r->items.count != from + 1)
 		return reader_of_items(r, EXPR_TUPLE, from);
@@ -66,7 +66,7 @@ uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from)
 	return r->items.at[from];
 }
 
-static void push_item(struct facts_reader *r)
+static void push_item(struct reader *r)
 {
 	uint32_t e = reader_expr(r);
 
@@ -74,7 +74,7 @@ static void push_item(struct facts_reader *r)
 }
 
 /* All children; the first is of a type, if told so. */
-uint32_t reader_args(struct facts_reader *r, bool first_is_type)
+uint32_t reader_args(struct reader *r, bool first_is_type)
 {
 	uint32_t from = r->items.count;
 	bool ok;
@@ -87,7 +87,7 @@ uint32_t reader_args(struct facts_reader *r, bool first_is_type)
 	return from;
 }
 
-static uint32_t display(struct facts_reader *r, enum facts_expr_kind kind)
+static uint32_t display(struct reader *r, enum facts_expr_kind kind)
 {
 	uint32_t from = r->items.count;
 	bool ok;
@@ -97,22 +97,22 @@ static uint32_t display(struct facts_reader *r, enum facts_expr_kind kind)
 	return reader_of_items(r, kind, from);
 }
 
-static uint32_t tuple(struct facts_reader *r)
+static uint32_t tuple(struct reader *r)
 {
 	return display(r, EXPR_TUPLE);
 }
 
-static uint32_t list(struct facts_reader *r)
+static uint32_t list(struct reader *r)
 {
 	return display(r, EXPR_LIST);
 }
 
-static uint32_t set(struct facts_reader *r)
+static uint32_t set(struct reader *r)
 {
 	return display(r, EXPR_SET);
 }
 
-static void push_pair(struct facts_reader *r)
+static void push_pair(struct reader *r)
 {
 	uint32_t from = r->items.count;
 	bool ok;
@@ -125,7 +125,7 @@ static void push_pair(struct facts_reader *r)
 	r->items.count = from + 2;
 }
 
-static uint32_t dictionary(struct facts_reader *r)
+static uint32_t dictionary(struct reader *r)
 {
 	uint32_t from = r->items.count;
 	uint32_t e;
@@ -145,7 +145,7 @@ static uint32_t dictionary(struct facts_reader *r)
 	return reader_of_items(r, EXPR_DICT, from);
 }
 
-static uint32_t pair(struct facts_reader *r)
+static uint32_t pair(struct reader *r)
 {
 	uint32_t from = r->items.count;
 
@@ -154,7 +154,7 @@ static uint32_t pair(struct facts_reader *r)
 }
 
 /* What wraps one expression and adds nothing; the last if there are more. */
-static uint32_t inner(struct facts_reader *r)
+static uint32_t inner(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
 	bool ok;
@@ -165,7 +165,7 @@ static uint32_t inner(struct facts_reader *r)
 }
 
 /* (*a), which Python refuses and the grammar takes, is a tuple or is not. */
-static uint32_t parenthesized(struct facts_reader *r)
+static uint32_t parenthesized(struct reader *r)
 {
 	uint32_t from = r->items.count;
 	uint32_t e = inner(r);
@@ -176,30 +176,30 @@ static uint32_t parenthesized(struct facts_reader *r)
 	return reader_of_items(r, EXPR_TUPLE, from);
 }
 
-static uint32_t star(struct facts_reader *r)
+static uint32_t star(struct reader *r)
 {
 	return reader_make(r, EXPR_STAR, inner(r), 0, 0);
 }
 
-static uint32_t stars(struct facts_reader *r)
+static uint32_t stars(struct reader *r)
 {
 	return reader_make(r, EXPR_STARS, inner(r), 0, 0);
 }
 
-static uint32_t splat_type(struct facts_reader *r)
+static uint32_t splat_type(struct reader *r)
 {
 	bool two = char_at(r, start_of(r->node) + 1) == '*';
 
 	return two ? stars(r) : star(r);
 }
 
-static uint32_t await(struct facts_reader *r)
+static uint32_t await(struct reader *r)
 {
 	return reader_make(r, EXPR_AWAIT, inner(r), 0, 0);
 }
 
 /* A side of a slice that is a plain small number. */
-static uint32_t side(const struct facts_reader *r, uint32_t e)
+static uint32_t side(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -209,7 +209,7 @@ static uint32_t side(const struct facts_reader *r, uint32_t e)
 }
 
 /* a:b:c, each of which may be missing: it is the colons one must count. */
-static uint32_t slice(struct facts_reader *r)
+static uint32_t slice(struct reader *r)
 {
 	uint32_t sides[] = { FACTS_NONE, FACTS_NONE, FACTS_NONE };
 	uint32_t at = start_of(r->node), colons = 0;
@@ -232,7 +232,7 @@ static uint32_t slice(struct facts_reader *r)
  * In places the grammar lets a star cling to the first name only: (*a).b for
  * *(a.b). It is taken off what was made last, and put on the whole.
  */
-static bool take_star(struct facts_reader *r, uint32_t *e)
+static bool take_star(struct reader *r, uint32_t *e)
 {
 	if (expr_at(r, *e)->kind != EXPR_STAR || *e + 1 != expr_count(r))
 		return false;
@@ -242,12 +242,12 @@ static bool take_star(struct facts_reader *r, uint32_t *e)
 	return true;
 }
 
-static uint32_t put_star(struct facts_reader *r, uint32_t e, bool starred)
+static uint32_t put_star(struct reader *r, uint32_t e, bool starred)
 {
 	return starred ? reader_make(r, EXPR_STAR, e, 0, 0) : e;
 }
 
-static uint32_t attribute(struct facts_reader *r)
+static uint32_t attribute(struct reader *r)
 {
 	uint32_t of = FACTS_NONE, name = 0;
 	TSPoint p = { 0, 0 };
@@ -272,7 +272,7 @@ static uint32_t attribute(struct facts_reader *r)
 	return put_star(r, e, starred);
 }
 
-static uint32_t keyword_argument(struct facts_reader *r)
+static uint32_t keyword_argument(struct reader *r)
 {
 	facts_str name = 0;
 	uint32_t value = FACTS_NONE;
@@ -288,11 +288,11 @@ static uint32_t keyword_argument(struct facts_reader *r)
 }
 
 /* A call stands where its callee's last token does. */
-static struct place place_of_callee(const struct facts_reader *r, TSNode n,
-				    enum syn syn, uint32_t e)
+static struct reader_place place_of_callee(const struct reader *r, TSNode n,
+					   enum syn syn, uint32_t e)
 {
 	TSPoint end = ts_node_end_point(n);
-	struct place p;
+	struct reader_place p;
 
 	if (syn == SYN_IDENTIFIER || syn == SYN_ATTRIBUTE)
 		return r->places.at[r->unit->exprs.from + e];
@@ -303,8 +303,8 @@ static struct place place_of_callee(const struct facts_reader *r, TSNode n,
 	return p;
 }
 
-void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
-		     uint32_t e, struct place p)
+void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
+		     struct reader_place p)
 {
 	struct facts_site *s = array_add(&r->sites);
 
@@ -314,11 +314,11 @@ void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
 	s->column = p.column;
 }
 
-static uint32_t call(struct facts_reader *r)
+static uint32_t call(struct reader *r)
 {
 	uint32_t callee, from, e;
 	bool annotation = r->annotation;
-	struct place place;
+	struct reader_place place;
 	bool starred;
 	enum syn syn;
 	TSNode n;
@@ -350,7 +350,7 @@ static uint32_t call(struct facts_reader *r)
 }
 
 /* What is in the brackets; the first alone is a type, if told so. */
-static void indexes(struct facts_reader *r, bool first_only)
+static void indexes(struct reader *r, bool first_only)
 {
 	bool ok = true;
 
@@ -368,7 +368,7 @@ static void indexes(struct facts_reader *r, bool first_only)
  * Types in brackets are annotations as those around them are, but for what
  * Literal[] holds, and what Annotated[] holds beside the type.
  */
-static uint32_t subscript(struct facts_reader *r)
+static uint32_t subscript(struct reader *r)
 {
 	bool annotation = r->annotation;
 	uint32_t from = r->items.count;
@@ -393,7 +393,7 @@ static uint32_t subscript(struct facts_reader *r)
 	return put_star(r, reader_make(r, EXPR_INDEX, base, index, 0), starred);
 }
 
-static uint32_t named(struct facts_reader *r)
+static uint32_t named(struct reader *r)
 {
 	uint32_t value = FACTS_NONE;
 	uint32_t block = r->block;
@@ -413,9 +413,9 @@ static uint32_t named(struct facts_reader *r)
 }
 
 /* `with a as b`, of which this is the `a as b`. */
-static uint32_t as_pattern(struct facts_reader *r)
+static uint32_t as_pattern(struct reader *r)
 {
-	struct target t = { .kind = BIND_VALUE, .extra = FACTS_NONE };
+	struct bind_target t = { .kind = BIND_VALUE, .extra = FACTS_NONE };
 	uint32_t e;
 
 	if (!down(r))
@@ -427,7 +427,7 @@ static uint32_t as_pattern(struct facts_reader *r)
 	return e;
 }
 
-char reader_operator(const struct facts_reader *r)
+char reader_operator(const struct reader *r)
 {
 	TSNode n = ts_node_child_by_field_id(array_last(&r->levels)->node,
 					     r->operator_field);
@@ -435,7 +435,7 @@ char reader_operator(const struct facts_reader *r)
 	return char_at(r, ts_node_is_null(n) ? r->len : start_of(n));
 }
 
-static uint32_t binary(struct facts_reader *r)
+static uint32_t binary(struct reader *r)
 {
 	uint32_t left, right = FACTS_NONE;
 	enum facts_op op;
@@ -459,7 +459,7 @@ static uint32_t binary(struct facts_reader *r)
 	return put_star(r, left, starred);
 }
 
-static uint32_t comparison(struct facts_reader *r)
+static uint32_t comparison(struct reader *r)
 {
 	uint32_t left, right = FACTS_NONE, e;
 
@@ -474,7 +474,7 @@ static uint32_t comparison(struct facts_reader *r)
 	return reader_make(r, EXPR_BINARY, left, right, OP_COMPARE);
 }
 
-static uint32_t unary(struct facts_reader *r)
+static uint32_t unary(struct reader *r)
 {
 	uint32_t e = inner(r);
 	const struct facts_expr *x = expr_at(r, e);
@@ -484,7 +484,7 @@ static uint32_t unary(struct facts_reader *r)
 	return reader_make(r, EXPR_BINARY, e, FACTS_NONE, OP_OTHER);
 }
 
-static bool is_yield_from(struct facts_reader *r)
+static bool is_yield_from(struct reader *r)
 {
 	bool ok, from = false;
 
@@ -494,7 +494,7 @@ static bool is_yield_from(struct facts_reader *r)
 	return from;
 }
 
-static uint32_t yield(struct facts_reader *r)
+static uint32_t yield(struct reader *r)
 {
 	bool from = is_yield_from(r);
 	uint32_t value = FACTS_NONE;
@@ -512,7 +512,7 @@ static uint32_t yield(struct facts_reader *r)
 }
 
 /* Decimal, up to nine digits: enough for indexes. */
-static uint32_t integer(struct facts_reader *r)
+static uint32_t integer(struct reader *r)
 {
 	uint32_t start = start_of(r->node), end = end_of(r->node);
 	uint32_t value = 0, i;
@@ -529,7 +529,7 @@ static uint32_t integer(struct facts_reader *r)
 	return reader_make(r, EXPR_CONST, CONST_INT, value, 0);
 }
 
-static uint32_t constant(struct facts_reader *r)
+static uint32_t constant(struct reader *r)
 {
 	switch ((int)r->syn) {
 	case SYN_TRUE:
@@ -547,7 +547,7 @@ static uint32_t constant(struct facts_reader *r)
 }
 
 /* a.b.c where the grammar has it as one: in imports, and in patterns. */
-static uint32_t dotted_name(struct facts_reader *r)
+static uint32_t dotted_name(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
 	bool ok;
@@ -566,7 +566,7 @@ static uint32_t dotted_name(struct facts_reader *r)
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
-static uint32_t union_type(struct facts_reader *r)
+static uint32_t union_type(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
 	bool ok;
@@ -582,7 +582,7 @@ static uint32_t union_type(struct facts_reader *r)
 }
 
 /* T: bound. Those who bind T look themselves. */
-static uint32_t constrained_type(struct facts_reader *r)
+static uint32_t constrained_type(struct reader *r)
 {
 	uint32_t e;
 
@@ -593,7 +593,7 @@ static uint32_t constrained_type(struct facts_reader *r)
 	return e;
 }
 
-uint32_t reader_type(struct facts_reader *r)
+uint32_t reader_type(struct reader *r)
 {
 	uint32_t e;
 
@@ -603,7 +603,7 @@ uint32_t reader_type(struct facts_reader *r)
 	return e;
 }
 
-typedef uint32_t expr_reader(struct facts_reader *r);
+typedef uint32_t expr_reader(struct reader *r);
 
 static expr_reader *const readers[SYNS] = {
 	[SYN_IDENTIFIER] = reader_name,
@@ -666,9 +666,9 @@ bool reader_is_expr(enum syn syn)
 }
 
 /* The element of e, and the place where e is asked for it. */
-uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async)
+uint32_t reader_iter(struct reader *r, uint32_t e, bool async)
 {
-	struct place place = r->places.at[r->unit->exprs.from + e];
+	struct reader_place place = r->places.at[r->unit->exprs.from + e];
 	uint32_t iter = reader_make(r, EXPR_ITER, e, async, 0);
 
 	switch (expr_at(r, e)->kind) {
@@ -683,7 +683,7 @@ uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async)
 	return iter;
 }
 
-uint32_t reader_expr(struct facts_reader *r)
+uint32_t reader_expr(struct reader *r)
 {
 	uint32_t checks = r->checks.count;
 	enum syn syn = r->syn;

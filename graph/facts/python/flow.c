@@ -5,26 +5,26 @@
 #include "graph/facts/python/reader_i.h"
 
 /* A clause that begins with a bare word: "else", "try", "finally". */
-static void bare_head(struct facts_reader *r, uint32_t start)
+static void bare_head(struct reader *r, uint32_t start)
 {
 	uint32_t end = start;
 
 	while (char_at(r, end) >= 'a' && char_at(r, end) <= 'z')
 		end++;
-	reader_piece(r, start, end);
+	reader_add_piece(r, start, end);
 }
 
-static unsigned branch(struct facts_reader *r)
+static unsigned branch(struct reader *r)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = reader_suite(r);
 
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
 /* The suite of an else or finally clause, in a block of its own or not. */
-static unsigned clause(struct facts_reader *r, bool own)
+static unsigned clause(struct reader *r, bool own)
 {
 	unsigned flow = FLOW_ON;
 	bool ok;
@@ -40,45 +40,45 @@ static unsigned clause(struct facts_reader *r, bool own)
  * if, elif, else. checks[first ..] are those of all conditions so far, of
  * which those before `own` were false when a branch is reached.
  */
-struct choice {
+struct flow_choice {
 	uint32_t first, own;
 	bool otherwise; /* there is an else */
 	unsigned flow;
 };
 
-static void choice_condition(struct facts_reader *r, struct choice *c,
+static void choice_condition(struct reader *r, struct flow_choice *c,
 			     uint32_t start)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	bool told;
 
 	if (r->checks.count > c->first + CHECKS_MAX)
 		r->checks.count = c->first + CHECKS_MAX;
 	c->own = r->checks.count;
 	told = c->own > c->first;
-	reader_piece(r, start, end_of(r->node));
+	reader_add_piece(r, start, end_of(r->node));
 	if (told) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, c->first, c->own, false);
 	}
 	(void)reader_expr(r);
 	if (told)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 }
 
-static void choice_branch(struct facts_reader *r, const struct choice *c,
+static void choice_branch(struct reader *r, const struct flow_choice *c,
 			  unsigned *flow)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 
 	reader_narrow(r, c->first, c->own, false);
 	reader_narrow(r, c->own, r->checks.count, true);
 	*flow |= reader_suite(r);
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 }
 
 /* The parts of an if statement, or of one of its clauses. */
-static void choice_parts(struct facts_reader *r, struct choice *c)
+static void choice_parts(struct reader *r, struct flow_choice *c)
 {
 	uint32_t start = start_of(r->node);
 	bool ok;
@@ -101,9 +101,10 @@ static void choice_parts(struct facts_reader *r, struct choice *c)
 	}
 }
 
-unsigned reader_if(struct facts_reader *r)
+unsigned reader_if(struct reader *r)
 {
-	struct choice c = { .first = r->checks.count, .own = r->checks.count };
+	struct flow_choice c = { .first = r->checks.count,
+				 .own = r->checks.count };
 
 	choice_parts(r, &c);
 	if (c.otherwise)
@@ -126,26 +127,26 @@ static unsigned loop_flow(bool forever, unsigned body, unsigned otherwise)
 	return flow;
 }
 
-static uint32_t iterable(struct facts_reader *r, uint32_t start)
+static uint32_t iterable(struct reader *r, uint32_t start)
 {
 	uint32_t e = FACTS_NONE;
 
 	if (reader_down_second(r)) {
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
 		reader_up(r);
 	}
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
-unsigned reader_for(struct facts_reader *r)
+unsigned reader_for(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	bool async = char_at(r, start) == 'a';
 	unsigned body = 0, otherwise = FLOW_ON;
 	uint32_t e = iterable(r, start);
-	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
-	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+	uint32_t around = reader_block_open(r, BLOCK_LOOP);
+	struct bind_target t = { BIND_VALUE, 0, FACTS_NONE };
 	bool ok;
 	int i = 0;
 
@@ -156,7 +157,7 @@ unsigned reader_for(struct facts_reader *r)
 		else if (r->syn == SYN_BLOCK)
 			body = reader_suite(r);
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	if (ok) {
 		otherwise = clause(r, true);
 		done(r);
@@ -164,7 +165,7 @@ unsigned reader_for(struct facts_reader *r)
 	return loop_flow(false, body, otherwise);
 }
 
-static bool is_true(const struct facts_reader *r, uint32_t e)
+static bool is_true(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -173,11 +174,11 @@ static bool is_true(const struct facts_reader *r, uint32_t e)
 }
 
 /* The condition is met anew in each round, so it stands in the loop. */
-unsigned reader_while(struct facts_reader *r)
+unsigned reader_while(struct reader *r)
 {
 	uint32_t start = start_of(r->node), checks = r->checks.count, to;
 	unsigned body = 0, otherwise = FLOW_ON;
-	uint32_t outside = reader_block_open(r, BLOCK_LOOP);
+	uint32_t around = reader_block_open(r, BLOCK_LOOP);
 	uint32_t e = FACTS_NONE;
 	bool ok;
 
@@ -187,12 +188,12 @@ unsigned reader_while(struct facts_reader *r)
 			body = reader_suite(r);
 			continue;
 		}
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
 		to = r->checks.count;
 		reader_narrow(r, checks, to, true);
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	if (ok) {
 		otherwise = clause(r, true);
 		done(r);
@@ -203,9 +204,9 @@ unsigned reader_while(struct facts_reader *r)
 }
 
 /* except E as e: what is caught, and its name. */
-static void caught(struct facts_reader *r, uint32_t classes, bool group)
+static void caught(struct reader *r, uint32_t classes, bool group)
 {
-	struct target t = { BIND_VALUE, 0, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, 0, FACTS_NONE };
 
 	/* except* gives a group of them, which no class of ours is. */
 	if (group || expr_at(r, classes)->kind == EXPR_STAR)
@@ -216,7 +217,7 @@ static void caught(struct facts_reader *r, uint32_t classes, bool group)
 }
 
 /* The classes, and a name if there is one: in one node, or in two. */
-static void except_head(struct facts_reader *r, uint32_t *classes, bool group)
+static void except_head(struct reader *r, uint32_t *classes, bool group)
 {
 	if (*classes != FACTS_NONE) {
 		caught(r, *classes, group);
@@ -229,11 +230,11 @@ static void except_head(struct facts_reader *r, uint32_t *classes, bool group)
 	}
 }
 
-static unsigned handler(struct facts_reader *r)
+static unsigned handler(struct reader *r)
 {
 	bool group = r->syn == SYN_EXCEPT_GROUP_CLAUSE;
 	uint32_t start = start_of(r->node), end = start + 6;
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	uint32_t classes = FACTS_NONE;
 	unsigned flow = FLOW_ON;
 	bool ok;
@@ -241,19 +242,19 @@ static unsigned handler(struct facts_reader *r)
 	r->line = ts_node_start_point(r->node).row - r->span->row;
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn == SYN_BLOCK) {
-			reader_piece(r, start, end);
+			reader_add_piece(r, start, end);
 			flow = reader_suite(r);
 		} else {
 			end = end_of(r->node);
 			except_head(r, &classes, group);
 		}
 	}
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
 /* What is last in it runs in any case; all else in some. */
-unsigned reader_try(struct facts_reader *r)
+unsigned reader_try(struct reader *r)
 {
 	unsigned body = FLOW_ON, caught_flow = 0, last = FLOW_ON, one;
 	bool ok;
@@ -276,7 +277,7 @@ unsigned reader_try(struct facts_reader *r)
 	return last & FLOW_ON ? body | (last & FLOW_BREAK) : last;
 }
 
-static void with_items(struct facts_reader *r)
+static void with_items(struct reader *r)
 {
 	bool ok;
 
@@ -284,7 +285,7 @@ static void with_items(struct facts_reader *r)
 		(void)reader_expr(r);
 }
 
-unsigned reader_with(struct facts_reader *r)
+unsigned reader_with(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	unsigned flow = FLOW_ON;
@@ -298,27 +299,26 @@ unsigned reader_with(struct facts_reader *r)
 			flow = reader_suite(r);
 			continue;
 		}
-		reader_piece(r, start, end_of(r->node));
+		reader_add_piece(r, start, end_of(r->node));
 		with_items(r);
 	}
 	r->async = async;
 	return flow;
 }
 
-static unsigned case_clause(struct facts_reader *r, uint32_t subject,
-			    bool *always)
+static unsigned case_clause(struct reader *r, uint32_t subject, bool *always)
 {
-	uint32_t outside = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
 	unsigned flow = FLOW_ON;
 
 	r->line = ts_node_start_point(r->node).row - r->span->row;
 	if (reader_case(r, subject, &flow))
 		*always = true;
-	reader_block_close(r, outside);
+	reader_block_close(r, around);
 	return flow;
 }
 
-static unsigned cases(struct facts_reader *r, uint32_t subject)
+static unsigned cases(struct reader *r, uint32_t subject)
 {
 	bool always = false;
 	unsigned flow = 0;
@@ -330,7 +330,7 @@ static unsigned cases(struct facts_reader *r, uint32_t subject)
 	return always ? flow : flow | FLOW_ON;
 }
 
-unsigned reader_match(struct facts_reader *r)
+unsigned reader_match(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
 	uint32_t from = r->items.count;
@@ -340,7 +340,7 @@ unsigned reader_match(struct facts_reader *r)
 
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn != SYN_BLOCK) {
-			reader_piece(r, start, end_of(r->node));
+			reader_add_piece(r, start, end_of(r->node));
 			e = reader_expr(r);
 			array_push(&r->items, e);
 			continue;

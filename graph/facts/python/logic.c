@@ -7,7 +7,7 @@
 #include "graph/facts/python/reader_i.h"
 
 /* Is it a name, or a name's attribute? Of others nothing is remembered. */
-static bool is_place(const struct facts_reader *r, uint32_t e)
+static bool is_place(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 
@@ -16,11 +16,11 @@ static bool is_place(const struct facts_reader *r, uint32_t e)
 	return x->kind == EXPR_NAME;
 }
 
-void reader_note_check(struct facts_reader *r, uint32_t e)
+void reader_note_check(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *c = expr_at(r, e);
 	const uint32_t *args;
-	struct check check;
+	struct reader_check check;
 
 	if (c->kind != EXPR_CALL || c->c != 2 ||
 	    !NAME_IS(r, c->a, "isinstance"))
@@ -28,14 +28,14 @@ void reader_note_check(struct facts_reader *r, uint32_t e)
 	args = r->lists.at + r->unit->lists.from + c->b;
 	if (!is_place(r, args[0]))
 		return;
-	check = (struct check){ .what = args[0],
-				.class = args[1],
-				.yes = KNOWN_IS,
-				.no = KNOWN_IS_NOT };
+	check = (struct reader_check){ .what = args[0],
+				       .class = args[1],
+				       .yes = KNOWN_IS,
+				       .no = KNOWN_IS_NOT };
 	array_push(&r->checks, check);
 }
 
-facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b)
+facts_str reader_dotted(struct reader *r, facts_str a, facts_str b)
 {
 	const uint32_t *ends;
 	uint32_t from;
@@ -55,7 +55,7 @@ facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b)
 }
 
 /* FACTS_NONE: it is neither a name nor an attribute of one. */
-facts_str reader_place_name(struct facts_reader *r, uint32_t e)
+facts_str reader_place_name(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
 	const struct facts_expr *of;
@@ -69,13 +69,12 @@ facts_str reader_place_name(struct facts_reader *r, uint32_t e)
 				     : FACTS_NONE;
 }
 
-void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
-		   bool truth)
+void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth)
 {
 	uint32_t i, e;
 
 	for (i = from; i < to; i++) {
-		struct check c = r->checks.at[i];
+		struct reader_check c = r->checks.at[i];
 		uint8_t known = truth ? c.yes : c.no;
 
 		if (known == KNOWN_NOTHING)
@@ -87,7 +86,7 @@ void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
 	}
 }
 
-uint32_t reader_not(struct facts_reader *r)
+uint32_t reader_not(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t e = FACTS_NONE;
@@ -100,7 +99,7 @@ uint32_t reader_not(struct facts_reader *r)
 		return reader_unknown(r);
 
 	for (i = from; i < r->checks.count; i++) {
-		struct check *c = &r->checks.at[i];
+		struct reader_check *c = &r->checks.at[i];
 		uint8_t yes = c->yes;
 
 		c->yes = c->no;
@@ -113,12 +112,12 @@ uint32_t reader_not(struct facts_reader *r)
  * Of `a and b` nothing follows when it is false, of `a or b` when it is true:
  * that is, of a and b each.
  */
-static void thin_checks(struct facts_reader *r, uint32_t from, bool and)
+static void thin_checks(struct reader *r, uint32_t from, bool and)
 {
 	uint32_t i, to = from;
 
 	for (i = from; i < r->checks.count; i++) {
-		struct check c = r->checks.at[i];
+		struct reader_check c = r->checks.at[i];
 
 		if (and)
 			c.no = KNOWN_NOTHING;
@@ -137,10 +136,10 @@ static void thin_checks(struct facts_reader *r, uint32_t from, bool and)
  * `a and b` has the value of b: where it has that of a, a was false, and so
  * had better be None than anything one calls.
  */
-uint32_t reader_boolean(struct facts_reader *r)
+uint32_t reader_boolean(struct reader *r)
 {
 	uint32_t from = r->checks.count;
-	uint32_t left, right = FACTS_NONE, outside = r->block;
+	uint32_t left, right = FACTS_NONE, around = r->block;
 	uint32_t items = r->items.count;
 	bool and, told;
 
@@ -150,7 +149,7 @@ uint32_t reader_boolean(struct facts_reader *r)
 	and = reader_operator(r) == 'a';
 	told = r->checks.count > from;
 	if (told) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, from, r->checks.count, and);
 	}
 	if (next(r)) {
@@ -158,7 +157,7 @@ uint32_t reader_boolean(struct facts_reader *r)
 		done(r);
 	}
 	if (told)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 	thin_checks(r, from, and);
 	if (right == FACTS_NONE || and)
 		return right == FACTS_NONE ? left : right;
@@ -168,25 +167,25 @@ uint32_t reader_boolean(struct facts_reader *r)
 }
 
 /* What a condition with checks[from .. to) leads to, when it is `truth`. */
-static uint32_t outcome(struct facts_reader *r, uint32_t from, uint32_t to,
+static uint32_t outcome(struct reader *r, uint32_t from, uint32_t to,
 			bool truth)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	uint32_t e;
 
 	if (to > from) {
-		outside = reader_block_open(r, BLOCK_BRANCH);
+		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, from, to, truth);
 	}
 	e = reader_expr(r);
 	r->checks.count = to;
 	if (to > from)
-		reader_block_close(r, outside);
+		reader_block_close(r, around);
 	return e;
 }
 
 /* a if b else c: b goes first. */
-uint32_t reader_conditional(struct facts_reader *r)
+uint32_t reader_conditional(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t items = r->items.count;

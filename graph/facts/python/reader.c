@@ -3,11 +3,10 @@
  * (facts/python/reader_i.h says how), and from what that gathered to one block
  * of memory.
  */
-#include "graph/facts/facts.h"
-
 #include <limits.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/facts/lang.h"
 #include "graph/facts/python/reader_i.h"
 
 const TSLanguage *tree_sitter_python(void);
@@ -32,7 +31,7 @@ static enum syn syn_of(const char *name)
 }
 
 /* By name, once, for the grammar has several symbols of some names. */
-static void find_symbols(struct facts_reader *r, const TSLanguage *language)
+static void find_symbols(struct reader *r, const TSLanguage *language)
 {
 	uint32_t i;
 
@@ -51,7 +50,7 @@ static void find_symbols(struct facts_reader *r, const TSLanguage *language)
 }
 
 /* Places in arrays are counted before there is anything in them. */
-static void arrays_open(struct facts_reader *r)
+static void arrays_open(struct reader *r)
 {
 	array_reserve(&r->levels, 1);
 	array_reserve(&r->units, 1);
@@ -83,9 +82,9 @@ static void arrays_open(struct facts_reader *r)
 	array_reserve(&r->alone, 1);
 }
 
-struct facts_reader *facts_reader_new(void)
+static void *new_reader(void)
 {
-	struct facts_reader *r = must_calloc(1, sizeof(*r));
+	struct reader *r = must_calloc(1, sizeof(*r));
 
 	r->heap = parse_heap_new();
 	find_symbols(r, tree_sitter_python());
@@ -93,8 +92,10 @@ struct facts_reader *facts_reader_new(void)
 	return r;
 }
 
-void facts_reader_free(struct facts_reader *r)
+static void free_reader(void *reader)
 {
+	struct reader *r = reader;
+
 	if (!r)
 		return;
 	parse_heap_free(r->heap);
@@ -152,7 +153,7 @@ static uint32_t last_row(const char *text, size_t len)
 	return n;
 }
 
-static void clear(struct facts_reader *r, const char *text, uint32_t len)
+static void clear(struct reader *r, const char *text, uint32_t len)
 {
 	r->text = text;
 	r->len = len;
@@ -172,7 +173,7 @@ static void clear(struct facts_reader *r, const char *text, uint32_t len)
  * What stands in an error and is whole: statements, and expressions that make
  * calls. An error may be in an error, as deep as the text is.
  */
-void reader_salvage(struct facts_reader *r)
+void reader_salvage(struct reader *r)
 {
 	TSPoint last = ts_node_end_point(r->node);
 	uint32_t end = end_of(r->node);
@@ -197,7 +198,7 @@ void reader_salvage(struct facts_reader *r)
 }
 
 /* `def`: the place of the definition's keyword; FACTS_NONE: the module. */
-static void mark_broken(struct facts_reader *r, uint32_t def)
+static void mark_broken(struct reader *r, uint32_t def)
 {
 	uint32_t from = 0, to = r->units.count, i;
 
@@ -215,7 +216,7 @@ static void mark_broken(struct facts_reader *r, uint32_t def)
 }
 
 /* The definition that a node makes; FACTS_NONE: it makes none. */
-static uint32_t def_of(const struct facts_reader *r)
+static uint32_t def_of(const struct reader *r)
 {
 	TSNode n = r->node;
 
@@ -228,7 +229,7 @@ static uint32_t def_of(const struct facts_reader *r)
 }
 
 /* Onwards from a node whose children are done, or are of no interest. */
-static bool go_on(struct facts_reader *r, TSTreeCursor *at)
+static bool go_on(struct reader *r, TSTreeCursor *at)
 {
 	while (!ts_tree_cursor_goto_next_sibling(at)) {
 		if (!ts_tree_cursor_goto_parent(at))
@@ -242,7 +243,7 @@ static bool go_on(struct facts_reader *r, TSTreeCursor *at)
  * Every error, and the definition around it. Only what has errors in it is
  * entered; the definition is on the stack of items, once for each level.
  */
-static void find_errors(struct facts_reader *r, TSNode root)
+static void find_errors(struct reader *r, TSNode root)
 {
 	TSTreeCursor at = ts_tree_cursor_new(root);
 	bool more = true;
@@ -281,7 +282,7 @@ struct section {
 #define ALIGN(size) (((size) + 7) & ~(size_t)7)
 
 /* Behind a head, the arrays, in one block. NULL: they are too large. */
-static struct facts *assemble(struct facts_reader *r, struct facts *head)
+static struct facts *assemble(struct reader *r, struct facts *head)
 {
 	const struct section sections[] = {
 		SECTION(units, &r->units),
@@ -321,12 +322,13 @@ static struct facts *assemble(struct facts_reader *r, struct facts *head)
 	return (struct facts *)block;
 }
 
-static struct facts *finish(struct facts_reader *r)
+static struct facts *finish(struct reader *r)
 {
 	struct facts head;
 
 	/* All of it, for the gaps in it go to disk, too. */
 	memset(&head, 0, sizeof(head));
+	head.lang = LANG_PYTHON;
 	head.units_count = r->units.count;
 	head.variables_count = r->variables.count;
 	head.strings_count = r->strings.ends.count;
@@ -348,16 +350,18 @@ static struct facts *finish(struct facts_reader *r)
 }
 
 /* Look over it, if it is large. */
-static uint32_t scan(struct facts_reader *r, const char *text, uint32_t len)
+static uint32_t scan(struct reader *r, const char *text, uint32_t len)
 {
 	r->gaps.count = 0;
-	return len < FACTS_GAP_MIN ? 0 : reader_scan(r, text, len);
+	return len < GAP_MIN ? 0 : reader_scan(r, text, len);
 }
 
-bool facts_is_vast(struct facts_reader *r, const char *text, size_t len)
+static bool is_vast(void *reader, const char *text, size_t len)
 {
-	return len >= FACTS_TOKENS_MAX && len <= INT32_MAX &&
-	       scan(r, text, (uint32_t)len) >= FACTS_TOKENS_MAX;
+	struct reader *r = reader;
+
+	return len >= TOKENS_MAX && len <= INT32_MAX &&
+	       scan(r, text, (uint32_t)len) >= TOKENS_MAX;
 }
 
 /* From one place to another, further on. */
@@ -374,8 +378,7 @@ static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
 }
 
 /* What lies between the gaps, as the parser wants to be told. */
-static void ranges_of_gaps(struct facts_reader *r, const char *text,
-			   uint32_t len)
+static void ranges_of_gaps(struct reader *r, const char *text, uint32_t len)
 {
 	TSPoint point = { 0 };
 	uint32_t at = 0, i;
@@ -396,7 +399,7 @@ static void ranges_of_gaps(struct facts_reader *r, const char *text,
 }
 
 /* What lies in gaps is not parsed, nor is what takes too much work. */
-static void set_bounds(struct facts_reader *r, TSParser *p, const char *text,
+static void set_bounds(struct reader *r, TSParser *p, const char *text,
 		       uint32_t len)
 {
 	ranges_of_gaps(r, text, len);
@@ -410,13 +413,13 @@ static void set_bounds(struct facts_reader *r, TSParser *p, const char *text,
  * next whether it was in a formatted string), and whatever else tree-sitter
  * holds for the text can then go at once: trees are never deleted.
  */
-static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
+static TSTree *parse(struct reader *r, const char *text, uint32_t len)
 {
 	TSParser *p = ts_parser_new();
 	TSTree *tree = NULL;
 
 	if (ts_parser_set_language(p, tree_sitter_python())) {
-		if (len >= FACTS_GAP_MIN)
+		if (len >= GAP_MIN)
 			set_bounds(r, p, text, len);
 		tree = ts_parser_parse_string(p, NULL, text, len);
 	}
@@ -424,8 +427,8 @@ static TSTree *parse(struct facts_reader *r, const char *text, uint32_t len)
 	return tree;
 }
 
-static struct facts *read_tree(struct facts_reader *r, TSTree *tree,
-			       const char *text, uint32_t len)
+static struct facts *read_tree(struct reader *r, TSTree *tree, const char *text,
+			       uint32_t len)
 {
 	TSNode root = ts_tree_root_node(tree);
 
@@ -433,7 +436,7 @@ static struct facts *read_tree(struct facts_reader *r, TSTree *tree,
 	r->broken = ts_node_has_error(root);
 	reader_units(r, root);
 	if (r->vast)
-		reader_piece(r, 0, len);
+		reader_add_piece(r, 0, len);
 	r->spans.at[0].end = len;
 	r->spans.at[0].last_row = last_row(text, len);
 	reader_texts(r);
@@ -443,19 +446,17 @@ static struct facts *read_tree(struct facts_reader *r, TSTree *tree,
 }
 
 /* Of what is too much, the module alone: all that is known is what it reads. */
-static TSTree *parse_file(struct facts_reader *r, const char *text,
-			  uint32_t len)
+static TSTree *parse_file(struct reader *r, const char *text, uint32_t len)
 {
 	TSTree *tree = NULL;
 
-	if (scan(r, text, len) < FACTS_TOKENS_MAX)
+	if (scan(r, text, len) < TOKENS_MAX)
 		tree = parse(r, text, len);
 	r->vast = !tree;
 	return tree ? tree : parse(r, "", 0);
 }
 
-static struct facts *read_file(struct facts_reader *r, const char *text,
-			       size_t len)
+static struct facts *read_file(struct reader *r, const char *text, size_t len)
 {
 	TSTree *tree;
 
@@ -465,8 +466,9 @@ static struct facts *read_file(struct facts_reader *r, const char *text,
 	return tree ? read_tree(r, tree, text, (uint32_t)len) : NULL;
 }
 
-struct facts *facts_read(struct facts_reader *r, const char *text, size_t len)
+static struct facts *read_whole(void *reader, const char *text, size_t len)
 {
+	struct reader *r = reader;
 	struct parse_heap *former = parse_heap_use(r->heap);
 	struct facts *f = read_file(r, text, len);
 
@@ -508,7 +510,7 @@ static bool is_shallow(const char *text, size_t len)
  */
 #define ABOVE "if 1:\n"
 
-static bool set_alone(struct facts_reader *r, const char *text, size_t len,
+static bool set_alone(struct reader *r, const char *text, size_t len,
 		      size_t indent)
 {
 	size_t i;
@@ -523,8 +525,8 @@ static bool set_alone(struct facts_reader *r, const char *text, size_t len,
 	return is_shallow(r->alone.at, r->alone.count);
 }
 
-static struct facts *read_alone(struct facts_reader *r, const char *text,
-				size_t len, size_t indent, bool method)
+static struct facts *read_alone(struct reader *r, const char *text, size_t len,
+				size_t indent, bool method)
 {
 	TSTree *tree;
 	TSNode root;
@@ -548,9 +550,10 @@ static struct facts *read_alone(struct facts_reader *r, const char *text,
 	return finish(r);
 }
 
-struct facts *facts_read_unit(struct facts_reader *r, const char *text,
-			      size_t len, size_t indent, bool method)
+static struct facts *read_unit(void *reader, const char *text, size_t len,
+			       size_t indent, bool method)
 {
+	struct reader *r = reader;
 	struct parse_heap *former = parse_heap_use(r->heap);
 	struct facts *f = read_alone(r, text, len, indent, method);
 
@@ -558,3 +561,18 @@ struct facts *facts_read_unit(struct facts_reader *r, const char *text,
 	(void)parse_heap_use(former);
 	return f;
 }
+
+/* Not .pyi: a stub describes code that stands elsewhere. */
+static const char *const suffixes[] = { ".py", NULL };
+
+const struct lang lang_python = {
+	.id = LANG_PYTHON,
+	.version = 1,
+	.name = "python",
+	.suffixes = suffixes,
+	.reader_new = new_reader,
+	.reader_free = free_reader,
+	.read = read_whole,
+	.read_unit = read_unit,
+	.is_vast = is_vast,
+};

@@ -31,7 +31,13 @@
 /* Beyond it, counted in each unit, expressions and statements are left out. */
 #define DEPTH_MAX 1000
 /* A stretch of data that is shorter is parsed; so is a text that is. */
-#define FACTS_GAP_MIN (32u << 10)
+#define GAP_MIN (32u << 10)
+/*
+ * A file of more tokens, long runs of plain data not counted (scan.c), is not
+ * parsed: about a second's work for the parser, and 230 MB. No file of fewer
+ * bytes has as many.
+ */
+#define TOKENS_MAX (1u << 20)
 /* What a condition may tell about names; more is forgotten. */
 #define CHECKS_MAX 8
 
@@ -162,14 +168,14 @@ enum syn {
 };
 
 /* Where in the file a unit lies, absolute. */
-struct span {
+struct reader_span {
 	uint32_t start, body, end;
 	uint32_t row, column; /* of the start */
 	uint32_t last_row;    /* of the end */
 	uint32_t def;	      /* the keyword's place, which tells it apart */
 };
 
-struct place {
+struct reader_place {
 	uint32_t line, column;
 };
 
@@ -182,20 +188,20 @@ struct pending {
 };
 
 /* An isinstance() in a condition: what is known when that is true or false. */
-enum known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
-struct check {
+enum reader_known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
+struct reader_check {
 	uint32_t what;	/* EXPR_NAME, or EXPR_ATTR of one */
 	uint32_t class; /* expression */
 	uint8_t yes, no;
 };
 
-struct outer {
+struct reader_outer {
 	facts_str name;
 	uint8_t kind; /* as struct facts_bind has it */
 };
 
 /* Text of the module's own, or of a variable. */
-struct piece {
+struct reader_piece {
 	uint32_t start, end;
 	uint32_t depth;	   /* of blocks */
 	uint32_t variable; /* FACTS_NONE: the module's */
@@ -218,7 +224,7 @@ struct level {
 	TSTreeCursor cursor;
 };
 
-struct facts_reader {
+struct reader {
 	struct parse_heap *heap; /* the parser's memory, and its tree's */
 	uint8_t *syns;		 /* enum syn by TSSymbol */
 	uint32_t syns_count;
@@ -238,9 +244,9 @@ struct facts_reader {
 
 	/* The facts so far. */
 	ARRAY(struct facts_unit) units;
-	ARRAY(struct span) spans; /* of units */
+	ARRAY(struct reader_span) spans; /* of units */
 	ARRAY(struct facts_expr) exprs;
-	ARRAY(struct place) places; /* of expressions' last tokens */
+	ARRAY(struct reader_place) places; /* of expressions' last tokens */
 	ARRAY(uint32_t) lists;
 	ARRAY(struct facts_scope) scopes;
 	ARRAY(struct facts_block) blocks;
@@ -252,14 +258,14 @@ struct facts_reader {
 	ARRAY(uint32_t) all; /* strings in __all__ */
 	bool all_seen, all_unknown;
 	struct strings strings;
-	ARRAY(struct piece) pieces;
+	ARRAY(struct reader_piece) pieces;
 	ARRAY(struct pending) pending;
 	struct pairs variable_of;     /* name -> variable's last piece, */
 	ARRAY(uint32_t) first_pieces; /* and its first, by variable */
 
 	/* The unit at hand, and where in it we are. */
 	struct facts_unit *unit;
-	struct span *span;
+	struct reader_span *span;
 	uint32_t block, scope;
 	uint32_t home;	/* block that := binds in: not a comprehension's */
 	uint32_t comps; /* comprehensions around, inside of any lambda */
@@ -275,7 +281,7 @@ struct facts_reader {
 
 	/* Stacks of what is being read. */
 	ARRAY(uint32_t) items;
-	ARRAY(struct check) checks;
+	ARRAY(struct reader_check) checks;
 	ARRAY(char) chars;
 
 	/* Lists that are known when the unit is. */
@@ -283,7 +289,7 @@ struct facts_reader {
 	ARRAY(uint32_t) bases;
 	ARRAY(uint32_t) returns;
 	ARRAY(uint32_t) yields;
-	ARRAY(struct outer) outers;
+	ARRAY(struct reader_outer) outers;
 
 	/* For what is derived at a unit's end. */
 	struct pairs bound, path_of;
@@ -299,41 +305,41 @@ struct facts_reader {
 };
 
 /* facts/python/reader.c */
-void reader_salvage(struct facts_reader *r);
+void reader_salvage(struct reader *r);
 
 /* facts/python/walk.c: from node to node; most go by down() and next(), below
  */
-void reader_see(struct facts_reader *r, TSNode node); /* what it is */
-void reader_begin_at(struct facts_reader *r, TSNode node);
+void reader_see(struct reader *r, TSNode node); /* what it is */
+void reader_begin_at(struct reader *r, TSNode node);
 /* false: there is none. `tokens`: those that say nothing by themselves, too. */
-bool reader_down(struct facts_reader *r, bool tokens);
+bool reader_down(struct reader *r, bool tokens);
 /* To the second that says something, where that is read before the first. */
-bool reader_down_second(struct facts_reader *r);
-bool reader_next(struct facts_reader *r);
-void reader_up(struct facts_reader *r);
+bool reader_down_second(struct reader *r);
+bool reader_next(struct reader *r);
+void reader_up(struct reader *r);
 
 /* facts/python/scan.c: fills r->gaps; how many tokens stand outside of them. */
-uint32_t reader_scan(struct facts_reader *r, const char *text, uint32_t len);
+uint32_t reader_scan(struct reader *r, const char *text, uint32_t len);
 
 /* facts/python/expr.c: numbers of expressions in the unit */
-uint32_t reader_expr(struct facts_reader *r);
-uint32_t reader_type(struct facts_reader *r); /* an annotation */
-uint32_t reader_make(struct facts_reader *r, enum facts_expr_kind kind,
-		     uint32_t a, uint32_t b, uint32_t c);
-uint32_t reader_name(struct facts_reader *r);
-uint32_t reader_args(struct facts_reader *r, bool first_is_type);
-struct facts_range reader_list(struct facts_reader *r, uint32_t from);
+uint32_t reader_expr(struct reader *r);
+uint32_t reader_type(struct reader *r); /* an annotation */
+uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
+		     uint32_t b, uint32_t c);
+uint32_t reader_name(struct reader *r);
+uint32_t reader_args(struct reader *r, bool first_is_type);
+struct facts_range reader_list(struct reader *r, uint32_t from);
 bool reader_is_expr(enum syn syn);
-uint32_t reader_unknown(struct facts_reader *r);
+uint32_t reader_unknown(struct reader *r);
 /* items[from ..] as a list, in an expression of this kind. */
-uint32_t reader_of_items(struct facts_reader *r, enum facts_expr_kind kind,
+uint32_t reader_of_items(struct reader *r, enum facts_expr_kind kind,
 			 uint32_t from);
 /* One of items[from ..] alone, more as a tuple. */
-uint32_t reader_one_or_tuple(struct facts_reader *r, uint32_t from);
+uint32_t reader_one_or_tuple(struct reader *r, uint32_t from);
 /* Of which an operand is at hand: its first byte. */
-char reader_operator(const struct facts_reader *r);
-void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
-		     uint32_t e, struct place p);
+char reader_operator(const struct reader *r);
+void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
+		     struct reader_place p);
 
 #define NAME_IS(r, e, text)                  \
 	(expr_at(r, e)->kind == EXPR_NAME && \
@@ -342,119 +348,116 @@ void reader_add_site(struct facts_reader *r, enum facts_site_kind kind,
 	(expr_at(r, e)->kind == EXPR_ATTR && \
 	 string_is(r, expr_at(r, e)->b, text, sizeof(text) - 1))
 
-uint32_t reader_iter(struct facts_reader *r, uint32_t e, bool async);
+uint32_t reader_iter(struct reader *r, uint32_t e, bool async);
 
 /* facts/python/chain.c: a.b.c, read from the text */
 /* The last dot of the attribute at hand; 0: it has to be read from the tree. */
-uint32_t reader_last_dot(const struct facts_reader *r);
+uint32_t reader_last_dot(const struct reader *r);
 /* The node's text up to `end`: all of it, or to one of its dots. */
-uint32_t reader_chain(struct facts_reader *r, uint32_t end);
+uint32_t reader_chain(struct reader *r, uint32_t end);
 
 /* facts/python/logic.c: conditions, and what they tell */
-uint32_t reader_not(struct facts_reader *r);
-uint32_t reader_boolean(struct facts_reader *r);
-uint32_t reader_conditional(struct facts_reader *r);
-void reader_note_check(struct facts_reader *r, uint32_t e);
+uint32_t reader_not(struct reader *r);
+uint32_t reader_boolean(struct reader *r);
+uint32_t reader_conditional(struct reader *r);
+void reader_note_check(struct reader *r, uint32_t e);
 /* Bind what checks[from .. to) say when the condition is `truth`. */
-void reader_narrow(struct facts_reader *r, uint32_t from, uint32_t to,
-		   bool truth);
+void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth);
 /* "a" or "a.b" of a NAME or its ATTR; FACTS_NONE of anything else. */
-facts_str reader_place_name(struct facts_reader *r, uint32_t e);
-facts_str reader_dotted(struct facts_reader *r, facts_str a, facts_str b);
+facts_str reader_place_name(struct reader *r, uint32_t e);
+facts_str reader_dotted(struct reader *r, facts_str a, facts_str b);
 
 /* facts/python/scope.c: expressions with scopes of their own */
-uint32_t reader_lambda(struct facts_reader *r);
-uint32_t reader_comp(struct facts_reader *r);
+uint32_t reader_lambda(struct reader *r);
+uint32_t reader_comp(struct reader *r);
 
-/* Inside a new block; the one outside is handed back to close it. */
-uint32_t reader_block_open(struct facts_reader *r, enum facts_block_kind kind);
-void reader_block_close(struct facts_reader *r, uint32_t outside);
+/* Inside a new block; the one around is handed back to close it. */
+uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind);
+void reader_block_close(struct reader *r, uint32_t around);
 /* Inside a new scope, and its outermost block. */
-struct outside {
+struct reader_enclosing {
 	uint32_t block, scope, home, comps;
 };
-uint32_t reader_scope_open(struct facts_reader *r, bool comp,
-			   struct outside *ret);
-void reader_scope_close(struct facts_reader *r, const struct outside *o);
+uint32_t reader_scope_open(struct reader *r, bool comp,
+			   struct reader_enclosing *ret);
+void reader_scope_close(struct reader *r, const struct reader_enclosing *o);
 
 /* facts/python/string.c */
-uint32_t reader_string(struct facts_reader *r);
-uint32_t reader_strings(struct facts_reader *r);
-bool reader_is_plain_string(const struct facts_reader *r);
+uint32_t reader_string(struct reader *r);
+uint32_t reader_strings(struct reader *r);
+bool reader_is_plain_string(const struct reader *r);
 
 /* facts/python/type.c: an annotation in a string */
-uint32_t reader_type_text(struct facts_reader *r, const char *text,
-			  uint32_t len, struct place place);
+uint32_t reader_type_text(struct reader *r, const char *text, uint32_t len,
+			  struct reader_place place);
 
 /* facts/python/stmt.c */
 enum { FLOW_ON = 1, FLOW_BREAK = 2 }; /* how a statement may end */
-unsigned reader_stmt(struct facts_reader *r);
-unsigned reader_suite(struct facts_reader *r);
+unsigned reader_stmt(struct reader *r);
+unsigned reader_suite(struct reader *r);
 bool reader_is_stmt(enum syn syn);
 /* The name that the node at hand begins with, as Name[T] does; or "". */
-facts_str reader_leading_name(struct facts_reader *r);
+facts_str reader_leading_name(struct reader *r);
 
 /* facts/python/flow.c: statements with blocks in them */
-unsigned reader_if(struct facts_reader *r);
-unsigned reader_for(struct facts_reader *r);
-unsigned reader_while(struct facts_reader *r);
-unsigned reader_try(struct facts_reader *r);
-unsigned reader_with(struct facts_reader *r);
-unsigned reader_match(struct facts_reader *r);
+unsigned reader_if(struct reader *r);
+unsigned reader_for(struct reader *r);
+unsigned reader_while(struct reader *r);
+unsigned reader_try(struct reader *r);
+unsigned reader_with(struct reader *r);
+unsigned reader_match(struct reader *r);
 
 /* facts/python/case.c: one case; whether it always matches */
-bool reader_case(struct facts_reader *r, uint32_t subject, unsigned *ret_flow);
+bool reader_case(struct reader *r, uint32_t subject, unsigned *ret_flow);
 
 /* facts/python/bind.c */
-struct target {
+struct bind_target {
 	enum facts_bind_kind kind;
 	uint32_t value, extra;
 };
-struct facts_bind *reader_bind(struct facts_reader *r,
-			       enum facts_bind_kind kind, facts_str name,
-			       uint32_t value);
-void reader_bind_name(struct facts_reader *r, facts_str name, struct target t);
-void reader_target(struct facts_reader *r, struct target t);
+struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
+			       facts_str name, uint32_t value);
+void reader_bind_name(struct reader *r, facts_str name, struct bind_target t);
+void reader_target(struct reader *r, struct bind_target t);
 /* What an expression names, if it is a NAME or an ATTR of one. */
-void reader_bind_place(struct facts_reader *r, uint32_t expr, struct target t);
+void reader_bind_place(struct reader *r, uint32_t expr, struct bind_target t);
 /* A statement that is a call: it may put something into what it is called on.
  */
-void reader_bind_call(struct facts_reader *r, uint32_t call);
-unsigned reader_import(struct facts_reader *r);
-unsigned reader_import_from(struct facts_reader *r);
+void reader_bind_call(struct reader *r, uint32_t call);
+unsigned reader_import(struct reader *r);
+unsigned reader_import_from(struct reader *r);
 /* One of `count` things that `value` is unpacked into, `star` the starred. */
-uint32_t reader_item(struct facts_reader *r, uint32_t value, uint32_t i,
+uint32_t reader_item(struct reader *r, uint32_t value, uint32_t i,
 		     uint32_t star, uint32_t count);
 /* __all__ gets what the expression lists; FACTS_NONE: who knows what. */
-void reader_note_all(struct facts_reader *r, uint32_t expr, bool afresh);
+void reader_note_all(struct reader *r, uint32_t expr, bool afresh);
 
 /* facts/python/def.c: definitions */
-void reader_def(struct facts_reader *r); /* note one, for later */
-void reader_units(struct facts_reader *r, TSNode root);
+void reader_def(struct reader *r); /* note one, for later */
+void reader_units(struct reader *r, TSNode root);
 /*
  * The same of one definition that begins at `start`, in an `if` of its own
  * unless that is 0. false: there is more, or something else.
  */
-bool reader_units_alone(struct facts_reader *r, TSNode root, uint32_t start,
+bool reader_units_alone(struct reader *r, TSNode root, uint32_t start,
 			bool method);
 
 /* facts/python/unit.c: what follows from a unit once it is read */
-void reader_close_unit(struct facts_reader *r);
+void reader_close_unit(struct reader *r);
 
 /* facts/python/text.c: places and hashes, when all units are read */
-void reader_texts(struct facts_reader *r);
-void reader_hash_variables(struct facts_reader *r);
-XXH128_hash_t reader_module_hash(struct facts_reader *r);
+void reader_texts(struct reader *r);
+void reader_hash_variables(struct reader *r);
+XXH128_hash_t reader_module_hash(struct reader *r);
 /* A piece of text that is the module's own, if it is the module we read. */
-void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end);
+void reader_add_piece(struct reader *r, uint32_t start, uint32_t end);
 
-static inline uint32_t expr_count(const struct facts_reader *r)
+static inline uint32_t expr_count(const struct reader *r)
 {
 	return r->exprs.count - r->unit->exprs.from;
 }
 
-static inline struct facts_expr *expr_at(const struct facts_reader *r,
-					 uint32_t e)
+static inline struct facts_expr *expr_at(const struct reader *r, uint32_t e)
 {
 	return &r->exprs.at[r->unit->exprs.from + e];
 }
@@ -469,7 +472,7 @@ static inline uint32_t end_of(TSNode n)
 	return ts_node_end_byte(n);
 }
 
-static inline char char_at(const struct facts_reader *r, uint32_t place)
+static inline char char_at(const struct reader *r, uint32_t place)
 {
 	if (place >= r->len)
 		return '\0';
@@ -477,23 +480,23 @@ static inline char char_at(const struct facts_reader *r, uint32_t place)
 }
 
 /* The newest expression stands here. */
-static inline void reader_put_place(struct facts_reader *r, TSPoint p)
+static inline void reader_put_place(struct reader *r, TSPoint p)
 {
-	struct place *place = array_last(&r->places);
+	struct reader_place *place = array_last(&r->places);
 
 	place->line = p.row - r->span->row;
 	place->column = place->line ? p.column : p.column - r->span->column;
 }
 
 /* The node's text as a string of the facts. */
-static inline facts_str string_of(struct facts_reader *r, TSNode n)
+static inline facts_str string_of(struct reader *r, TSNode n)
 {
 	uint32_t start = start_of(n);
 
 	return strings_add(&r->strings, r->text + start, end_of(n) - start);
 }
 
-static inline bool string_is(const struct facts_reader *r, facts_str s,
+static inline bool string_is(const struct reader *r, facts_str s,
 			     const char *text, uint32_t len)
 {
 	uint32_t from = s ? r->strings.ends.at[s - 1] : 0;
@@ -503,18 +506,18 @@ static inline bool string_is(const struct facts_reader *r, facts_str s,
 }
 
 /* Tokens and errors, too. */
-static inline bool down_any(struct facts_reader *r)
+static inline bool down_any(struct reader *r)
 {
 	return reader_down(r, true);
 }
 
-static inline bool next_any(struct facts_reader *r)
+static inline bool next_any(struct reader *r)
 {
 	return reader_next(r);
 }
 
 /* Errors are passed over: for what will be walked again. */
-static inline bool next_quiet(struct facts_reader *r)
+static inline bool next_quiet(struct reader *r)
 {
 	while (reader_next(r))
 		if (r->syn > SYN_ERROR)
@@ -522,14 +525,14 @@ static inline bool next_quiet(struct facts_reader *r)
 	return false;
 }
 
-static inline bool down_quiet(struct facts_reader *r)
+static inline bool down_quiet(struct reader *r)
 {
 	if (!reader_down(r, false))
 		return false;
 	return r->syn > SYN_ERROR || next_quiet(r);
 }
 
-static inline bool next(struct facts_reader *r)
+static inline bool next(struct reader *r)
 {
 	while (reader_next(r)) {
 		if (r->syn > SYN_ERROR)
@@ -540,7 +543,7 @@ static inline bool next(struct facts_reader *r)
 	return false;
 }
 
-static inline bool down(struct facts_reader *r)
+static inline bool down(struct reader *r)
 {
 	if (!reader_down(r, false))
 		return false;
@@ -552,7 +555,7 @@ static inline bool down(struct facts_reader *r)
 }
 
 /* Nothing but errors is left among the children: back up. */
-static inline void done(struct facts_reader *r)
+static inline void done(struct reader *r)
 {
 	if (!r->broken)
 		reader_up(r);

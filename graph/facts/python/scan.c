@@ -11,7 +11,7 @@
  *   a comma, and what lies in it was seen to be items and commas and nothing
  *   else: so the text parses without it if and only if it does with it. It
  *   still counts where text is compared (hashes, lines, places).
- * - How many tokens are left. A file of more than FACTS_TOKENS_MAX is not
+ * - How many tokens are left. A file of more than TOKENS_MAX is not
  *   parsed at all.
  *
  * Both are functions of the text alone, and what a definition says about its
@@ -31,7 +31,13 @@
 #define TOKEN_BYTES 4
 
 /* How far the item at hand is data. */
-enum item { ITEM_EMPTY, ITEM_SIGNED, ITEM_VALUE, ITEM_STRINGS, ITEM_MIXED };
+enum scan_item {
+	ITEM_EMPTY,
+	ITEM_SIGNED,
+	ITEM_VALUE,
+	ITEM_STRINGS,
+	ITEM_MIXED
+};
 
 enum token {
 	TOKEN_NUMBER,
@@ -49,7 +55,7 @@ struct scan_open {
 	char quote;
 	uint8_t quotes;
 
-	uint8_t item; /* enum item */
+	uint8_t item; /* enum scan_item */
 	bool pair;    /* of the item at hand: its colon was there */
 	uint8_t form; /* 0: no item yet, 1: they are single, 2: pairs */
 	bool plain;   /* all items so far are data */
@@ -60,27 +66,27 @@ struct scan_open {
 	uint32_t tokens_from, tokens_to;
 };
 
-struct scan {
-	struct facts_reader *r;
+struct scan_state {
+	struct reader *r;
 	const char *text;
 	uint32_t len, at;
 	uint32_t tokens;
 };
 
-static char peek(const struct scan *s, uint32_t ahead)
+static char peek(const struct scan_state *s, uint32_t ahead)
 {
 	if (s->at + ahead >= s->len)
 		return '\0';
 	return s->text[s->at + ahead];
 }
 
-static struct scan_open *top(const struct scan *s)
+static struct scan_open *top(const struct scan_state *s)
 {
 	return s->r->opens.count ? array_last(&s->r->opens) : NULL;
 }
 
 /* Gaps inside of it go; those behind it are of an item that stays. */
-static void add_gap(struct facts_reader *r, struct gap gap)
+static void add_gap(struct reader *r, struct gap gap)
 {
 	uint32_t from = r->gaps.count, to;
 
@@ -95,10 +101,9 @@ static void add_gap(struct facts_reader *r, struct gap gap)
 	r->gaps.count += 1 + from - to;
 }
 
-static void end_run(struct scan *s, struct scan_open *o)
+static void end_run(struct scan_state *s, struct scan_open *o)
 {
-	if (o->items > ITEMS_KEPT &&
-	    o->gap.end - o->gap.start >= FACTS_GAP_MIN) {
+	if (o->items > ITEMS_KEPT && o->gap.end - o->gap.start >= GAP_MIN) {
 		add_gap(s->r, o->gap);
 		s->tokens -= o->tokens_to - o->tokens_from;
 	}
@@ -112,7 +117,7 @@ static bool item_is_plain(const struct scan_open *o)
 	       (!o->form || o->form == 1 + o->pair);
 }
 
-static void on_comma(struct scan *s)
+static void on_comma(struct scan_state *s)
 {
 	struct scan_open *o = top(s);
 
@@ -134,7 +139,7 @@ static void on_comma(struct scan *s)
 	o->pair = false;
 }
 
-static void on_colon(struct scan *s)
+static void on_colon(struct scan_state *s)
 {
 	struct scan_open *o = top(s);
 
@@ -149,7 +154,7 @@ static void on_colon(struct scan *s)
 	}
 }
 
-static void on_token(struct scan *s, enum token t)
+static void on_token(struct scan_state *s, enum token t)
 {
 	struct scan_open *o = top(s);
 
@@ -168,7 +173,7 @@ static void on_token(struct scan *s, enum token t)
 		o->item = ITEM_MIXED;
 }
 
-static struct scan_open *push(struct scan *s, char close)
+static struct scan_open *push(struct scan_state *s, char close)
 {
 	struct scan_open *o = array_add(&s->r->opens);
 
@@ -178,12 +183,12 @@ static struct scan_open *push(struct scan *s, char close)
 }
 
 /* Brackets that do not match: nothing that is open is data. */
-static void lose(struct scan *s)
+static void lose(struct scan_state *s)
 {
 	s->r->opens.count = 0;
 }
 
-static void on_close(struct scan *s, char c)
+static void on_close(struct scan_state *s, char c)
 {
 	struct scan_open *o = top(s);
 	bool plain;
@@ -202,7 +207,7 @@ static void on_close(struct scan *s, char c)
 							 : ITEM_MIXED;
 }
 
-static void on_open(struct scan *s, char close)
+static void on_open(struct scan_state *s, char close)
 {
 	struct scan_open *o = top(s);
 
@@ -212,14 +217,14 @@ static void on_open(struct scan *s, char close)
 	(void)push(s, close);
 }
 
-static bool ends_string(const struct scan *s, char quote, uint8_t quotes)
+static bool ends_string(const struct scan_state *s, char quote, uint8_t quotes)
 {
 	return peek(s, 0) == quote &&
 	       (quotes == 1 || (peek(s, 1) == quote && peek(s, 2) == quote));
 }
 
 /* A line that ends in a string of one line, or a file in any. */
-static void string_breaks(struct scan *s)
+static void string_breaks(struct scan_state *s)
 {
 	if (s->at >= s->len)
 		s->tokens += s->len / TOKEN_BYTES;
@@ -227,7 +232,7 @@ static void string_breaks(struct scan *s)
 }
 
 /* Past an ordinary string's end. */
-static void skip_string(struct scan *s, char quote, uint8_t quotes)
+static void skip_string(struct scan_state *s, char quote, uint8_t quotes)
 {
 	for (; s->at < s->len; s->at++) {
 		char c = s->text[s->at];
@@ -250,7 +255,7 @@ static void skip_string(struct scan *s, char quote, uint8_t quotes)
  * On in a formatted string, or (`format`) in what stands behind the colon of
  * a field in it: past its end, or into the next field.
  */
-static void skip_formatted(struct scan *s, char quote, uint8_t quotes,
+static void skip_formatted(struct scan_state *s, char quote, uint8_t quotes,
 			   bool format)
 {
 	for (; s->at < s->len; s->at++) {
@@ -280,7 +285,7 @@ static void skip_formatted(struct scan *s, char quote, uint8_t quotes,
 }
 
 /* Behind a field: in its string, or in the format of the field around it. */
-static void field_ends(struct scan *s)
+static void field_ends(struct scan_state *s)
 {
 	struct scan_open o = *top(s);
 	const struct scan_open *around;
@@ -291,13 +296,13 @@ static void field_ends(struct scan *s)
 	skip_formatted(s, o.quote, o.quotes, around && around->format);
 }
 
-static void format_begins(struct scan *s, struct scan_open *field)
+static void format_begins(struct scan_state *s, struct scan_open *field)
 {
 	field->format = true;
 	skip_formatted(s, field->quote, field->quotes, true);
 }
 
-static void on_string(struct scan *s, bool formatted)
+static void on_string(struct scan_state *s, bool formatted)
 {
 	char quote = peek(s, 0);
 	uint8_t quotes = peek(s, 1) == quote && peek(s, 2) == quote ? 3 : 1;
@@ -323,7 +328,7 @@ static bool is_constant(const char *word, uint32_t len)
 }
 
 /* A name, a keyword, or what stands before a string's quotes. */
-static void on_word(struct scan *s)
+static void on_word(struct scan_state *s)
 {
 	const char *word = s->text + s->at;
 	uint32_t len = 1, prefix = 0;
@@ -377,7 +382,7 @@ static bool is_number(const char *text, uint32_t len)
 	return at == len && text[len - 1] != '_';
 }
 
-static void on_number(struct scan *s)
+static void on_number(struct scan_state *s)
 {
 	const char *number = s->text + s->at;
 	bool hex = (peek(s, 1) | 0x20) == 'x';
@@ -394,7 +399,7 @@ static void on_number(struct scan *s)
 	on_token(s, is_number(number, len) ? TOKEN_NUMBER : TOKEN_ANY);
 }
 
-static void on_sign(struct scan *s, char c)
+static void on_sign(struct scan_state *s, char c)
 {
 	struct scan_open *o = top(s);
 
@@ -417,7 +422,7 @@ static void on_sign(struct scan *s, char c)
 		on_token(s, c == '-' || c == '+' ? TOKEN_SIGN : TOKEN_ANY);
 }
 
-static void skip_comment(struct scan *s)
+static void skip_comment(struct scan_state *s)
 {
 	const char *at = s->text + s->at;
 	const char *end = memchr(at, '\n', s->len - s->at);
@@ -425,7 +430,7 @@ static void skip_comment(struct scan *s)
 	s->at = end ? (uint32_t)(end - s->text) : s->len;
 }
 
-static void step(struct scan *s)
+static void step(struct scan_state *s)
 {
 	char c = peek(s, 0);
 
@@ -452,9 +457,9 @@ static void step(struct scan *s)
 	}
 }
 
-uint32_t reader_scan(struct facts_reader *r, const char *text, uint32_t len)
+uint32_t reader_scan(struct reader *r, const char *text, uint32_t len)
 {
-	struct scan s = { .r = r, .text = text, .len = len };
+	struct scan_state s = { .r = r, .text = text, .len = len };
 
 	r->gaps.count = r->opens.count = 0;
 	while (s.at < s.len)

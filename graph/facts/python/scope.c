@@ -5,7 +5,7 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-static uint32_t add_block(struct facts_reader *r, enum facts_block_kind kind,
+static uint32_t add_block(struct reader *r, enum facts_block_kind kind,
 			  uint32_t parent)
 {
 	struct facts_block *b = array_add(&r->blocks);
@@ -17,30 +17,31 @@ static uint32_t add_block(struct facts_reader *r, enum facts_block_kind kind,
 	return r->blocks.count - 1 - r->unit->blocks.from;
 }
 
-uint32_t reader_block_open(struct facts_reader *r, enum facts_block_kind kind)
+uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind)
 {
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 
-	r->block = add_block(r, kind, kind == BLOCK_TOP ? FACTS_NONE : outside);
+	r->block = add_block(r, kind, kind == BLOCK_TOP ? FACTS_NONE : around);
 	if (!r->comps)
 		r->home = r->block;
-	return outside;
+	return around;
 }
 
-void reader_block_close(struct facts_reader *r, uint32_t outside)
+void reader_block_close(struct reader *r, uint32_t around)
 {
 	r->blocks.at[r->unit->blocks.from + r->block].end = expr_count(r);
-	r->block = outside;
+	r->block = around;
 	if (!r->comps)
-		r->home = outside;
+		r->home = around;
 }
 
-uint32_t reader_scope_open(struct facts_reader *r, bool comp,
-			   struct outside *ret)
+uint32_t reader_scope_open(struct reader *r, bool comp,
+			   struct reader_enclosing *ret)
 {
 	struct facts_scope *s = array_add(&r->scopes);
 
-	*ret = (struct outside){ r->block, r->scope, r->home, r->comps };
+	*ret = (struct reader_enclosing){ r->block, r->scope, r->home,
+					  r->comps };
 	s->block = r->block;
 	s->expr = FACTS_NONE;
 	r->scope = r->scopes.count - 1 - r->unit->scopes.from;
@@ -49,7 +50,7 @@ uint32_t reader_scope_open(struct facts_reader *r, bool comp,
 	return r->scope;
 }
 
-void reader_scope_close(struct facts_reader *r, const struct outside *o)
+void reader_scope_close(struct reader *r, const struct reader_enclosing *o)
 {
 	reader_block_close(r, o->block);
 	r->scope = o->scope;
@@ -58,7 +59,7 @@ void reader_scope_close(struct facts_reader *r, const struct outside *o)
 }
 
 /* Its names and defaults, in turn, on the stack of items. */
-static void lambda_parameter(struct facts_reader *r)
+static void lambda_parameter(struct reader *r)
 {
 	facts_str name = FACTS_NONE;
 	uint32_t preset = FACTS_NONE;
@@ -81,7 +82,7 @@ static void lambda_parameter(struct facts_reader *r)
 	array_push(&r->items, preset);
 }
 
-static void lambda_parameters(struct facts_reader *r)
+static void lambda_parameters(struct reader *r)
 {
 	bool ok;
 
@@ -89,12 +90,12 @@ static void lambda_parameters(struct facts_reader *r)
 		lambda_parameter(r);
 }
 
-uint32_t reader_lambda(struct facts_reader *r)
+uint32_t reader_lambda(struct reader *r)
 {
 	uint32_t from = r->items.count;
-	uint32_t outside = r->block;
+	uint32_t around = r->block;
 	uint32_t scope, e, i, result = FACTS_NONE;
-	struct outside o;
+	struct reader_enclosing o;
 	bool ok;
 
 	ok = down(r);
@@ -114,13 +115,13 @@ uint32_t reader_lambda(struct facts_reader *r)
 	reader_scope_close(r, &o);
 	if (result == FACTS_NONE)
 		result = reader_unknown(r);
-	e = reader_make(r, EXPR_LAMBDA, result, scope, outside);
+	e = reader_make(r, EXPR_LAMBDA, result, scope, around);
 	r->scopes.at[r->unit->scopes.from + scope].expr = e;
 	return e;
 }
 
 /* for ... in (these), the clause being at hand. */
-static uint32_t clause_iterable(struct facts_reader *r)
+static uint32_t clause_iterable(struct reader *r)
 {
 	bool async = char_at(r, start_of(r->node)) == 'a';
 	uint32_t from = r->items.count;
@@ -135,9 +136,9 @@ static uint32_t clause_iterable(struct facts_reader *r)
 	return reader_make(r, EXPR_ITER, e, async, 0);
 }
 
-static void clause_target(struct facts_reader *r, uint32_t value)
+static void clause_target(struct reader *r, uint32_t value)
 {
-	struct target t = { BIND_VALUE, value, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, value, FACTS_NONE };
 
 	if (down(r)) {
 		reader_target(r, t);
@@ -145,7 +146,7 @@ static void clause_target(struct facts_reader *r, uint32_t value)
 	}
 }
 
-static void clause_if(struct facts_reader *r)
+static void clause_if(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	bool ok;
@@ -157,7 +158,7 @@ static void clause_if(struct facts_reader *r)
 }
 
 /* The clauses. The scope begins behind the first iterable. */
-static uint32_t clauses(struct facts_reader *r, struct outside *ret)
+static uint32_t clauses(struct reader *r, struct reader_enclosing *ret)
 {
 	uint32_t scope = FACTS_NONE;
 	uint32_t value;
@@ -188,12 +189,12 @@ static enum facts_comp comp_kind(enum syn syn)
 }
 
 /* The element is the first that is written and the last to be made. */
-uint32_t reader_comp(struct facts_reader *r)
+uint32_t reader_comp(struct reader *r)
 {
 	enum facts_comp kind = comp_kind(r->syn);
 	bool annotation = r->annotation;
 	uint32_t scope, e, element;
-	struct outside o;
+	struct reader_enclosing o;
 
 	r->annotation = false;
 	scope = clauses(r, &o);

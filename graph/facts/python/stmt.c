@@ -7,7 +7,7 @@
 #include "graph/facts/python/reader_i.h"
 
 /* All children, for what they do. */
-static void expressions(struct facts_reader *r)
+static void expressions(struct reader *r)
 {
 	bool ok;
 
@@ -15,17 +15,17 @@ static void expressions(struct facts_reader *r)
 		(void)reader_expr(r);
 }
 
-static void add_to_all(struct facts_reader *r, facts_str name, uint32_t value,
+static void add_to_all(struct reader *r, facts_str name, uint32_t value,
 		       bool afresh)
 {
 	if (r->unit->kind == UNIT_MODULE && string_is(r, name, "__all__", 7))
 		reader_note_all(r, value, afresh && r->block == 1);
 }
 
-static uint32_t assignment(struct facts_reader *r);
+static uint32_t assignment(struct reader *r);
 
 /* The right-hand side: a value, or another assignment and its value. */
-static uint32_t assigned(struct facts_reader *r)
+static uint32_t assigned(struct reader *r)
 {
 	uint32_t value;
 
@@ -39,14 +39,14 @@ static uint32_t assigned(struct facts_reader *r)
 	return value;
 }
 
-static void bind_targets(struct facts_reader *r, uint32_t type, uint32_t value)
+static void bind_targets(struct reader *r, uint32_t type, uint32_t value)
 {
-	struct target t = { BIND_VALUE, value, FACTS_NONE };
+	struct bind_target t = { BIND_VALUE, value, FACTS_NONE };
 
 	if (type != FACTS_NONE)
-		t = (struct target){ value == FACTS_NONE ? BIND_ANNOTATION
-							 : BIND_TYPED,
-				     type, value };
+		t = (struct bind_target){ value == FACTS_NONE ? BIND_ANNOTATION
+							      : BIND_TYPED,
+					  type, value };
 	if (!down(r))
 		return;
 	if (r->syn == SYN_IDENTIFIER && value != FACTS_NONE)
@@ -59,7 +59,7 @@ static void bind_targets(struct facts_reader *r, uint32_t type, uint32_t value)
  * a: T = b. The target stands first and is bound last. Without a value: the
  * type is all there is.
  */
-static uint32_t assignment(struct facts_reader *r)
+static uint32_t assignment(struct reader *r)
 {
 	uint32_t type = FACTS_NONE, value = FACTS_NONE;
 	bool ok;
@@ -77,9 +77,9 @@ static uint32_t assignment(struct facts_reader *r)
 }
 
 /* a += b looks at a, then at b. */
-static void augmented(struct facts_reader *r)
+static void augmented(struct reader *r)
 {
-	struct target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
 	uint32_t place;
 
 	if (!down(r))
@@ -95,7 +95,7 @@ static void augmented(struct facts_reader *r)
 }
 
 /* __all__.extend([...]), __all__.append("..."), and all the others. */
-static void call_on_all(struct facts_reader *r, uint32_t e)
+static void call_on_all(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *call = expr_at(r, e), *callee;
 	uint32_t items = r->items.count;
@@ -118,7 +118,7 @@ static void call_on_all(struct facts_reader *r, uint32_t e)
 }
 
 /* A string that stands alone is there to be read by people. */
-static unsigned expression_statement(struct facts_reader *r)
+static unsigned expression_statement(struct reader *r)
 {
 	uint32_t e;
 	bool ok;
@@ -137,7 +137,7 @@ static unsigned expression_statement(struct facts_reader *r)
 	return FLOW_ON;
 }
 
-facts_str reader_leading_name(struct facts_reader *r)
+facts_str reader_leading_name(struct reader *r)
 {
 	facts_str name = 0;
 	int depth = 0;
@@ -151,7 +151,7 @@ facts_str reader_leading_name(struct facts_reader *r)
 	return name;
 }
 
-static unsigned type_alias(struct facts_reader *r)
+static unsigned type_alias(struct reader *r)
 {
 	uint32_t value = FACTS_NONE;
 	facts_str name;
@@ -174,11 +174,11 @@ static unsigned type_alias(struct facts_reader *r)
 	if (!name || value == FACTS_NONE)
 		return FLOW_ON;
 	reader_bind_name(r, name,
-			 (struct target){ BIND_VALUE, value, FACTS_NONE });
+			 (struct bind_target){ BIND_VALUE, value, FACTS_NONE });
 	return FLOW_ON;
 }
 
-static unsigned return_statement(struct facts_reader *r)
+static unsigned return_statement(struct reader *r)
 {
 	uint32_t value = FACTS_NONE;
 	bool ok;
@@ -190,20 +190,20 @@ static unsigned return_statement(struct facts_reader *r)
 	return 0;
 }
 
-static unsigned raise_statement(struct facts_reader *r)
+static unsigned raise_statement(struct reader *r)
 {
 	expressions(r);
 	return 0;
 }
 
-static unsigned print_statement(struct facts_reader *r)
+static unsigned print_statement(struct reader *r)
 {
 	expressions(r);
 	return FLOW_ON;
 }
 
 /* The message is made when the condition is not met. */
-static unsigned assert_statement(struct facts_reader *r)
+static unsigned assert_statement(struct reader *r)
 {
 	uint32_t from = r->checks.count;
 	uint32_t to = from;
@@ -219,9 +219,9 @@ static unsigned assert_statement(struct facts_reader *r)
 	return FLOW_ON;
 }
 
-static unsigned delete_statement(struct facts_reader *r)
+static unsigned delete_statement(struct reader *r)
 {
-	struct target t = { BIND_DELETE, FACTS_NONE, FACTS_NONE };
+	struct bind_target t = { BIND_DELETE, FACTS_NONE, FACTS_NONE };
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r))
@@ -229,39 +229,39 @@ static unsigned delete_statement(struct facts_reader *r)
 	return FLOW_ON;
 }
 
-static unsigned outer_statement(struct facts_reader *r)
+static unsigned outer_statement(struct reader *r)
 {
 	uint8_t kind = r->syn == SYN_GLOBAL_STATEMENT ? 1 : 2;
-	struct outer o;
+	struct reader_outer o;
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r)) {
-		o = (struct outer){ string_of(r, r->node), kind };
+		o = (struct reader_outer){ string_of(r, r->node), kind };
 		array_push(&r->outers, o);
 	}
 	return FLOW_ON;
 }
 
-static unsigned pass_statement(struct facts_reader *r)
+static unsigned pass_statement(struct reader *r)
 {
 	(void)r;
 	return FLOW_ON;
 }
 
-static unsigned break_statement(struct facts_reader *r)
+static unsigned break_statement(struct reader *r)
 {
 	(void)r;
 	return FLOW_BREAK;
 }
 
-static unsigned continue_statement(struct facts_reader *r)
+static unsigned continue_statement(struct reader *r)
 {
 	(void)r;
 	return 0;
 }
 
 /* How far in a line begins here; FACTS_NONE: it began before. */
-static uint32_t indentation(const struct facts_reader *r, uint32_t at)
+static uint32_t indentation(const struct reader *r, uint32_t at)
 {
 	uint32_t from = at;
 
@@ -281,14 +281,14 @@ static uint32_t indentation(const struct facts_reader *r, uint32_t at)
  * Does the line before this place, where one begins, go on in it? Then nobody
  * who looks at this one knows how far in it begins.
  */
-static bool is_continued(const struct facts_reader *r, uint32_t at)
+static bool is_continued(const struct reader *r, uint32_t at)
 {
 	while (at > 0 && strchr("\r\n", r->text[at - 1]))
 		at--;
 	return at > 0 && r->text[at - 1] == '\\';
 }
 
-static unsigned definition(struct facts_reader *r)
+static unsigned definition(struct reader *r)
 {
 	if (indentation(r, start_of(r->node)) == FACTS_NONE)
 		r->joined = true;
@@ -296,7 +296,7 @@ static unsigned definition(struct facts_reader *r)
 	return FLOW_ON;
 }
 
-typedef unsigned stmt_reader(struct facts_reader *r);
+typedef unsigned stmt_reader(struct reader *r);
 
 static stmt_reader *const readers[SYNS] = {
 	[SYN_EXPRESSION_STATEMENT] = expression_statement,
@@ -338,8 +338,7 @@ static bool is_simple(enum syn syn)
 }
 
 /* Behind the string that begins here; `end` if it does not end before. */
-static uint32_t behind_string(const struct facts_reader *r, uint32_t at,
-			      uint32_t end)
+static uint32_t behind_string(const struct reader *r, uint32_t at, uint32_t end)
 {
 	const char *text = r->text;
 	char quote = text[at];
@@ -358,8 +357,7 @@ static uint32_t behind_string(const struct facts_reader *r, uint32_t at,
 	return end;
 }
 
-static uint32_t behind_line(const struct facts_reader *r, uint32_t at,
-			    uint32_t end)
+static uint32_t behind_line(const struct reader *r, uint32_t at, uint32_t end)
 {
 	while (at < end && r->text[at] != '\n')
 		at++;
@@ -371,8 +369,7 @@ static uint32_t behind_line(const struct facts_reader *r, uint32_t at,
  * backslash? Where its grammar leaves a choice, the parser takes such, and
  * which way it chooses depends on what comes later.
  */
-static bool goes_on_bare(const struct facts_reader *r, uint32_t at,
-			 uint32_t end)
+static bool goes_on_bare(const struct reader *r, uint32_t at, uint32_t end)
 {
 	int depth = 0;
 
@@ -401,7 +398,7 @@ static bool goes_on_bare(const struct facts_reader *r, uint32_t at,
 }
 
 /* What has no block in it has a text of its own. */
-static unsigned simple(struct facts_reader *r)
+static unsigned simple(struct reader *r)
 {
 	TSPoint last = ts_node_end_point(r->node);
 	unsigned flow;
@@ -420,13 +417,13 @@ static unsigned simple(struct facts_reader *r)
 	flow = readers[r->syn](r);
 	r->assigning = false;
 	if (r->unit->kind == UNIT_MODULE && r->piece == FACTS_NONE)
-		reader_piece(r, r->stmt_start, r->stmt_end);
+		reader_add_piece(r, r->stmt_start, r->stmt_end);
 	r->span->end = r->stmt_end;
 	r->span->last_row = r->stmt_last_row;
 	return flow;
 }
 
-unsigned reader_stmt(struct facts_reader *r)
+unsigned reader_stmt(struct reader *r)
 {
 	uint32_t checks = r->checks.count;
 	unsigned flow = FLOW_ON;
@@ -448,7 +445,7 @@ unsigned reader_stmt(struct facts_reader *r)
  * The statements of a block. The parser takes blocks whose lines do not begin
  * in one column, which Python does not.
  */
-unsigned reader_suite(struct facts_reader *r)
+unsigned reader_suite(struct reader *r)
 {
 	uint32_t expected = FACTS_NONE, column;
 	unsigned flow = FLOW_ON, one;

@@ -11,8 +11,7 @@ struct literal {
 };
 
 /* false: it is broken, or in quotes we do not know. */
-static bool literal_of(const struct facts_reader *r, TSNode n,
-		       struct literal *ret)
+static bool literal_of(const struct reader *r, TSNode n, struct literal *ret)
 {
 	uint32_t start = start_of(n), end = end_of(n);
 	uint32_t quotes = 1;
@@ -45,16 +44,16 @@ static bool literal_of(const struct facts_reader *r, TSNode n,
 }
 
 /* Is what it says what stands there? */
-static bool is_plain(const struct facts_reader *r, const struct literal *l)
+static bool is_plain(const struct reader *r, const struct literal *l)
 {
 	if (l->end - l->start > FACTS_STRING_MAX || l->format)
 		return false;
 	return l->raw || !memchr(r->text + l->start, '\\', l->end - l->start);
 }
 
-static void expressions(struct facts_reader *r);
+static void expressions(struct reader *r);
 
-static void interpolation(struct facts_reader *r)
+static void interpolation(struct reader *r)
 {
 	bool ok;
 
@@ -67,7 +66,7 @@ static void interpolation(struct facts_reader *r)
 }
 
 /* {a} in a formatted string, and in what says how to format it. */
-static void expressions(struct facts_reader *r)
+static void expressions(struct reader *r)
 {
 	bool ok;
 
@@ -81,17 +80,17 @@ static void expressions(struct facts_reader *r)
 	r->depth--;
 }
 
-static uint32_t make_string(struct facts_reader *r, bool bytes, uint32_t value)
+static uint32_t make_string(struct reader *r, bool bytes, uint32_t value)
 {
 	return reader_make(r, EXPR_CONST, bytes ? CONST_BYTES : CONST_STR,
 			   bytes ? FACTS_NONE : value, 0);
 }
 
-uint32_t reader_string(struct facts_reader *r)
+uint32_t reader_string(struct reader *r)
 {
 	TSPoint p = ts_node_start_point(r->node);
 	struct literal l;
-	struct place place;
+	struct reader_place place;
 	uint32_t len;
 
 	if (!literal_of(r, r->node, &l))
@@ -116,7 +115,7 @@ uint32_t reader_string(struct facts_reader *r)
 }
 
 /* Of "a" "b", joined; whether all of them are plain. */
-static bool join(struct facts_reader *r, bool *bytes)
+static bool join(struct reader *r, bool *bytes)
 {
 	bool plain = true;
 	struct literal l;
@@ -140,7 +139,7 @@ static bool join(struct facts_reader *r, bool *bytes)
 	return plain;
 }
 
-uint32_t reader_strings(struct facts_reader *r)
+uint32_t reader_strings(struct reader *r)
 {
 	bool bytes = false;
 	uint32_t value = FACTS_NONE;
@@ -150,7 +149,7 @@ uint32_t reader_strings(struct facts_reader *r)
 	return make_string(r, bytes, value);
 }
 
-bool reader_is_plain_string(const struct facts_reader *r)
+bool reader_is_plain_string(const struct reader *r)
 {
 	struct literal l;
 

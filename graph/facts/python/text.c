@@ -14,9 +14,9 @@
  */
 #include "graph/facts/python/reader_i.h"
 
-void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end)
+void reader_add_piece(struct reader *r, uint32_t start, uint32_t end)
 {
-	struct piece *p;
+	struct reader_piece *p;
 
 	if (r->unit->kind != UNIT_MODULE || end < start)
 		return;
@@ -28,15 +28,15 @@ void reader_piece(struct facts_reader *r, uint32_t start, uint32_t end)
 }
 
 /* From the last to the first: those inside are known before those around. */
-static void find_ends(struct facts_reader *r)
+static void find_ends(struct reader *r)
 {
 	uint32_t i;
 
 	for (i = r->units.count; i-- > 1;) {
 		const struct facts_unit *u = &r->units.at[i];
-		const struct span *s = &r->spans.at[i];
+		const struct reader_span *s = &r->spans.at[i];
 		struct facts_unit *parent = &r->units.at[i - u->parent];
-		struct span *around = &r->spans.at[i - u->parent];
+		struct reader_span *around = &r->spans.at[i - u->parent];
 
 		parent->units += u->units + 1;
 		if (s->end > around->end) {
@@ -46,11 +46,11 @@ static void find_ends(struct facts_reader *r)
 	}
 }
 
-static void put_place(struct facts_reader *r, uint32_t i)
+static void put_place(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
-	const struct span *s = &r->spans.at[i];
-	const struct span *around = &r->spans.at[i - u->parent];
+	const struct reader_span *s = &r->spans.at[i];
+	const struct reader_span *around = &r->spans.at[i - u->parent];
 
 	u->start = s->start - around->start;
 	u->end = s->end - around->start;
@@ -60,29 +60,28 @@ static void put_place(struct facts_reader *r, uint32_t i)
 }
 
 /* The text from `from` to `to`, which errors may have put out of order. */
-static uint64_t hash_piece(const struct facts_reader *r, uint32_t from,
-			   uint32_t to)
+static uint64_t hash_piece(const struct reader *r, uint32_t from, uint32_t to)
 {
 	return XXH3_64bits(r->text + from, to > from ? to - from : 0);
 }
 
-static void add_text(struct facts_reader *r, uint32_t from, uint32_t to)
+static void add_text(struct reader *r, uint32_t from, uint32_t to)
 {
 	if (to > from)
 		array_append(&r->chars, r->text + from, to - from);
 }
 
 /* Its text, with the bodies of those directly in it left out. */
-static void hash_unit(struct facts_reader *r, uint32_t i)
+static void hash_unit(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
-	const struct span *s = &r->spans.at[i];
+	const struct reader_span *s = &r->spans.at[i];
 	uint32_t at = s->start, inside = s->body, c;
 
 	r->chars.count = 0;
 	u->head = hash_piece(r, s->start, s->body);
 	for (c = i + 1; c <= i + u->units; c += 1 + r->units.at[c].units) {
-		const struct span *in = &r->spans.at[c];
+		const struct reader_span *in = &r->spans.at[c];
 
 		r->units.at[c].gap = hash_piece(r, inside, in->start);
 		add_text(r, at, in->body);
@@ -98,7 +97,7 @@ static void hash_unit(struct facts_reader *r, uint32_t i)
 	u->hash = XXH3_128bits(r->chars.at, r->chars.count);
 }
 
-void reader_texts(struct facts_reader *r)
+void reader_texts(struct reader *r)
 {
 	uint32_t i;
 
@@ -109,13 +108,13 @@ void reader_texts(struct facts_reader *r)
 	}
 }
 
-XXH128_hash_t reader_module_hash(struct facts_reader *r)
+XXH128_hash_t reader_module_hash(struct reader *r)
 {
 	uint32_t i;
 
 	r->chars.count = 0;
 	for (i = 0; i < r->pieces.count; i++) {
-		const struct piece *p = &r->pieces.at[i];
+		const struct reader_piece *p = &r->pieces.at[i];
 		const char *depth = (const char *)&p->depth;
 		size_t depth_bytes = sizeof(p->depth);
 
@@ -128,14 +127,14 @@ XXH128_hash_t reader_module_hash(struct facts_reader *r)
 	return XXH3_128bits(r->chars.at, r->chars.count);
 }
 
-void reader_hash_variables(struct facts_reader *r)
+void reader_hash_variables(struct reader *r)
 {
 	uint32_t i, next;
 
 	for (i = 0; i < r->variables.count; i++) {
 		r->chars.count = 0;
 		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {
-			const struct piece *p = &r->pieces.at[next];
+			const struct reader_piece *p = &r->pieces.at[next];
 
 			array_append(&r->chars, r->text + p->start,
 				     p->end - p->start);

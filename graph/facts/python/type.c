@@ -13,18 +13,18 @@
 
 #define NESTING_MAX 32
 
-struct scan {
-	struct facts_reader *r;
+struct type_scan {
+	struct reader *r;
 	const char *at, *end;
-	struct place place;
+	struct reader_place place;
 	int depth;
 	bool literal; /* strings here are no types */
 	bool failed;
 };
 
-static uint32_t scan_type(struct scan *s);
+static uint32_t scan_type(struct type_scan *s);
 
-static char peek(struct scan *s)
+static char peek(struct type_scan *s)
 {
 	while (s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at)
 		s->at++;
@@ -33,13 +33,13 @@ static char peek(struct scan *s)
 	return *s->at;
 }
 
-static bool is_at_end(struct scan *s)
+static bool is_at_end(struct type_scan *s)
 {
 	(void)peek(s);
 	return s->at == s->end;
 }
 
-static bool take(struct scan *s, char c)
+static bool take(struct type_scan *s, char c)
 {
 	if (peek(s) != c)
 		return false;
@@ -47,7 +47,7 @@ static bool take(struct scan *s, char c)
 	return true;
 }
 
-static uint32_t fail(struct scan *s)
+static uint32_t fail(struct type_scan *s)
 {
 	s->failed = true;
 	s->at = s->end;
@@ -66,7 +66,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static facts_str scan_word(struct scan *s)
+static facts_str scan_word(struct type_scan *s)
 {
 	const char *from = s->at;
 
@@ -75,13 +75,13 @@ static facts_str scan_word(struct scan *s)
 	return strings_add(&s->r->strings, from, (uint32_t)(s->at - from));
 }
 
-static uint32_t placed(struct scan *s, uint32_t e)
+static uint32_t placed(struct type_scan *s, uint32_t e)
 {
 	*array_last(&s->r->places) = s->place;
 	return e;
 }
 
-static uint32_t scan_name(struct scan *s)
+static uint32_t scan_name(struct type_scan *s)
 {
 	static const struct {
 		const char *text;
@@ -103,7 +103,7 @@ static uint32_t scan_name(struct scan *s)
 	return placed(s, reader_make(s->r, EXPR_NAME, name, s->r->block, 0));
 }
 
-static uint32_t scan_number(struct scan *s)
+static uint32_t scan_number(struct type_scan *s)
 {
 	while (s->at < s->end && is_digit(*s->at))
 		s->at++;
@@ -111,11 +111,11 @@ static uint32_t scan_number(struct scan *s)
 }
 
 /* A string in the string: a type again, but for what Literal[] holds. */
-static uint32_t scan_string(struct scan *s)
+static uint32_t scan_string(struct type_scan *s)
 {
 	char quote = *s->at++;
 	const char *close = memchr(s->at, quote, (size_t)(s->end - s->at));
-	struct scan inside = *s;
+	struct type_scan inside = *s;
 	uint32_t e;
 
 	if (!close)
@@ -135,7 +135,7 @@ static uint32_t scan_string(struct scan *s)
 }
 
 /* Types up to `close`, on the stack of items. */
-static void scan_types(struct scan *s, char close)
+static void scan_types(struct type_scan *s, char close)
 {
 	uint32_t e;
 
@@ -148,7 +148,7 @@ static void scan_types(struct scan *s, char close)
 	(void)take(s, close);
 }
 
-static uint32_t scan_atom(struct scan *s)
+static uint32_t scan_atom(struct type_scan *s)
 {
 	uint32_t from = s->r->items.count;
 	char c = peek(s);
@@ -175,7 +175,7 @@ static uint32_t scan_atom(struct scan *s)
 	return fail(s);
 }
 
-static uint32_t scan_index(struct scan *s, uint32_t base)
+static uint32_t scan_index(struct type_scan *s, uint32_t base)
 {
 	uint32_t from = s->r->items.count;
 	bool literal = s->literal;
@@ -189,7 +189,7 @@ static uint32_t scan_index(struct scan *s, uint32_t base)
 	return reader_make(s->r, EXPR_INDEX, base, index, 0);
 }
 
-static uint32_t scan_item(struct scan *s)
+static uint32_t scan_item(struct type_scan *s)
 {
 	uint32_t e = scan_atom(s);
 
@@ -208,7 +208,7 @@ static uint32_t scan_item(struct scan *s)
 	return e;
 }
 
-static uint32_t scan_type(struct scan *s)
+static uint32_t scan_type(struct type_scan *s)
 {
 	uint32_t e, other;
 
@@ -224,10 +224,10 @@ static uint32_t scan_type(struct scan *s)
 	return e;
 }
 
-uint32_t reader_type_text(struct facts_reader *r, const char *text,
-			  uint32_t len, struct place place)
+uint32_t reader_type_text(struct reader *r, const char *text, uint32_t len,
+			  struct reader_place place)
 {
-	struct scan s = {
+	struct type_scan s = {
 		.r = r, .at = text, .end = text + len, .place = place
 	};
 	uint32_t exprs = r->exprs.count, lists = r->lists.count;

@@ -7,7 +7,7 @@
 #define HEADER FACTS_NONE /* the scope of block 0, for names bound there */
 
 /* Declared global or nonlocal, anywhere in it. */
-static void mark_outer(struct facts_reader *r)
+static void mark_outer(struct reader *r)
 {
 	uint32_t i, from = r->unit->binds.from;
 	uint32_t *kind;
@@ -29,14 +29,14 @@ static void mark_outer(struct facts_reader *r)
 	}
 }
 
-static uint32_t scope_of(const struct facts_reader *r, uint32_t block)
+static uint32_t scope_of(const struct reader *r, uint32_t block)
 {
 	if (block == 0)
 		return HEADER;
 	return r->blocks.at[r->unit->blocks.from + block].scope;
 }
 
-static void collect_bound(struct facts_reader *r)
+static void collect_bound(struct reader *r)
 {
 	uint32_t i;
 
@@ -51,8 +51,7 @@ static void collect_bound(struct facts_reader *r)
 	}
 }
 
-static bool is_bound(const struct facts_reader *r, uint32_t block,
-		     facts_str name)
+static bool is_bound(const struct reader *r, uint32_t block, facts_str name)
 {
 	uint32_t scope = scope_of(r, block);
 
@@ -66,15 +65,14 @@ static bool is_bound(const struct facts_reader *r, uint32_t block,
 }
 
 /* The way from a free name to what is read, as a number; 0: there is none. */
-static uint32_t path_before(const struct facts_reader *r,
-			    const struct facts_expr *e)
+static uint32_t path_before(const struct reader *r, const struct facts_expr *e)
 {
 	if (e->kind == EXPR_NAME)
 		return is_bound(r, e->b, e->a) ? 0 : FACTS_NONE;
 	return e->kind == EXPR_ATTR ? r->paths.at[e->a] : 0;
 }
 
-static void add_reads(struct facts_reader *r)
+static void add_reads(struct reader *r)
 {
 	uint32_t from = r->unit->exprs.from, n = expr_count(r);
 	uint32_t paths = 0, before, i;
@@ -102,8 +100,8 @@ static void add_reads(struct facts_reader *r)
 	}
 }
 
-static struct facts_range add_list(struct facts_reader *r,
-				   const uint32_t *items, uint32_t count)
+static struct facts_range add_list(struct reader *r, const uint32_t *items,
+				   uint32_t count)
 {
 	struct facts_range range = { r->lists.count - r->unit->lists.from,
 				     count };
@@ -112,7 +110,7 @@ static struct facts_range add_list(struct facts_reader *r,
 	return range;
 }
 
-static void end_ranges(struct facts_reader *r)
+static void end_ranges(struct reader *r)
 {
 	struct facts_unit *u = r->unit;
 
@@ -126,22 +124,22 @@ static void end_ranges(struct facts_reader *r)
 	u->sites.count = r->sites.count - u->sites.from;
 }
 
-static void mix(struct facts_reader *r, uint32_t a, uint32_t b)
+static void mix(struct reader *r, uint32_t a, uint32_t b)
 {
 	array_push(&r->mix, (uint64_t)a << 32 | b);
 }
 
-static void mix_string(struct facts_reader *r, facts_str s)
+static void mix_string(struct reader *r, facts_str s)
 {
 	array_push(&r->mix, s == FACTS_NONE ? 0 : r->strings.hashes.at[s]);
 }
 
-static void mix_range(struct facts_reader *r, struct facts_range range)
+static void mix_range(struct reader *r, struct facts_range range)
 {
 	mix(r, range.from, range.count);
 }
 
-static void mix_exprs(struct facts_reader *r)
+static void mix_exprs(struct reader *r)
 {
 	const struct facts_expr *e = r->exprs.at + r->unit->exprs.from;
 	uint32_t i, n = r->unit->exprs.count;
@@ -174,7 +172,7 @@ static void mix_exprs(struct facts_reader *r)
 	}
 }
 
-static void mix_binds(struct facts_reader *r)
+static void mix_binds(struct reader *r)
 {
 	const struct facts_bind *b = r->binds.at + r->unit->binds.from;
 	uint32_t i, n = r->unit->binds.count;
@@ -193,7 +191,7 @@ static void mix_binds(struct facts_reader *r)
 	}
 }
 
-static void mix_flow(struct facts_reader *r)
+static void mix_flow(struct reader *r)
 {
 	const struct facts_unit *u = r->unit;
 	uint32_t i;
@@ -215,7 +213,7 @@ static void mix_flow(struct facts_reader *r)
 	}
 }
 
-static void mix_rest(struct facts_reader *r)
+static void mix_rest(struct reader *r)
 {
 	const struct facts_unit *u = r->unit;
 	uint32_t i;
@@ -243,7 +241,7 @@ static void mix_rest(struct facts_reader *r)
 }
 
 /* __all__ is the module's. */
-static void mix_all(struct facts_reader *r)
+static void mix_all(struct reader *r)
 {
 	uint32_t i;
 
@@ -252,7 +250,7 @@ static void mix_all(struct facts_reader *r)
 		mix_string(r, r->all.at[i]);
 }
 
-static void find_meaning(struct facts_reader *r)
+static void find_meaning(struct reader *r)
 {
 	struct facts_unit *u = r->unit;
 
@@ -272,7 +270,7 @@ static void find_meaning(struct facts_reader *r)
 	u->meaning = XXH3_128bits(r->mix.at, r->mix.count * sizeof(*r->mix.at));
 }
 
-void reader_close_unit(struct facts_reader *r)
+void reader_close_unit(struct reader *r)
 {
 	struct facts_unit *u = r->unit;
 

@@ -9,7 +9,7 @@
 
 #define FEW 12 /* children; where the two ways take the same time */
 
-void reader_see(struct facts_reader *r, TSNode node)
+void reader_see(struct reader *r, TSNode node)
 {
 	TSSymbol s = ts_node_symbol(node);
 
@@ -17,14 +17,14 @@ void reader_see(struct facts_reader *r, TSNode node)
 	r->syn = s < r->syns_count ? (enum syn)r->syns[s] : SYN_ERROR;
 }
 
-void reader_begin_at(struct facts_reader *r, TSNode node)
+void reader_begin_at(struct reader *r, TSNode node)
 {
 	r->levels.count = 0;
 	reader_see(r, node);
 }
 
 /* false: there is none, or no other. */
-static bool see_child(struct facts_reader *r, const struct level *l)
+static bool see_child(struct reader *r, const struct level *l)
 {
 	TSNode n;
 
@@ -38,7 +38,7 @@ static bool see_child(struct facts_reader *r, const struct level *l)
 	return true;
 }
 
-static bool see_first_of_many(struct facts_reader *r, struct level *l)
+static bool see_first_of_many(struct reader *r, struct level *l)
 {
 	l->cursor = ts_tree_cursor_new(l->node);
 	if (!ts_tree_cursor_goto_first_child(&l->cursor))
@@ -47,7 +47,7 @@ static bool see_first_of_many(struct facts_reader *r, struct level *l)
 	return true;
 }
 
-static bool see_next_of_many(struct facts_reader *r, struct level *l)
+static bool see_next_of_many(struct reader *r, struct level *l)
 {
 	if (!ts_tree_cursor_goto_next_sibling(&l->cursor))
 		return false;
@@ -55,7 +55,7 @@ static bool see_next_of_many(struct facts_reader *r, struct level *l)
 	return true;
 }
 
-static bool go_down(struct facts_reader *r, uint32_t at, bool tokens)
+static bool go_down(struct reader *r, uint32_t at, bool tokens)
 {
 	uint32_t count = ts_node_child_count(r->node);
 	struct level *l;
@@ -76,19 +76,19 @@ static bool go_down(struct facts_reader *r, uint32_t at, bool tokens)
 	return false;
 }
 
-bool reader_down(struct facts_reader *r, bool tokens)
+bool reader_down(struct reader *r, bool tokens)
 {
 	return go_down(r, 0, tokens);
 }
 
-bool reader_down_second(struct facts_reader *r)
+bool reader_down_second(struct reader *r)
 {
 	if (r->broken || ts_node_child_count(r->node) > FEW)
 		return down_quiet(r) && next_quiet(r);
 	return go_down(r, 1, false) && (r->syn > SYN_ERROR || next_quiet(r));
 }
 
-bool reader_next(struct facts_reader *r)
+bool reader_next(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 
@@ -99,7 +99,7 @@ bool reader_next(struct facts_reader *r)
 	return false;
 }
 
-void reader_up(struct facts_reader *r)
+void reader_up(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 

@@ -1,6 +1,6 @@
 /*
  * A definition read by itself says what it says in its file: after any edit
- * inside of it, if facts_read_unit() takes the new text at all, the whole
+ * inside of it, if lang_read_unit() takes the new text at all, the whole
  * file read anew has that same unit in that place, and all other units as
  * they were.
  *
@@ -16,6 +16,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "tests/prop/fs/dice.h"
 #include "tests/support/facts_same.h"
 
@@ -31,13 +32,13 @@ struct file {
 
 static uint64_t taken, refused, stayed_alone;
 
-static bool file_read(struct facts_reader *r, char *text, size_t len,
+static bool file_read(struct lang_readers *r, char *text, size_t len,
 		      struct file *ret)
 {
 	const struct facts_unit *u;
 
 	*ret = (struct file){ .text = text, .len = len };
-	ret->facts = facts_read(r, text, len);
+	ret->facts = lang_read(r, "a.py", text, len);
 	if (!ret->facts || facts_check(ret->facts, ret->facts->size) < 0)
 		return false;
 	u = facts_units(ret->facts);
@@ -56,7 +57,7 @@ static void file_release(struct file *f)
 }
 
 /* Unit `i` by itself, `grown` bytes longer than the facts know it. */
-static struct facts *read_alone(struct facts_reader *r, const struct file *f,
+static struct facts *read_alone(struct lang_readers *r, const struct file *f,
 				const char *text, uint32_t i, long grown)
 {
 	const struct facts_unit *u = &facts_units(f->facts)[i];
@@ -67,13 +68,13 @@ static struct facts *read_alone(struct facts_reader *r, const struct file *f,
 	while (indent < start && strchr(" \t", text[start - indent - 1]) &&
 	       text[start - indent - 1])
 		indent++;
-	return facts_read_unit(r, text + start, len, indent,
-			       facts_units(f->facts)[i - u->parent].kind ==
-				       UNIT_CLASS);
+	return lang_read_unit(r, "a.py", text + start, len, indent,
+			      facts_units(f->facts)[i - u->parent].kind ==
+				      UNIT_CLASS);
 }
 
 /* Every unit of the file, as it stands. */
-static bool check_all(struct facts_reader *r, const struct file *f)
+static bool check_all(struct lang_readers *r, const struct file *f)
 {
 	for (uint32_t i = 1; i < f->facts->units_count; i++) {
 		CLEANUP(free_p)
@@ -238,7 +239,7 @@ static const char *check_edit(const struct file *f, const struct file *g,
 }
 
 /* One edit in one body. false: the claim is broken. */
-static bool step(struct facts_reader *r, struct dice *d, struct file *f)
+static bool step(struct lang_readers *r, struct dice *d, struct file *f)
 {
 	uint32_t i = 1 + (uint32_t)dice_below(d, f->facts->units_count - 1);
 	const struct facts_unit *u = &facts_units(f->facts)[i];
@@ -290,7 +291,7 @@ static char *slurp(const char *path, size_t *ret_len)
 	return text;
 }
 
-static bool check_file(struct facts_reader *r, struct dice *d, const char *path,
+static bool check_file(struct lang_readers *r, struct dice *d, const char *path,
 		       uint64_t rounds)
 {
 	struct file f;
@@ -310,7 +311,7 @@ static bool check_file(struct facts_reader *r, struct dice *d, const char *path,
 
 int main(int argc, char **argv)
 {
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	uint64_t seed, rounds;
 	struct dice d;
 	bool ok = r != NULL;
@@ -331,6 +332,6 @@ int main(int argc, char **argv)
 		     taken, refused, stayed_alone);
 	/* If nearly all were refused there would be nothing shown. */
 	ok = ok && taken > 20 * refused && stayed_alone > 0;
-	facts_reader_free(r);
+	lang_readers_free(r);
 	return ok ? 0 : 1;
 }

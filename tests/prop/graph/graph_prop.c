@@ -59,7 +59,7 @@ static void begin(struct dice *d, const struct source *s, op_list *ops)
 }
 
 /* What fails, in its own words, and in fewer. */
-static void tell_failure(op_list *ops, struct facts_reader *r)
+static void tell_failure(op_list *ops, struct lang_readers *r)
 {
 	struct world w;
 
@@ -78,7 +78,7 @@ struct tally {
 };
 
 static bool run(uint64_t seed, const struct source *source,
-		struct facts_reader *r, struct tally *tally)
+		struct lang_readers *r, struct tally *tally)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 	bool tell = getenv("GRAPH_TELL");
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	uint64_t seed =
 		argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
 	uint64_t runs = number_from("GRAPH_RUNS", 60);
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	struct source source = { .groups = 0 };
 	struct tally tally = { 0 };
 	bool good = true;
@@ -155,6 +155,6 @@ int main(int argc, char **argv)
 		     " read in part; saved and loaded %" PRIu64 " times\n",
 		     tally.steps, tally.edits, tally.partial, tally.again);
 	source_release(&source);
-	facts_reader_free(r);
+	lang_readers_free(r);
 	return good ? 0 : 1;
 }

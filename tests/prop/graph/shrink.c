@@ -12,7 +12,7 @@
 
 struct shrink {
 	op_list *ops;
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	unsigned tries;
 };
 
@@ -198,7 +198,7 @@ static void shrink_texts(struct shrink *s)
 		}
 }
 
-void op_list_shrink(op_list *ops, struct facts_reader *r)
+void op_list_shrink(op_list *ops, struct lang_readers *r)
 {
 	struct shrink s = { .ops = ops, .reader = r };
 	uint32_t count;

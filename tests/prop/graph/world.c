@@ -48,7 +48,7 @@ void op_tell(const struct op *op, FILE *out)
 		(void)fprintf(out, "%s", op->text);
 }
 
-void world_init(struct world *w, struct facts_reader *r)
+void world_init(struct world *w, struct lang_readers *r)
 {
 	*w = (struct world){ .reader = r,
 			     .g = graph_new(),
@@ -101,7 +101,7 @@ static const struct facts *know(struct world *w, const char *path,
 {
 	struct world_file f = { .path = copy(path), .text = copy(text) };
 
-	f.facts = facts_read(w->reader, f.text, strlen(f.text));
+	f.facts = lang_read(w->reader, path, f.text, strlen(f.text));
 	forget(w, path);
 	array_push(&w->files, f);
 	return f.facts;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tests/prop/graph/picture.h"
 
@@ -38,7 +39,7 @@ struct world_file {
 };
 
 struct world {
-	struct facts_reader *reader; /* not ours */
+	struct lang_readers *reader; /* not ours */
 	struct graph *g;
 	ARRAY(struct world_file) files;
 	struct intern *names;
@@ -47,7 +48,7 @@ struct world {
 	unsigned again;		 /* how often it was saved and loaded */
 };
 
-void world_init(struct world *w, struct facts_reader *r);
+void world_init(struct world *w, struct lang_readers *r);
 void world_release(struct world *w);
 struct world_file *world_find(struct world *w, const char *path);
 
@@ -61,6 +62,6 @@ bool world_do(struct world *w, const struct op *op, FILE *out);
  * A shorter list that still fails, found by leaving out operations and lines
  * of text. Needs a list that fails.
  */
-void op_list_shrink(op_list *ops, struct facts_reader *r);
+void op_list_shrink(op_list *ops, struct lang_readers *r);
 
 #endif

@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/facts/lang.h"
 #include "graph/outline.h"
 #include "tape/query/nominate.h"
 #include "tests/prop/graph/edits.h"
@@ -407,7 +408,7 @@ static void run_release(struct run *r)
 }
 
 static bool run(uint64_t seed, const struct source *source,
-		struct facts_reader *reader, struct tally *tally)
+		struct lang_readers *reader, struct tally *tally)
 {
 	uint64_t steps = number_from("NOMINATE_STEPS", 30);
 	struct run r = { .dice = { seed }, .seed = seed, .tally = tally };
@@ -451,7 +452,7 @@ int main(int argc, char **argv)
 	uint64_t seed =
 		argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
 	uint64_t runs = number_from("NOMINATE_RUNS", 10);
-	struct facts_reader *reader = facts_reader_new();
+	struct lang_readers *reader = lang_readers_new();
 	struct source source = { .groups = 0 };
 	struct tally t = { 0 };
 	bool good;
@@ -468,6 +469,6 @@ int main(int argc, char **argv)
 		     t.checks, t.stale, t.nominated, t.incoming, t.reads,
 		     t.back);
 	source_release(&source);
-	facts_reader_free(reader);
+	lang_readers_free(reader);
 	return good ? 0 : 1;
 }

@@ -16,27 +16,27 @@
 
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 
 #define TEXT_MAX (64 << 20)
 
 struct world {
 	struct graph *g;
-	struct facts_reader *r;
+	struct lang_readers *r;
 	struct buf text;
 };
 
 static void world_init(struct world *w)
 {
 	*w = (struct world){ .g = graph_new(),
-			     .r = facts_reader_new(),
+			     .r = lang_readers_new(),
 			     .text = BUF(TEXT_MAX) };
 }
 
 static void world_release(struct world *w)
 {
 	graph_free(w->g);
-	facts_reader_free(w->r);
+	lang_readers_free(w->r);
 	buf_release(&w->text);
 }
 

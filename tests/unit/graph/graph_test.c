@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 
 struct world {
 	struct graph *g;
-	struct facts_reader *r;
+	struct lang_readers *r;
 	struct graph_delta delta;
 	bool partial;
 };
@@ -47,7 +47,7 @@ static int make(void **state)
 {
 	static struct world w;
 
-	w = (struct world){ .g = graph_new(), .r = facts_reader_new() };
+	w = (struct world){ .g = graph_new(), .r = lang_readers_new() };
 	assert_non_null(w.r);
 	edit(&w, "core.py", core);
 	edit(&w, "use.py", use);
@@ -60,7 +60,7 @@ static int release(void **state)
 	struct world *w = *state;
 
 	graph_free(w->g);
-	facts_reader_free(w->r);
+	lang_readers_free(w->r);
 	return 0;
 }
 

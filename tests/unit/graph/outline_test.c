@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 
 static struct outline *outline(const char *path, const char *text)
 {
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	struct outline *o = outline_new(r, path, text, strlen(text));
 
-	facts_reader_free(r);
+	lang_readers_free(r);
 	assert_non_null(o);
 	return o;
 }

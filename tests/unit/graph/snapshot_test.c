@@ -9,11 +9,12 @@
 #include <cmocka.h>
 
 #include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tests/support/again.h"
 
 struct world {
-	struct facts_reader *reader;
+	struct lang_readers *reader;
 	struct graph *g;
 };
 
@@ -21,7 +22,7 @@ static int set_up(void **state)
 {
 	static struct world w;
 
-	w.reader = facts_reader_new();
+	w.reader = lang_readers_new();
 	w.g = graph_new();
 	*state = &w;
 	return 0;
@@ -32,7 +33,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 
 	graph_free(w->g);
-	facts_reader_free(w->reader);
+	lang_readers_free(w->reader);
 	return 0;
 }
 

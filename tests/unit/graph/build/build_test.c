@@ -18,7 +18,7 @@
 #include "graph/build/build.h"
 #include "graph/build/cache.h"
 #include "graph/build/tree.h"
-#include "graph/facts/facts.h"
+#include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tests/support/scratch.h"
 
@@ -459,6 +459,32 @@ static void a_damaged_cache_is_no_loss(void **state)
 	}
 }
 
+/*
+ * The cache's header, as cache.c has it: bytes 8 to 15 say which program wrote
+ * the file, in which format; a hash at byte 80 covers all before it.
+ */
+static void a_cache_of_another_format_is_ignored_and_replaced(void **state)
+{
+	struct world *w = *state;
+	struct cache *c = NULL;
+	CLEANUP(close_p) int fd = -1;
+	uint64_t header[11];
+
+	put_three(w);
+	build(w, BUILD_BY_STAMP);
+	fd = openat(w->state_fd, CACHE_NAME, O_RDWR);
+	assert_int_equal(pread(fd, header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(header[10], XXH3_64bits(header, 80));
+	header[1]++;
+	header[10] = XXH3_64bits(header, 80);
+	assert_int_equal(pwrite(fd, header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(cache_open(w->state_fd, &c), -EBADMSG);
+	build(w, BUILD_BY_STAMP);
+	assert_three(w, 3);
+	build(w, BUILD_BY_STAMP);
+	assert_three(w, 0);
+}
+
 static void a_cache_that_cannot_be_written_is_said_and_no_more(void **state)
 {
 	struct world *w = *state;
@@ -530,13 +556,13 @@ static void the_cache_is_one_writers_at_a_time(void **state)
 
 static void refresh(struct world *w, const char *path)
 {
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	struct buf text = TREE_TEXT;
 
 	assert_int_equal(build_refresh(w->g, r, w->root_fd, path, &text), 0);
 	assert_int_equal(graph_settle(w->g, NULL), 0);
 	buf_release(&text);
-	facts_reader_free(r);
+	lang_readers_free(r);
 }
 
 static void files_come_change_and_go(void **state)
@@ -633,7 +659,7 @@ static void a_path_that_leaves_the_repository_is_refused(void **state)
 	static const char *const bad[] = { "/etc/x.py", "../x.py", "a/..",
 					   "./a.py",	"a//b.py", "a/",
 					   "." };
-	struct facts_reader *r = facts_reader_new();
+	struct lang_readers *r = lang_readers_new();
 	struct buf text = TREE_TEXT;
 
 	build(w, BUILD_BY_STAMP);
@@ -642,7 +668,7 @@ static void a_path_that_leaves_the_repository_is_refused(void **state)
 			build_refresh(w->g, r, w->root_fd, bad[i], &text),
 			-EINVAL);
 	buf_release(&text);
-	facts_reader_free(r);
+	lang_readers_free(r);
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -666,6 +692,7 @@ int main(void)
 		EACH(what_is_gone_leaves_the_cache),
 		EACH(one_build_more_writes_nothing),
 		EACH(a_damaged_cache_is_no_loss),
+		EACH(a_cache_of_another_format_is_ignored_and_replaced),
 		EACH(a_cache_that_cannot_be_written_is_said_and_no_more),
 		EACH(a_cache_for_which_there_is_no_room_is_said_and_no_more),
 		EACH(a_fifo_in_place_of_the_cache_is_none),

@@ -172,7 +172,8 @@ static void a_definition_with_a_table_says_the_same_alone(void **state)
 	end = b.len;
 	say(&b, "\n\tdef g(self): pass\n");
 	whole = facts_of(state, &b);
-	alone = facts_read_unit(*state, b.data + start, end - start, 1, true);
+	alone = lang_read_unit(*state, "a.py", b.data + start, end - start, 1,
+			       true);
 	assert_non_null(alone);
 	assert_null(facts_differ(whole, 2, alone, 0));
 }
@@ -207,7 +208,7 @@ static void a_file_of_too_many_tokens_is_its_module(void **state)
 	assert_int_equal(before->units_count, 1);
 	assert_int_equal(facts_units(before)->end, b.len);
 	assert_int_equal(facts_units(before)->lines, 220000);
-	assert_true(facts_is_vast(*state, b.data, b.len));
+	assert_true(lang_is_vast(*state, "a.py", b.data, b.len));
 	b.data[b.len / 2] = '#';
 	after = facts_of(state, &b);
 	assert_false(XXH128_isEqual(before->module_hash, after->module_hash));
@@ -225,7 +226,7 @@ static void a_long_file_of_functions_is_read(void **state)
 	f = facts_of(state, &b);
 	assert_false(f->vast);
 	assert_int_equal(f->units_count, 20001);
-	assert_false(facts_is_vast(*state, b.data, b.len));
+	assert_false(lang_is_vast(*state, "a.py", b.data, b.len));
 }
 
 /* tree-sitter's time for these grows with their square. */

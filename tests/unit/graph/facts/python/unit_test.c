@@ -283,8 +283,9 @@ static void a_unit_alone_is_refused_when_its_file_could_differ(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *text = cases[i].text + cases[i].indent;
 		CLEANUP(free_p)
-		struct facts *f = facts_read_unit(*state, text, strlen(text),
-						  cases[i].indent, false);
+		struct facts *f =
+			lang_read_unit(*state, "a.py", text, strlen(text),
+				       cases[i].indent, false);
 
 		if (!!f != cases[i].taken)
 			fail_msg("case %zu: %s", i, cases[i].text);
