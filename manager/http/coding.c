@@ -423,6 +423,7 @@ int coding_pack(enum coding c, const char *bytes, size_t len, size_t max,
 	struct buf b = BUF(max + max / 4 + 1024);
 	int r = pack(c, bytes, len, &b);
 
+	assert(b.len <= b.size);
 	if (r == 0 && b.len > max)
 		r = -EMSGSIZE;
 	if (r < 0) {

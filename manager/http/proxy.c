@@ -35,7 +35,7 @@ static void *on_first_line(void *arg, const char *target,
 	return visit_new(arg, target, connection);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): MHD wants it so. */
+/* NOLINTNEXTLINE(readability-function-size): MHD's type. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection,
 				  const char *url, const char *method,
 				  const char *version, const char *bytes,
@@ -237,6 +237,7 @@ static void drain(struct proxy *s)
 	struct timespec nap = { .tv_nsec = DRAIN_LOOK_MS * 1000000L };
 	int listening;
 
+	assert(!s->draining);
 	atomic_store(&s->draining, true);
 	/* close(), not shutdown(): another process may share the socket. */
 	listening = MHD_quiesce_daemon(s->daemon);

@@ -7,6 +7,7 @@
  */
 #include "manager/record/record_parts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -162,6 +163,7 @@ void script_read(struct text script, struct arena *a, struct tool_call *ret)
 			    .arena = a };
 
 	find_calls(&s);
+	assert(s.at <= s.end);
 	ret->class = TOOL_SHELL;
 	if (s.calls > 0 && !s.vague && s.command.count == 0)
 		ret->class = TOOL_EDIT;

@@ -345,6 +345,7 @@ void shape_raw(struct text text, const struct peeled *p, struct arena *a,
 		end--;
 	else if (end <= start)
 		return;
+	assert(start <= end && end <= text.len);
 	s->lines = 1;
 	for (i = start; i < end; i = line_end(text, i, end) + 1)
 		s->lines += i > start;

@@ -118,6 +118,7 @@ static void find_newline(struct record *r, const struct tool_call *c)
 	s->whole = true;
 	s->lines--;
 	r->content.len--;
+	assert(s->lines > 0 && r->content.len >= s->lines);
 }
 
 static void set_span(struct record *r)

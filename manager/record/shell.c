@@ -96,7 +96,6 @@ static void narrow(struct part *p, const struct shell_range *r)
 {
 	struct shell_range *was = &p->range;
 
-	assert(p->act == SHELL_PRINT);
 	if (r->number && (was->number || was->start != 1))
 		p->exact = false;
 	if (r->number && !was->number) {
@@ -418,6 +417,8 @@ static bool has_expansion(const struct shell_command *c)
 static void do_simple(struct sense *s, struct part *p,
 		      const struct shell_command *c, enum shell_verb v)
 {
+	/* strip() returns VERB_SILENT if it removed every word. */
+	assert(c->words_count > 0 || v == VERB_SILENT);
 	switch (v) {
 	case VERB_CD:
 		do_cd(s, c);
@@ -554,6 +555,7 @@ static void end_part(struct sense *s, const struct part *p)
 		f = printed_file(s, p);
 	if (act == SHELL_PRINT && !f)
 		act = SHELL_UNKNOWN;
+	assert(act <= SHELL_UNKNOWN);
 	s->acts |= 1u << act;
 	s->noise += act == SHELL_OTHER;
 	if (!f)

@@ -94,7 +94,7 @@ static bool is_list(const struct writer *w, const struct item *i)
 
 /*
  * Is the note already the last piece of a content that is a list? Then that
- * piece is not replaced. A single piece to be replaced is never the note.
+ * piece is not replaced. A single piece counts as the text, not as the note.
  */
 static bool list_has_note(const struct writer *w, const struct item *i,
 			  const struct rewrite_step *p)

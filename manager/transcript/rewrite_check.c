@@ -6,6 +6,7 @@
  * anywhere, so the whole body is JSON again; parsing a megabyte once more for
  * the sake of a note would take longer than all the rest.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -172,6 +173,8 @@ static bool touch(struct rewrite_checker *c, uint32_t i)
 	    buf_add(&c->copy, c->body + c->new_at, len) < 0)
 		return false;
 	c->new_at += len;
+	assert(c->new_at <= c->len && c->old_at <= c->was->len);
+	assert(behind >= e->marks);
 	c->marks += behind - e->marks;
 	array_push(&c->touched, i);
 	return true;

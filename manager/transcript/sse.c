@@ -100,6 +100,7 @@ static void add_call(struct sse *s, struct text id, struct text name,
 						  keep(s, arguments) }));
 	s->seen.calls = s->calls.at;
 	s->seen.calls_count = s->calls.count;
+	assert(s->calls.count <= SSE_CALLS_MAX);
 }
 
 static struct text text_of(struct sse *s, uint32_t node)
@@ -539,6 +540,7 @@ void sse_feed(struct sse *s, const char *bytes, size_t len)
 		else
 			bytes++, len--;
 	}
+	assert(s->form != FORM_UNKNOWN || len == 0);
 	if (s->form == FORM_JSON)
 		gather(s, bytes, len);
 	else

@@ -409,6 +409,7 @@ static uint32_t *slot_of(const struct transcript *t, uint32_t *slots,
 		if (slots[at] == ITEM_NONE)
 			return &slots[at];
 		i = &t->items[slots[at]];
+		assert(i->kind == ITEM_CALL);
 		if (i->id.len == id.len && memcmp(i->id.at, id.at, id.len) == 0)
 			return &slots[at];
 	}
@@ -437,7 +438,6 @@ static void pair(struct transcript *t)
 			*slot = i;
 		} else if (*slot != ITEM_NONE &&
 			   t->items[*slot].other == ITEM_NONE) {
-			assert(*slot < i && t->items[*slot].kind == ITEM_CALL);
 			item->other = *slot;
 			t->items[*slot].other = i;
 		}

@@ -1,7 +1,7 @@
 /*
- * Bodies in any coding, in pieces and at once: both come to the same, nothing
- * grows beyond its bound, and what can be unpacked survives being packed. The
- * first byte says which coding, the second how long the pieces are.
+ * Arbitrary bytes as a body, in pieces and at once: both must give the same,
+ * within the limit; and what was unpacked must survive packing. The first byte
+ * selects the coding, the second the length of the pieces.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void gather(void *ctx, const char *bytes, size_t len)
 	require(buf_add(ctx, bytes, len) == 0);
 }
 
-/* Feed it in pieces; the first failure. */
+/* Feed it in pieces; returns the first error. */
 static int feed(struct decoder *d, const char *bytes, size_t len, size_t piece,
 		struct buf *out)
 {
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(decoder_new(c, MOST, &d) == 0);
 	r = feed(d, bytes, size - 2, (size_t)data[1] + 1, &pieces);
 	at_once = coding_unpack(c, bytes, size - 2, MOST, &whole, &whole_len);
-	/* zstd forgives a frame in pieces that it is shorter than it says. */
+	/* In pieces zstd accepts a frame shorter than its header says. */
 	require(at_once == 0
 			? r == 0 && decoder_is_whole(d)
 			: c == CODING_ZSTD || r < 0 || !decoder_is_whole(d));

@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as JSON, and as a text to be encoded. Nodes lie inside each
- * other and inside the text; what was encoded is scanned and decoded again.
+ * Arbitrary bytes as JSON, and as a text to encode. Nodes must nest and lie in
+ * the text; the encoded text is scanned, decoded and compared.
  */
 #include "manager/transcript/dom.h"
 #include "tests/fuzz/manager_fuzz.h"
@@ -41,7 +41,7 @@ static void check_encoding(const char *text, size_t len)
 	must(dom_scan(&j, out, n + 2) == 0);
 	t = dom_text(&j, 0, &a);
 	must(t.len <= len);
-	/* The same, but for halves of a pair that met. */
+	/* Shorter only if two halves of a pair became one character. */
 	must(t.len < len || memcmp(t.at, text, len) == 0);
 	must(literal_encode(t.at, t.len, twice) <= n);
 	must(literal_equals(out + 1, n, t.at, t.len));

@@ -1,4 +1,4 @@
-/* What the fuzzers of the manager share. */
+/* Shared by the manager's fuzzers. */
 #ifndef STATETAPE_TESTS_FUZZ_MANAGER_FUZZ_H
 #define STATETAPE_TESTS_FUZZ_MANAGER_FUZZ_H
 

@@ -1,8 +1,7 @@
 /*
- * Heads of requests as anybody may send them, and bodies of any kind: "METHOD
- * TARGET", header lines, an empty line, the body. They are routed, refused or
- * passed on by rules that hold for all of them, and a brain without a tape
- * leaves every body as it is.
+ * Arbitrary request heads and bodies: "METHOD TARGET", header lines, an empty
+ * line, the body. Routing never leads to another server, refusals have a 4xx
+ * status, and a brain without a tape leaves every body as it is.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ static void require(int truth)
 		abort();
 }
 
-/* Cuts the head into lines, in place. */
+/* Split the head into lines, in place. */
 static void read_head(char *text, size_t len, struct header *headers,
 		      struct request *r)
 {
@@ -60,7 +59,7 @@ static void check_route(const struct request *r)
 
 	require(api >= 0 && api < APIS);
 	url = route_url(api, bases[api], r->target);
-	/* Whatever the target says, it is the same server that is asked. */
+	/* No target may lead to another server. */
 	require(url &&
 		strncmp(url, bases[api], strlen("https://a.example/")) == 0);
 	(void)route_is_turn(r);

@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as a shell command. It is always understood somehow, in
- * memory that grows with its length and no faster.
+ * Arbitrary bytes as a shell command. It always gets a meaning, in memory
+ * linear in its length.
  */
 #include "manager/record/shell.h"
 #include "tests/fuzz/manager_fuzz.h"

@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as a reply, whole and in pieces: both must say the same.
- * The first byte says in which dialect, the second how long the pieces are.
+ * Arbitrary bytes as a reply, whole and in pieces: both must give the same. The
+ * first byte selects the dialect, the second the length of the pieces.
  */
 #include "manager/transcript/sse.h"
 #include "tests/fuzz/manager_fuzz.h"

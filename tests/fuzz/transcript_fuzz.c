@@ -1,8 +1,8 @@
 /*
- * Arbitrary bytes as a request: the first byte says in which dialect. What is
- * understood must pair and nest, give records that render as they came, and
- * take edits: each is refused with a reason or gives a body that is read
- * again, with all results in it; and the same edits again change nothing.
+ * Arbitrary bytes as a request; the first byte selects the dialect. If it can
+ * be read, items must pair and nest, and exact records must render. Edits are
+ * refused, or give a body that can be read again, with as many messages and
+ * marks; and applying them again changes nothing.
  */
 #include <errno.h>
 
@@ -98,7 +98,8 @@ static void check_rewrite(const struct transcript *t)
 		asked = a.replacements.count;
 		must(transcript_init(&now, t->dialect, out, len) == 0);
 		must(now.marks == t->marks && now.messages == t->messages);
-		/* A note may be the first text a result has got. */
+		/* A note may be a result's first text: then there is more to
+		 * replace. */
 		if (write_with(&now, &a, &again, &again_len) == 0 &&
 		    a.replacements.count == asked)
 			must(again_len == len && !memcmp(again, out, len));

@@ -1,7 +1,8 @@
 /*
- * How fast a request of about a megabyte is read, turned into records and
- * rewritten, in MB/s, beside a plain copy of the same bytes. With a file:
- * that request (Messages), otherwise one made up: 500 reads.
+ * How fast a request of about a megabyte is scanned, read as a transcript,
+ * turned into records and rewritten, in MB/s, beside a plain copy of the same
+ * bytes. The argument is a request's file (Messages); without one, the request
+ * is made up of 500 reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ struct times {
 	double copy, scan, read, records, rewrite;
 };
 
-/* The best of all rounds: others may be at work on the same machine. */
+/* The best of all rounds: other processes may disturb some. */
 static void best(double *t, double seconds)
 {
 	if (*t == 0 || seconds < *t)

@@ -1,11 +1,11 @@
 /*
- * Random conversations in each dialect, written with random blanks and
- * escapes, and random edits to them. The edits are made twice: by rewrite()
- * on the bytes, and here on the texts that the conversation was made from.
- * Reading the rewritten body must give the latter; all else must have kept
- * its bytes; writing twice is writing once; nothing to do changes nothing.
+ * Random conversations in each dialect, with random blanks and escapes, and
+ * random edits. The edits are applied twice: by rewrite() to the bytes, and
+ * here to the texts from which the conversation was made. Parsing the rewritten
+ * body must give the edited texts; all other bytes must be kept; rewriting
+ * twice must equal rewriting once; an empty list of edits must change nothing.
  *
- * The seed is printed; STATETAPE_SEED gives another.
+ * The seed is printed; STATETAPE_SEED sets it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void blank(struct world *w)
 	put(w, blanks[dice_below(&w->dice, 6)]);
 }
 
-/* Characters of all lengths, what has to be escaped, halves of pairs. */
+/* Characters of all lengths, some that need escapes, lone surrogates. */
 static uint32_t roll_character(struct world *w)
 {
 	static const uint32_t special[] = { '"',    '\\',    '\n',   '\t',
@@ -80,7 +80,7 @@ static size_t put_character(uint32_t c, char *out)
 	return literal_decode(escape, strlen(escape), out);
 }
 
-/* Two halves that met would be one character when they are read again. */
+/* Two halves of a pair side by side would be read back as one character. */
 static struct text roll_text(struct world *w, size_t least)
 {
 	size_t count = least + dice_below(&w->dice, 12), n = 0, i;
@@ -98,7 +98,7 @@ static struct text roll_text(struct world *w, size_t least)
 	return (struct text){ out, n };
 }
 
-/* As a literal: escaped where it must be, and here and there where not. */
+/* A literal, with the necessary escapes and some needless ones. */
 static void put_string(struct world *w, struct text t)
 {
 	char *out = malloc(6 * t.len + 16), plain[8];
@@ -184,7 +184,7 @@ static void put_number(struct world *w, const char *format, uint32_t n)
 {
 	char text[256];
 
-	/* NOLINTNEXTLINE: formats are written below. */
+	/* NOLINTNEXTLINE: the callers below pass literals. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	(void)snprintf(text, sizeof(text), format, n, n);
@@ -293,13 +293,13 @@ static void make_body(struct world *w)
 	put(w, "],\"n\":9007199254740993, \"f\" : 1.0e+2}");
 }
 
-/* What is asked for, by the number of the result. */
+/* The edits, by index of the result. */
 struct asked {
 	ARRAY(struct replacement) replacements;
 	ARRAY(struct rewrite_note) notes;
 };
 
-/* Roll edits; items are those of `t`. */
+/* Choose random edits for items of `t`. */
 static void roll_edits(struct world *w, const struct transcript *t,
 		       struct asked *a)
 {
@@ -312,12 +312,12 @@ static void roll_edits(struct world *w, const struct transcript *t,
 		if (t->items[i].kind != ITEM_RESULT)
 			continue;
 		made = &w->results.at[r++];
-		/* Sometimes it begins as what was there. */
+		/* Sometimes with the beginning of the old text. */
 		if (made->count > 0 && dice_one_in(&w->dice, 3)) {
 			size_t n = made->pieces[0].len;
 			char *joined = arena_take(&w->arena, n + 1 + text.len);
 
-			/* Between them, lest two halves meet. */
+			/* A separator, so that no two halves of a pair meet. */
 			memcpy(joined, made->pieces[0].at, n);
 			joined[n] = '|';
 			memcpy(joined + n + 1, text.at, text.len);
@@ -339,7 +339,7 @@ static bool same(struct text a, const char *at, size_t len)
 	return a.len == len && memcmp(a.at, at, len) == 0;
 }
 
-/* The edit on the texts: the rule as rewrite.h states it. */
+/* Edit the texts, by the rules of rewrite.h. */
 static void edit_made(struct made_result *r, const struct replacement *x)
 {
 	size_t at = 0;
@@ -448,7 +448,7 @@ static void check_all(struct world *w, const struct asked *a,
 	assert_int_equal(k, now->items_count);
 }
 
-/* The same edits for a body in which notes stand already. */
+/* The same edits for a body that already has the notes. */
 static void move_edits(struct asked *a, const struct transcript *was,
 		       const struct transcript *now)
 {
@@ -539,7 +539,7 @@ static void rewriting_bytes_is_editing_the_conversation(void **state)
 	}
 }
 
-static void what_is_encoded_is_decoded_the_same(void **state)
+static void decoding_reverses_encoding(void **state)
 {
 	struct world w = { .dice = { seed_of() } };
 	char encoded[512], decoded[512];
@@ -569,7 +569,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rewriting_bytes_is_editing_the_conversation),
-		cmocka_unit_test(what_is_encoded_is_decoded_the_same),
+		cmocka_unit_test(decoding_reverses_encoding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

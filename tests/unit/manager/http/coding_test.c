@@ -20,7 +20,7 @@ static const enum coding both_ways[] = { CODING_IDENTITY, CODING_GZIP,
 					 CODING_DEFLATE, CODING_ZSTD };
 #define BOTH_WAYS (sizeof(both_ways) / sizeof(both_ways[0]))
 
-/* Text that packs, but not to nothing. */
+/* Text that compresses, but not to a few bytes. */
 static char *some_text(size_t len)
 {
 	char *text = test_malloc(len + 1);
@@ -34,7 +34,7 @@ static char *some_text(size_t len)
 	return text;
 }
 
-static void a_name_is_known_in_any_case(void **state)
+static void coding_names_ignore_case(void **state)
 {
 	(void)state;
 	assert_int_equal(coding_named(NULL), CODING_IDENTITY);
@@ -50,7 +50,7 @@ static void a_name_is_known_in_any_case(void **state)
 	assert_int_equal(coding_named("gzi"), CODING_UNKNOWN);
 }
 
-static void what_was_packed_is_unpacked(void **state)
+static void unpacking_reverses_packing(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 2, 100, LONG };
 
@@ -99,7 +99,7 @@ static void nothing_grows_beyond_its_maximum(void **state)
 	test_free(text);
 }
 
-static void what_is_cut_or_followed_by_more_is_not_a_body(void **state)
+static void a_body_cut_off_or_followed_by_bytes_is_invalid(void **state)
 {
 	char *text = some_text(1000), *out = NULL;
 	size_t len = 0;
@@ -133,7 +133,7 @@ static void what_is_cut_or_followed_by_more_is_not_a_body(void **state)
 	test_free(text);
 }
 
-static void deflate_may_lack_its_wrapping(void **state)
+static void deflate_may_lack_its_wrapper(void **state)
 {
 	static const char text[] = "hello hello hello hello";
 	const char *given = text;
@@ -156,7 +156,7 @@ static void deflate_may_lack_its_wrapping(void **state)
 	(void)deflateEnd(&z);
 }
 
-static void members_of_gzip_and_frames_of_zstd_follow_one_another(void **state)
+static void several_gzip_members_or_zstd_frames_are_one_body(void **state)
 {
 	static const enum coding codings[] = { CODING_GZIP, CODING_ZSTD };
 
@@ -243,8 +243,8 @@ static void brotli_is_unpacked(void **state)
 			 -EBADMSG);
 }
 
-/* A reply is read while it comes: what was flushed must be there at once. */
-static void a_flushed_stream_is_known_to_its_last_byte(void **state)
+/* A reply is read while it streams: flushed bytes must come out at once. */
+static void a_flushed_stream_is_decoded_to_its_last_byte(void **state)
 {
 	struct buf out = BUF(1000);
 	struct decoder *d;
@@ -286,16 +286,17 @@ static void a_window_larger_than_http_allows_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_is_known_in_any_case),
-		cmocka_unit_test(what_was_packed_is_unpacked),
+		cmocka_unit_test(coding_names_ignore_case),
+		cmocka_unit_test(unpacking_reverses_packing),
 		cmocka_unit_test(nothing_grows_beyond_its_maximum),
-		cmocka_unit_test(what_is_cut_or_followed_by_more_is_not_a_body),
-		cmocka_unit_test(deflate_may_lack_its_wrapping),
 		cmocka_unit_test(
-			members_of_gzip_and_frames_of_zstd_follow_one_another),
+			a_body_cut_off_or_followed_by_bytes_is_invalid),
+		cmocka_unit_test(deflate_may_lack_its_wrapper),
+		cmocka_unit_test(
+			several_gzip_members_or_zstd_frames_are_one_body),
 		cmocka_unit_test(pieces_of_any_size_give_the_same),
 		cmocka_unit_test(brotli_is_unpacked),
-		cmocka_unit_test(a_flushed_stream_is_known_to_its_last_byte),
+		cmocka_unit_test(a_flushed_stream_is_decoded_to_its_last_byte),
 		cmocka_unit_test(a_window_larger_than_http_allows_is_refused),
 	};
 

@@ -24,7 +24,7 @@
 		"Host", "127.0.0.1:80" \
 	}
 
-static void the_api_is_known_by_headers_then_by_path(void **state)
+static void the_api_follows_from_headers_then_from_the_path(void **state)
 {
 	(void)state;
 	assert_int_equal(route_api(REQUEST("POST", "/v1/messages", HOST)),
@@ -78,7 +78,7 @@ static void assert_url(enum api api, const char *base, const char *target,
 	assert_string_equal(url, want);
 }
 
-static void base_and_target_share_their_version(void **state)
+static void base_and_target_are_joined_without_a_second_v1(void **state)
 {
 	(void)state;
 	assert_url(API_ANTHROPIC, "https://a", "/v1/messages?x",
@@ -102,7 +102,7 @@ static void base_and_target_share_their_version(void **state)
 		   "https://c/backend-api/codex/responses");
 }
 
-static void headers_between_neighbours_stay_there(void **state)
+static void hop_by_hop_headers_are_not_forwarded(void **state)
 {
 	static const struct header h[] = {
 		{ "connection", "close, X-Mine ,foo" },
@@ -127,7 +127,7 @@ static int refusal(const struct request *r)
 	return route_refusal(r, &status) ? status : 0;
 }
 
-static void what_can_be_read_in_two_ways_is_refused(void **state)
+static void ambiguous_framing_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -152,7 +152,7 @@ static void what_can_be_read_in_two_ways_is_refused(void **state)
 	assert_int_equal(refusal(REQUEST("GET", "/a#b", HOST)), 400);
 }
 
-static void only_this_machines_own_programs_are_served(void **state)
+static void a_foreign_host_is_refused(void **state)
 {
 	static const char *const ours[] = { "127.0.0.1", "localhost:8080",
 					    "LOCALHOST", "[::1]:1" };
@@ -175,7 +175,7 @@ static void only_this_machines_own_programs_are_served(void **state)
 		refusal(REQUEST("GET", "/", HOST, { "Upgrade", "h2c" })), 0);
 }
 
-static void errors_are_worded_as_the_caller_knows_them(void **state)
+static void errors_have_the_format_of_the_api(void **state)
 {
 	CLEANUP(free_p) char *a = route_error(API_ANTHROPIC, 502, "gone \"x\"");
 	CLEANUP(free_p) char *o = route_error(API_OPENAI, 426, "no");
@@ -192,13 +192,15 @@ static void errors_are_worded_as_the_caller_knows_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_api_is_known_by_headers_then_by_path),
+		cmocka_unit_test(
+			the_api_follows_from_headers_then_from_the_path),
 		cmocka_unit_test(turns_are_posts_to_three_paths),
-		cmocka_unit_test(base_and_target_share_their_version),
-		cmocka_unit_test(headers_between_neighbours_stay_there),
-		cmocka_unit_test(what_can_be_read_in_two_ways_is_refused),
-		cmocka_unit_test(only_this_machines_own_programs_are_served),
-		cmocka_unit_test(errors_are_worded_as_the_caller_knows_them),
+		cmocka_unit_test(
+			base_and_target_are_joined_without_a_second_v1),
+		cmocka_unit_test(hop_by_hop_headers_are_not_forwarded),
+		cmocka_unit_test(ambiguous_framing_is_refused),
+		cmocka_unit_test(a_foreign_host_is_refused),
+		cmocka_unit_test(errors_have_the_format_of_the_api),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "graph/base/buf.h"
 #include "manager/record/records.h"
 
-/* A call, its result, and the record that comes of them. */
+/* A call, its result, and the expected record. */
 struct row {
 	const char *tool;
 	const char *arguments; /* JSON or free text */
@@ -184,7 +184,7 @@ static void add(struct buf *b, const char *text)
 	assert_int_equal(buf_add(b, text, strlen(text)), 0);
 }
 
-/* The shortest conversation with that call and result in it. */
+/* The shortest conversation with that call and result. */
 static void write_body(struct buf *b, const struct row *r)
 {
 	add(b, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{"
@@ -205,7 +205,7 @@ static void flags_of(const struct record *r, char out[8])
 		       r->shape.newline ? "N" : "");
 }
 
-/* What an exact shape shows it would write the same way. */
+/* An exact shape renders its own content to the same text. */
 static bool renders(const struct record *r)
 {
 	char *out = NULL;
@@ -247,7 +247,7 @@ static int check(const struct row *row)
 			    r->start, r->end, flags, (int)r->content.len,
 			    r->content.at);
 	}
-	/* A newline whose separator was trimmed away gets it back. */
+	/* Rendering restores a separator that the client trimmed off. */
 	if (r->shape.exact && !renders(r) && !strstr(row->result, "3" REMIND)) {
 		bad = 1;
 		print_error("%s: not rendered the same\n", row->result);
@@ -269,7 +269,7 @@ static void records_are_what_the_table_says(void **state)
 	assert_int_equal(bad, 0);
 }
 
-static void other_lines_look_like_the_tool_wrote_them(void **state)
+static void other_lines_are_rendered_in_the_tools_layout(void **state)
 {
 	struct shape s = { .number = "%0u",
 			   .width = 5,
@@ -289,7 +289,7 @@ static void other_lines_look_like_the_tool_wrote_them(void **state)
 	free(out);
 }
 
-/* What a client hands over by itself, twice the same, and what looks alike. */
+/* Two equal attachments, and texts that only look like one. */
 static void attached_files_are_records(void **state)
 {
 #define CALLED                                                               \
@@ -336,7 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_what_the_table_says),
 		cmocka_unit_test(attached_files_are_records),
-		cmocka_unit_test(other_lines_look_like_the_tool_wrote_them),
+		cmocka_unit_test(other_lines_are_rendered_in_the_tools_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /*
- * Requests that real clients sent, where they are at hand ($STATETAPE_SAMPLES
- * or ../shared/agents beside the sources): all are understood, nothing to do
- * leaves them as they are, every result has its call, and the records of the
- * longest of each client are the steps of the script they were made with.
+ * Requests recorded from real clients. They are not in the repository:
+ * $STATETAPE_SAMPLES, or else SAMPLES_DIR, names their directory; without it
+ * the test is skipped. Each must be read, come out unchanged without edits, and
+ * have a call for every result; and the records of each client's longest
+ * request must be the steps of the script that was played to it.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include "manager/record/records.h"
 #include "manager/transcript/rewrite.h"
 
-/* The script's steps, and what each is: see enum record_kind. */
+/* The kind of each of the script's steps, a letter() each. */
 static const char steps[] = "rreUSrerrSorerorSrreo";
 
 static const struct {
@@ -118,7 +119,7 @@ static void check_file(size_t client, const char *name)
 	check_body(client, name, body, (size_t)st.st_size);
 }
 
-static void requests_of_real_clients_are_understood(void **state)
+static void requests_of_real_clients_are_read(void **state)
 {
 	size_t c, files = 0;
 
@@ -145,7 +146,7 @@ static void requests_of_real_clients_are_understood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_of_real_clients_are_understood),
+		cmocka_unit_test(requests_of_real_clients_are_read),
 	};
 	struct stat st;
 

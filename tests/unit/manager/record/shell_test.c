@@ -11,7 +11,7 @@
 
 #include "manager/record/shell.h"
 
-/* A command, what it is, and the file it shows or changes first. */
+/* A command, its act, and the first file it shows or changes. */
 struct row {
 	const char *command;
 	enum shell_act act;
@@ -160,7 +160,7 @@ static void commands_mean_what_the_table_says(void **state)
 	assert_int_equal(bad, 0);
 }
 
-static void quoting_is_undone(void **state)
+static void quotes_are_removed(void **state)
 {
 	const char *text = "a'b c'\"d \\\" \\x$y\"\\ e $'f\\n' `g` *";
 	struct arena a = { 0 };
@@ -178,7 +178,7 @@ static void quoting_is_undone(void **state)
 	arena_release(&a);
 }
 
-static void two_documents_of_one_line_are_told_apart(void **state)
+static void two_here_documents_of_one_line_are_separated(void **state)
 {
 	const char *text = "a <<X | b <<'Y' 2>&1\none\nX\ntwo\nY\nc";
 	struct arena a = { 0 };
@@ -215,7 +215,7 @@ static void paths_are_joined(void **state)
 	check_path("s", "", "s");
 }
 
-static void what_is_too_long_is_refused(void **state)
+static void a_command_that_is_too_long_is_refused(void **state)
 {
 	char *text = malloc(SHELL_TEXT_MAX + 1);
 	struct arena a = { 0 };
@@ -241,10 +241,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_mean_what_the_table_says),
-		cmocka_unit_test(quoting_is_undone),
-		cmocka_unit_test(two_documents_of_one_line_are_told_apart),
+		cmocka_unit_test(quotes_are_removed),
+		cmocka_unit_test(two_here_documents_of_one_line_are_separated),
 		cmocka_unit_test(paths_are_joined),
-		cmocka_unit_test(what_is_too_long_is_refused),
+		cmocka_unit_test(a_command_that_is_too_long_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static int scan(struct dom *j, const char *text)
 	return dom_scan(j, text, strlen(text));
 }
 
-static void every_value_knows_its_bytes(void **state)
+static void every_value_has_its_span(void **state)
 {
 	const char *text = " {\"a\": [1, -2.5e3, null], \"b\":{} } ";
 	struct dom j = { 0 };
@@ -34,7 +34,7 @@ static void every_value_knows_its_bytes(void **state)
 	dom_release(&j);
 }
 
-static void what_is_not_json_is_refused(void **state)
+static void invalid_json_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"",	     "{",	"[1,]",	       "{\"a\":1,}", "[1 2]",
@@ -100,7 +100,7 @@ static void strings_are_decoded(void **state)
 	check_text("\"\\u00e9\\u20AC\"", "\xc3\xa9\xe2\x82\xac", 5);
 	check_text("\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80", 4);
 	check_text("\"a\\u0000b\"", "a\0b", 3);
-	/* Halves of a pair: WTF-8. */
+	/* Lone surrogates decode to WTF-8. */
 	check_text("\"\\ud83dx\"", "\xed\xa0\xbdx", 4);
 	check_text("\"\\ude00\\ud83d\"", "\xed\xb8\x80\xed\xa0\xbd", 6);
 	check_text("\"\\ud83d\\ud83d\\ude00\"", "\xed\xa0\xbd\xf0\x9f\x98\x80",
@@ -135,8 +135,8 @@ static void the_form_of_a_literal_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_value_knows_its_bytes),
-		cmocka_unit_test(what_is_not_json_is_refused),
+		cmocka_unit_test(every_value_has_its_span),
+		cmocka_unit_test(invalid_json_is_refused),
 		cmocka_unit_test(nesting_has_a_limit),
 		cmocka_unit_test(of_two_members_the_last_counts),
 		cmocka_unit_test(strings_are_decoded),

@@ -1,8 +1,8 @@
 /*
- * Golden pairs: tests/data/manager/NAME/ holds a request, the edits to make
- * and the body that has to come out, byte for byte. The edits' first line is
- * the dialect; the others are "replace ID STRING" or "note ID STRING", the
- * string as in JSON. Writing the result again must change nothing.
+ * Golden pairs: tests/data/manager/NAME/ holds a request, the edits to make and
+ * the expected body, byte for byte. The first line of the edits is the dialect;
+ * the others are "replace ID STRING" or "note ID STRING", with a JSON string.
+ * Applying the edits to the result must change nothing.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -139,7 +139,7 @@ static void check_pair(const char *dir)
 	free(want);
 }
 
-static void requests_become_what_is_expected(void **state)
+static void edited_requests_equal_their_golden_bodies(void **state)
 {
 	CLEANUP(closedir_p) DIR *dir = opendir(GOLDEN_DIR);
 	struct dirent *entry;
@@ -163,7 +163,7 @@ static void requests_become_what_is_expected(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_become_what_is_expected),
+		cmocka_unit_test(edited_requests_equal_their_golden_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,7 +174,7 @@ static void replies_of_chat_are_read_in_any_pieces(void **state)
 	check_pieces(DIALECT_CHAT, whole, 5, false);
 }
 
-static void a_call_that_was_cut_off_is_none(void **state)
+static void a_call_that_was_cut_off_is_dropped(void **state)
 {
 	struct sse *s = sse_new(DIALECT_MESSAGES, "text/event-stream");
 
@@ -187,7 +187,7 @@ static void a_call_that_was_cut_off_is_none(void **state)
 	sse_free(s);
 }
 
-static void errors_and_nonsense_are_noticed(void **state)
+static void errors_and_invalid_events_are_reported(void **state)
 {
 	static const char error[] = EVENT("error", ",\"error\":{}");
 	struct sse *s = sse_new(DIALECT_MESSAGES, "text/event-stream");
@@ -226,8 +226,8 @@ int main(void)
 		cmocka_unit_test(a_call_is_known_when_its_block_ends),
 		cmocka_unit_test(replies_of_responses_are_read_in_any_pieces),
 		cmocka_unit_test(replies_of_chat_are_read_in_any_pieces),
-		cmocka_unit_test(a_call_that_was_cut_off_is_none),
-		cmocka_unit_test(errors_and_nonsense_are_noticed),
+		cmocka_unit_test(a_call_that_was_cut_off_is_dropped),
+		cmocka_unit_test(errors_and_invalid_events_are_reported),
 		cmocka_unit_test(an_event_has_a_limit),
 	};
 

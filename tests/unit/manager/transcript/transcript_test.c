@@ -16,7 +16,7 @@ static void read_body(struct transcript *t, enum dialect d, const char *body)
 	assert_int_equal(transcript_init(t, d, body, strlen(body)), 0);
 }
 
-static void targets_tell_the_dialect(void **state)
+static void the_dialect_follows_from_the_target(void **state)
 {
 	(void)state;
 	assert_int_equal(transcript_dialect("POST", "/v1/messages?beta=true"),
@@ -64,8 +64,8 @@ static void other_shapes_are_refused(void **state)
 	}
 }
 
-/* A system message is a list while it is last, and a string afterwards. */
-static void how_a_text_is_written_does_not_matter_for_lineage(void **state)
+/* Clients send a system message as a list first, and later as a string. */
+static void the_hash_does_not_depend_on_escapes_lists_or_marks(void **state)
 {
 	struct transcript a, b;
 
@@ -122,7 +122,7 @@ static void results_find_their_calls_in_any_order(void **state)
 	transcript_release(&t);
 }
 
-static void what_a_body_says_of_itself_is_known(void **state)
+static void a_bodys_own_attributes_are_read(void **state)
 {
 	struct transcript t;
 
@@ -182,8 +182,8 @@ static void impossible_rewrites_are_refused(void **state)
 	transcript_release(&t);
 }
 
-/* Twice the body may take about twice the time, and never four times. */
-static void many_items_cost_their_number(void **state)
+/* Time and memory are linear in the number of items. */
+static void many_items_take_linear_time(void **state)
 {
 	const uint32_t count = 20000;
 	char *body = malloc(256 * (size_t)count), *at = body;
@@ -207,7 +207,7 @@ static void many_items_cost_their_number(void **state)
 	assert_int_equal(t.items_count, 2 * count + 1);
 	for (i = 1; i < t.items_count; i++)
 		assert_int_equal(t.items[i].other, i % 2 ? i + 1 : i - 1);
-	/* Memory tells how much work was kept. */
+	/* A quadratic table would show here. */
 	assert_true(t.arena.bytes < 600 * (size_t)t.items_count);
 	transcript_release(&t);
 	free(body);
@@ -216,14 +216,14 @@ static void many_items_cost_their_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(targets_tell_the_dialect),
+		cmocka_unit_test(the_dialect_follows_from_the_target),
 		cmocka_unit_test(other_shapes_are_refused),
 		cmocka_unit_test(
-			how_a_text_is_written_does_not_matter_for_lineage),
+			the_hash_does_not_depend_on_escapes_lists_or_marks),
 		cmocka_unit_test(results_find_their_calls_in_any_order),
-		cmocka_unit_test(what_a_body_says_of_itself_is_known),
+		cmocka_unit_test(a_bodys_own_attributes_are_read),
 		cmocka_unit_test(impossible_rewrites_are_refused),
-		cmocka_unit_test(many_items_cost_their_number),
+		cmocka_unit_test(many_items_take_linear_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
