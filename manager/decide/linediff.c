@@ -1,11 +1,12 @@
 /*
- * The shortest edit by Myers' greedy method, on what is left when the common
- * beginning and end are taken off. The method takes time and memory with the
- * square of the number of lines that differ; beyond LINEDIFF_MOST of them the
- * middle is given as one hunk, which is true, only longer.
+ * Myers' greedy algorithm for the shortest edit, after the common prefix and
+ * suffix are removed. Time and memory grow with the square of the number of
+ * differing lines; beyond LINEDIFF_MOST of them the whole middle becomes one
+ * hunk, which is correct, only longer.
  */
 #include "manager/decide/linediff.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static bool same(const struct linediff_line *a, const struct linediff_line *b)
 	return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
 }
 
-/* The middles that are compared, and the trace of the search. */
+/* The two middle parts, and the trace of the search. */
 struct linediff_search {
 	const struct linediff_line *a, *b;
 	int n, m;
@@ -65,6 +66,7 @@ struct linediff_search {
 /* The furthest point on diagonal k after d steps. */
 static int *reach(struct linediff_search *s, int d, int k)
 {
+	assert(-d <= k && k <= d);
 	/* Steps 0..d-1 took 1 + 3 + ... = d * d places. */
 	return &s->trace.at[d * d + (k + d)];
 }
@@ -85,8 +87,11 @@ static int furthest(struct linediff_search *s, int d, int k)
 	return x;
 }
 
-/* How many lines differ, or -1: too many. Points on step d have k = d mod 2,
- * which leaves every other place unused: simpler than packing them. */
+/*
+ * The number of differing lines, or -1: more than LINEDIFF_MOST. Step d has
+ * points at k = d mod 2 only, so every other element stays unused: simpler than
+ * packing them.
+ */
 static int search_forward(struct linediff_search *s)
 {
 	for (int d = 0; d <= LINEDIFF_MOST; d++) {
@@ -103,7 +108,7 @@ static int search_forward(struct linediff_search *s)
 	return -1;
 }
 
-/* Hunks come out last first; one line each, joined afterwards. */
+/* Append hunks of one line each, the last one first. */
 static void search_back(struct linediff_search *s, int d, uint32_t skip,
 			struct linediff *ret)
 {
@@ -128,7 +133,7 @@ static void search_back(struct linediff_search *s, int d, uint32_t skip,
 	}
 }
 
-/* Turn the order around and join those that touch. */
+/* Reverse the order and join adjacent hunks. */
 static void tidy(struct linediff *d)
 {
 	uint32_t n = d->hunks.count, kept = 0;
@@ -148,6 +153,8 @@ static void tidy(struct linediff *d)
 			last->before_count += at[i].before_count;
 			last->after_count += at[i].after_count;
 		} else {
+			assert(!last || last->before + last->before_count <
+						at[i].before);
 			at[kept++] = at[i];
 		}
 	}
@@ -199,7 +206,7 @@ void linediff_release(struct linediff *d)
 	array_release(&d->hunks);
 }
 
-/* Line `at` of the text before; with `end`, as the end of a range. */
+/* Where line `at` of the old text is in the new; `end`: of a range. */
 static uint32_t carry(const struct linediff *d, uint32_t at, bool end)
 {
 	int64_t shift = 0;
@@ -207,7 +214,7 @@ static uint32_t carry(const struct linediff *d, uint32_t at, bool end)
 	for (uint32_t i = 0; i < d->hunks.count; i++) {
 		const struct hunk *h = &d->hunks.at[i];
 
-		/* Lines put in just before a range are no part of it. */
+		/* Lines inserted just before a range do not belong to it. */
 		if (end ? at <= h->before : at < h->before)
 			break;
 		if (at < h->before + h->before_count)
@@ -229,8 +236,8 @@ bool linediff_carry(const struct linediff *d, uint32_t *first, uint32_t *last)
 
 static bool touches(const struct hunk *h, uint32_t first, uint32_t last)
 {
-	/* Lines put in between two of the range touch it, too, and so do
-	 * those before the first line of a file. */
+	/* Lines inserted inside the range touch it, and so do lines inserted
+	 * before the first line of the file. */
 	if (h->before_count == 0)
 		return (h->before > first || first == 0) && h->before < last;
 	return h->before < last && h->before + h->before_count > first;
@@ -258,7 +265,7 @@ static int add_lines(struct buf *out, char sign, const struct linediff_lines *l,
 	return 0;
 }
 
-/* One printed hunk: `n` of ours, close together, from `h` on. */
+/* Print `n` hunks from `h` on, which are close together, as one. */
 static int add_group(const struct linediff *d, const struct hunk *h, uint32_t n,
 		     uint32_t context, struct buf *out)
 {
