@@ -1,22 +1,22 @@
 /*
  * Tables of manager.db:
  *
- * conversation  one row per conversation: flags, counts, and its heads, each
- *               as text (numbers) and a blob (64-bit hashes of items)
- * record        per (conversation, call id): what is known of it; lists are
- *               JSON, the text in its place is a blob
- * pin           per (conversation, call id): a note's bytes, and what it says
- *               of which records, as JSON: [id, enum notified, since, entry,
- *               where in the text that ends]
+ * conversation  one row per conversation: flags, counts, and its heads: their
+ *               numbers as a JSON list, their items' 64-bit hashes as a blob
+ * record        one row per (conversation, call id): struct held as JSON, and
+ *               the replacement text as a blob
+ * pin           one row per (conversation, call id): a note's text, and its
+ *               mentions as JSON: [record's call id, enum notified, since,
+ *               entry, end of the section in the text]
  * request       one row per request, for the report; the newest
  *               ARCHIVE_REQUESTS are kept
- * decision      per (request, number from 0): what was decided about a record
- *               (decided.h), for EXPLAIN; kept as long as its request
+ * decision      one row per (request, number from 0): struct decided, for
+ *               EXPLAIN; deleted together with its request
  * counter       name and number
  *
- * user_version is SCHEMA; a database with a higher one is a newer program's.
- * Version 1 had no decisions, and not the last three columns of `request`:
- * the first manager that opens such a database adds them.
+ * user_version is SCHEMA; a database with a higher one belongs to a newer
+ * program and is refused. Version 1 had no decisions and lacked the last three
+ * columns of `request`; the first manager that opens one adds both.
  */
 #include "manager/decide/archive.h"
 
@@ -105,7 +105,7 @@ static int run_all(sqlite3 *db, const char *sql)
 	return archive_code(sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
-/* In one transaction: several managers may open it at once. */
+/* In one transaction: several managers may open the database at once. */
 static int make_tables(sqlite3 *db)
 {
 	int rc = run_all(db, pragmas);
@@ -194,7 +194,7 @@ static char *heads_text(const struct conversation *c)
 					 h->hashes.count,    h->cached,
 					 h->received,	     h->sent };
 
-		/* As text: JSON's numbers would lose bits. */
+		/* As strings: a JSON number loses bits beyond 2^53. */
 		for (size_t k = 0; k < 8; k++) {
 			(void)snprintf(number, sizeof(number), "%llu",
 				       (unsigned long long)all[k]);
@@ -408,7 +408,7 @@ static void read_lists(struct conversation *c, struct held *h, const cJSON *j)
 		array_push(&h->listed, name_of(c, at));
 }
 
-/* One of `count` values; the first, if it is none of them. */
+/* A value of an enum of `count` members; 0 where it is out of range. */
 static unsigned get_one(const cJSON *j, const char *name, unsigned count)
 {
 	uint64_t n = json_number(j, name, 0);
@@ -500,6 +500,9 @@ static void read_mention(struct pin *p, const cJSON *at)
 	double end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 4));
 	struct mention a = { .key = cJSON_GetStringValue(key) };
 
+	/* Sections lie one behind the other. */
+	if (p->mentions.count && end < (double)array_last(&p->mentions)->end)
+		return;
 	if (!a.key || !(how >= 0) || how >= NOTIFIED || !(since >= 0) ||
 	    !(entry >= 0) || !(end >= 0) || end > (double)p->len)
 		return;
@@ -572,7 +575,7 @@ static int save_pin(struct archive *m, const struct conversation *c,
 	return archive_step_kept(s);
 }
 
-/* -- All together. */
+/* -- A whole conversation. */
 
 int archive_load(struct archive *m, struct conversation *c)
 {

@@ -1,14 +1,14 @@
 /*
- * What a manager must not forget when it is restarted: which texts it put
- * where, byte for byte, what it knows of each record, and what came of every
- * request. One SQLite database, `manager.db`, in the repository's state
- * directory; decide/archive.c's head comment gives the tables.
+ * What survives a restart of the manager: the texts it put into requests, byte
+ * for byte and with their places, the state of each record, and an account of
+ * every request. One SQLite database, `manager.db`, in the repository's state
+ * directory; the head of archive.c describes its tables.
  *
- * What a request changed is written in one transaction before it is sent.
- * Nothing is synced on the way: a killed process loses nothing, a crash of
- * the host may lose the last moments, and then old decisions are made anew.
+ * The changes of a request are one transaction, committed before its reply can
+ * reach the client. Nothing is synced: a killed process loses nothing; a crash
+ * of the host may lose the last requests, whose decisions are then made again.
  *
- * Any thread may call; calls take turns inside.
+ * Any thread may call; a mutex inside puts the calls in order.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_ARCHIVE_H
 #define STATETAPE_MANAGER_DECIDE_ARCHIVE_H
@@ -21,52 +21,54 @@
 struct archive;
 
 /*
- * In directory `dir`; NULL: in this process alone. -EBADMSG: it is none, or a
- * newer program's. *ret_why (free it) is a sentence, if given.
+ * Open the archive in directory `dir`; NULL: one in memory. -EBADMSG: it is no
+ * archive, or a newer program's. *ret_why (free it) is a sentence, if given.
  */
 int archive_open(const char *dir, bool write, struct archive **ret,
 		 char **ret_why);
 void archive_free(struct archive *m);
 
-/* One request, for the report. Tokens are estimates. */
+/* The account of one request. Tokens are estimates. */
 struct archive_request {
 	int64_t at_ns;
-	uint32_t request;    /* of its conversation */
-	const char *outcome; /* "rewritten", "unchanged", or why it passed */
+	uint32_t request; /* its number in the conversation, from 0 */
+	const char *
+		outcome; /* "rewritten", "unchanged", or why it was passed on */
 	const char *epoch;
 	uint64_t received, sent; /* tokens */
 	uint64_t held, stale;
 	uint64_t refreshed, dropped, rerun, notes, evicted, retrieved;
 	uint32_t notified, replaced;
 	double cost_with, cost_without;
-	uint64_t rewritten; /* cached tokens written anew because of us */
+	uint64_t rewritten; /* cached tokens that our changes made be written
+			       anew */
 	uint64_t latency_us;
-	/* Texts of ours in the request as it was sent, old and new. */
+	/* Notes and replacements in the request sent, old and new. */
 	uint32_t notes_sent, replacements_sent;
-	/* Why the request received was sent all the same; NULL: it was not. */
+	/* Why the request received was sent after all; NULL: it was not. */
 	const char *withheld;
-	const struct decided_list *decided; /* NULL: nothing was */
+	const struct decided_list *decided; /* NULL: none */
 	int64_t id; /* archive_save() sets it; 0: not saved */
 };
 
-/* Fills `c`, which is new, with what is kept of it. -ENOENT: nothing is. */
+/* Load the state of `c`, which is new. -ENOENT: there is none. */
 int archive_load(struct archive *m, struct conversation *c);
-/* What changed in `c`, and how the request went; 0 or a negative errno. */
+/* Save the changes of `c` and the account `r`; 0 or a negative errno. */
 int archive_save(struct archive *m, struct conversation *c,
 		 struct archive_request *r);
-/* After it was saved it turned out that its rewriting was not accepted. */
+/* `r` was saved, and upstream then refused the rewritten request. */
 void archive_withheld(struct archive *m, struct archive_request *r,
 		      const char *why);
-/* A reply said what the provider's cache did. */
+/* Add the usage a reply reported; also saves the flags of `c`. */
 int archive_usage(struct archive *m, const struct conversation *c,
 		  int64_t input, int64_t read, int64_t written);
 
-/* Add to a counter that outlives the process. */
+/* Add to a persistent counter. */
 void archive_count(struct archive *m, const char *name, uint64_t n);
 typedef void archive_counter(void *ctx, const char *name, uint64_t n);
 int archive_counters(struct archive *m, archive_counter *visit, void *ctx);
 
-/* Sums over all requests since `since_ns`, and latencies (free them). */
+/* Sums over all requests since `since_ns`. */
 struct archive_sums {
 	uint64_t conversations, requests, rewrites;
 	uint64_t received, sent, held, stale;
@@ -80,10 +82,10 @@ struct archive_sums {
 int archive_sum(struct archive *m, int64_t since_ns, struct archive_sums *ret);
 
 /*
- * What is kept of requests, for EXPLAIN: of the conversation `key`, request
- * number `n`, or all of them, oldest first, without what was decided. -ENOENT:
- * there is none; -ENOTSUP: an older program's archive, without decisions. The
- * row and its texts last for the call.
+ * Visit request `n` of conversation `key` with its decisions, or all requests
+ * of the conversation, oldest first, without them. -ENOENT: there is no such
+ * request; -ENOTSUP: the archive has version 1, without decisions. The visitor
+ * may use the row and its texts until it returns, and must not call back.
  */
 typedef void archive_explained(void *ctx, const struct archive_request *r);
 int archive_explain(struct archive *m, const char *key, uint32_t n,

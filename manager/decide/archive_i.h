@@ -1,18 +1,19 @@
 /*
- * What decide/archive.c and decide/archive_sums.c share: the database, and
- * statements on it.
+ * Private to archive.c, archive_requests.c and archive_sums.c: the database and
+ * its statements.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_ARCHIVE_I_H
 #define STATETAPE_MANAGER_DECIDE_ARCHIVE_I_H
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Statements that every request needs: to read their text takes longer than
-   to run them. */
+/* Statements of every request, prepared once: parsing one takes longer than
+   running it. */
 enum archive_statement {
 	STATEMENT_CONVERSATION,
 	STATEMENT_RECORD,
@@ -27,11 +28,12 @@ enum archive_statement {
 struct archive {
 	pthread_mutex_t lock;
 	sqlite3 *db;			      /* protected by lock */
-	sqlite3_stmt *statements[STATEMENTS]; /* likewise; NULL: not made yet */
-	int version;			      /* of the tables; see archive.c */
+	sqlite3_stmt *statements[STATEMENTS]; /* protected by lock; NULL: not
+						 prepared yet */
+	int version;			      /* user_version; see archive.c */
 };
 
-/* Requests whose rows are kept, with what was decided in them. */
+/* Requests that are kept, with their decisions. */
 #define ARCHIVE_REQUESTS 100000
 
 /* The first version that keeps decisions. */
@@ -40,11 +42,11 @@ struct archive {
 struct conversation;
 struct archive_request;
 
-/* The row of a request, and what was decided; sets its id. With the lock. */
+/* Insert the row of a request and its decisions, and set r->id. */
 int archive_save_request_locked(struct archive *m, const struct conversation *c,
 				struct archive_request *r);
 
-/* SQLite's code as ours. */
+/* SQLite's result code as a negative errno. */
 int archive_code(int rc);
 
 static inline void archive_finalize_p(sqlite3_stmt **s)
@@ -61,11 +63,12 @@ static inline sqlite3_stmt *archive_prepare(struct archive *m, const char *sql)
 	return s;
 }
 
-/* One that is made once; archive_step_kept() leaves it as it was found. */
+/* A statement prepared once; archive_step_kept() resets it. */
 static inline sqlite3_stmt *archive_statement(struct archive *m,
 					      enum archive_statement which,
 					      const char *sql)
 {
+	assert(which < STATEMENTS);
 	if (!m->statements[which])
 		(void)sqlite3_prepare_v3(m->db, sql, -1,
 					 SQLITE_PREPARE_PERSISTENT,

@@ -1,4 +1,4 @@
-/* What is counted and summed up: for STATUS, and for the report. */
+/* Counters and sums over requests, for STATUS and REPORT. */
 #include <stdlib.h>
 #include <string.h>
 

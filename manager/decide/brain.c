@@ -1,26 +1,28 @@
 /*
- * From a request to what is sent. Whatever fails, the original goes on:
+ * From a request received to the request sent. On failure:
  *
- *   unknown path or shape, a side request, an internal error,
- *   a self-check that failed, time that ran out   -> the bytes received
- *   the tape away, late, or not ready              -> what was decided before
- *                                                     is sent again, nothing
- *                                                     new is decided
+ *   unknown path or body, side request, internal
+ *   error, failed self-check, deadline passed      -> the bytes received
+ *   tape not running, late, or not ready           -> earlier decisions are
+ *                                                     sent again, no new ones
+ *                                                     are made
  *
- * The second is no worse than the first: texts sent earlier were true when
- * they were made, say so themselves, and the provider's cache holds them;
- * leaving them out would cost a rewrite of the cache and hide what was told.
+ * Sending earlier decisions without a tape is safe: each text was true when it
+ * was made and says as of when. The provider's cache holds them too, so leaving
+ * them out would cost a rewrite of the cache and hide from the model what it
+ * was notified of.
  *
- * A conversation whose replies show that the cache read less than it should
- * have, twice in a row, gets no new decisions; those it has are sent on, for
- * the same reason.
+ * When the replies of a conversation show twice in a row that the cache read
+ * less than predicted, no new decisions are made in it; earlier ones are sent
+ * again, for the same reason.
  *
- * Locks: `lock` guards the table of conversations and is held for look-ups
- * only; a conversation's own lock is held while its request is thought about.
- * A thread that holds the second may take the first, not the reverse.
+ * Locks: `brain.lock` guards the table of conversations and is held for
+ * look-ups only. A conversation's lock is held while its request is processed.
+ * Order: conversation.lock, then brain.lock.
  */
 #include "manager/decide/brain.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -35,10 +37,10 @@
 #include "manager/decide/plan.h"
 #include "manager/transcript/sse.h"
 
-/* Conversations kept in memory; others are read again when they come back. */
+/* Conversations kept in memory; others are loaded from the archive. */
 #define CONVERSATIONS_MAX 32
 #define SYNC_MS		  250
-/* Of a request's time, what is left for putting the body together. */
+/* Of the deadline, reserved for putting the new body together. */
 #define SPLICE_NS 5000000
 
 void brain_say(struct brain *b, const char *format, ...)
@@ -167,13 +169,14 @@ struct conversation *brain_conversation(struct brain *b, const char *key,
 void brain_leave(struct brain *b, struct conversation *c)
 {
 	(void)pthread_mutex_lock(&b->lock);
+	assert(c->users > 0);
 	c->users--;
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
-/* -- Thinking. */
+/* -- One request. */
 
-/* All of one request, while its conversation's lock is held. */
+/* Everything about one request, while its conversation's lock is held. */
 struct thought {
 	struct brain *b;
 	const struct request *r;
@@ -186,7 +189,7 @@ struct thought {
 	struct plan p;
 	struct plan_rewriting w;
 	struct price hour;
-	const char *outcome; /* why nothing (new) was done; NULL: it was */
+	const char *outcome; /* why nothing new was decided; NULL: it was */
 	char *body;
 	size_t len;
 };
@@ -197,15 +200,15 @@ static uint64_t position(const struct transcript *t, uint32_t item)
 	const struct item *last = &t->items[t->items_count - 1];
 	size_t around = t->len - (last->span.end - first->span.start);
 
-	/* Tools and system text come first in the prompt, wherever they are
-	 * in the body. */
+	/* The provider puts tools and system text first in the prompt,
+	 * wherever they stand in the body. */
 	if (item >= t->items_count)
 		return cost_tokens(t->len);
 	return cost_tokens(around + t->items[item].span.start -
 			   first->span.start);
 }
 
-/* How much longer what is sent is, up to an item. */
+/* Tokens by which the request sent is longer, up to an item. */
 static int64_t growth(const struct thought *th, uint32_t item)
 {
 	const struct rewriting *w = &th->w.all;
@@ -273,7 +276,7 @@ static void account(struct thought *th, struct archive_request *ret)
 		(uint64_t)(clock_mono_ns() - th->turn->began_ns) / 1000;
 }
 
-/* Births of what is new. False: the time did not suffice for all. */
+/* Find the births of new records. False: the deadline passed before all. */
 static bool find_births(struct thought *th)
 {
 	struct plan *p = &th->p;
@@ -295,14 +298,14 @@ static bool find_births(struct thought *th)
 }
 
 /*
- * Has another conversation gone on since this one's last reply, or this one
- * without the tape being asked, so that commands were run of which we may
- * never hear?
+ * May commands have run since this conversation's last reply that are not in
+ * its transcript? True if another conversation made a request since then, or
+ * if this one made one for which the tape was not asked.
  */
 static bool is_crowded(struct brain *b, const struct conversation *c)
 {
 	const struct conversation *o, *next;
-	/* Whoever else talked before a restart is not known any more. */
+	/* After a restart the other conversations are not known. */
 	bool crowded = c->returned;
 
 	(void)pthread_mutex_lock(&b->lock);
@@ -316,11 +319,11 @@ static bool is_crowded(struct brain *b, const struct conversation *c)
 static const char *tape_trouble(int rc)
 {
 	return rc == -ETIMEDOUT ? "the tape was late"
-	       : rc == -ENOENT	? "the tape made no sense"
+	       : rc == -ENOENT	? "the tape's answer was not understood"
 				: "the tape is away";
 }
 
-/* What the tape knows; false: nothing new can be decided. */
+/* Births and nominations. False: nothing new can be decided. */
 static bool ask_tape(struct thought *th)
 {
 	struct conversation *c = th->p.c;
@@ -357,10 +360,11 @@ static bool ask_tape(struct thought *th)
 	else if (fresh || n != c->nominated_n)
 		rc = evidence_nominate(&th->e, th->p.held, th->p.r->count);
 	if (rc < 0) {
-		/* Who was asked about, and who was not, is not kept. */
+		/* Some records were asked about, some not: ask again about all.
+		 */
 		c->nominated_n = UINT64_MAX;
 		th->outcome =
-			rc == -ETIME ? "the time was over" : tape_trouble(rc);
+			rc == -ETIME ? "the deadline passed" : tape_trouble(rc);
 		return false;
 	}
 	c->nominated_n = c->last_n = n;
@@ -381,7 +385,7 @@ static void make_plan(struct thought *th)
 	if (!ask_tape(th))
 		return;
 	if (c->stopped) {
-		th->outcome = "the cache did not do as predicted";
+		th->outcome = "the cache read too little before";
 		return;
 	}
 	plan_make(&th->p);
@@ -400,7 +404,7 @@ static void splice(struct thought *th)
 	rc = rewrite(&th->t, &th->w.all, &th->body, &th->len);
 	if (rc < 0) {
 		th->body = NULL;
-		th->outcome = "the body could not be put together";
+		th->outcome = "the body could not be rewritten";
 		brain_say(th->b,
 			  "A request could not be rewritten and was passed on "
 			  "as it was: %s",
@@ -408,7 +412,7 @@ static void splice(struct thought *th)
 	}
 }
 
-/* What explains the row; it moves from the plan to the turn. */
+/* Trace the decisions, and move them from the plan to the turn. */
 static void finish_row(struct thought *th, struct archive_request *row)
 {
 	struct turn *turn = th->turn;
@@ -430,12 +434,12 @@ static void finish_row(struct thought *th, struct archive_request *row)
 	      row->replacements_sent, row->epoch);
 }
 
-/* With the conversation's lock held. */
 static void think_locked(struct thought *th, struct conversation *c)
 {
 	struct turn *turn = th->turn;
 	struct archive_request *row = &turn->row;
 
+	assert(turn->c == c && c->users > 0);
 	if (!c->loaded) {
 		c->returned = archive_load(th->b->archive, c) == 0;
 		c->loaded = true;
@@ -465,7 +469,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	}
 	th->p.notes_only = c->subscription && !th->b->subscriptions;
 	th->p.held = conversation_match(c, &th->t, &th->records);
-	/* All of them first: to know one is to know what else was done. */
+	/* All before the first birth: that depends on the other commands. */
 	for (uint32_t i = 0; i < th->records.count; i++)
 		if (th->p.held[i]->fresh)
 			evidence_meet(th->p.held[i],
@@ -481,6 +485,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 		turn->predicted = th->p.l.head->kept;
 	conversation_advance(c, &th->p.l, &th->t, th->r->at_ns);
 	turn->head = th->p.l.head;
+	assert(turn->head->hashes.count == th->t.items_count);
 	turn->head->received = row->received;
 	turn->head->sent = row->sent;
 	turn->request = c->requests;
@@ -492,7 +497,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	free(th->p.held);
 }
 
-/* NULL: it is one to be thought about. */
+/* Why a request is passed on without a look; NULL: it is processed. */
 static const char *why_pass(const struct transcript *t)
 {
 	if (!t->tools)

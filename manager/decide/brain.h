@@ -1,14 +1,14 @@
 /*
- * What the HTTP edge (proxy.h) knows of everything behind it: a request's body
- * goes in, the body to send comes out, and the reply is shown as it passes.
- * Behind it stand conversations, records, the tape's nominations, decisions.
+ * The interface between the proxy (http/) and the decisions: a request's body
+ * goes in, the body to send comes out, and the reply passes by. A turn is one
+ * request and its reply.
  *
- * It never fails towards the edge: whatever goes wrong inside, the answer is
- * "send what you received", with a reason that is counted.
+ * No call fails towards the proxy: on any error the result is "send the body
+ * received", and the reason is counted.
  *
- * Any thread may call brain_think(); a turn belongs to the thread that got
- * it. Calls for one conversation are put in order inside. The request and all
- * it points to are the caller's until brain_think() returns, and gone then.
+ * Any thread may call brain_think(); a turn belongs to the thread that got it.
+ * Requests of one conversation are processed one after the other. The brain
+ * keeps no pointer into the request after brain_think() returns.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_BRAIN_H
 #define STATETAPE_MANAGER_DECIDE_BRAIN_H
@@ -25,26 +25,25 @@ struct brain;
 struct policy;
 struct turn;
 
-/* Questions to the tape: tape/wire/wire.h's wire_ask(), or what stands for it.
- */
+/* How the tape is asked: wire_ask() of tape/wire/wire.h, or a stand-in. */
 typedef int brain_ask(void *ctx, const char *ask, const cJSON *question,
 		      int timeout_ms, cJSON **ret);
 
-/* Strings are copied. Zeroed members take what is said here. */
+/* Strings are copied. The comments say what a zeroed member means. */
 struct brain_options {
 	const char *repo;  /* the repository's root, canonical */
-	const char *other; /* the same by another path: where it is mounted, a
-			      symbolic link; NULL: none */
+	const char *other; /* its root by another path (its mountpoint, or over
+			      a symbolic link); NULL: none */
 	const char *cwd;   /* where agents are started; NULL: in the root */
-	const char *tape_socket; /* NULL: there is no tape, or `ask` is it */
-	const char *dir;	 /* state directory, for manager.db; NULL: what
-				    is decided is kept in memory alone */
+	const char *tape_socket; /* NULL: no tape, or it is asked by `ask` */
+	const char *dir;	 /* state directory, for manager.db; NULL:
+				    decisions are kept in memory only */
 	enum mode mode;
 	const struct policy *policy; /* NULL: policy_defaults */
 	const char *prices; /* JSON text that overrides rows of the price
 			       table (cost.h); NULL: none */
-	bool subscriptions; /* rewrite in place under a subscription login,
-			       too; else only notes are appended there */
+	bool subscriptions; /* replace in place under subscription logins
+			       too; else these get notes only */
 	brain_ask *ask;	    /* instead of tape_socket */
 	void *ask_ctx;
 	/* One sentence for the log; may be called from any thread. */
@@ -53,16 +52,16 @@ struct brain_options {
 };
 
 /*
- * -EINVAL: an option makes no sense, -EBADMSG: manager.db is none or a newer
- * program's; *ret_why (free it) is a sentence, if given.
+ * -EINVAL: an invalid option; -EBADMSG: manager.db is no archive or a newer
+ * program's. *ret_why (free it) is a sentence, if given.
  */
 int brain_new(const struct brain_options *o, struct brain **ret,
 	      char **ret_why);
-/* When every turn has ended. */
+/* Only after every turn has ended. */
 void brain_free(struct brain *b);
 
 struct header {
-	const char *name; /* any case */
+	const char *name; /* in any case */
 	const char *value;
 };
 
@@ -78,38 +77,39 @@ struct request {
 };
 
 /*
- * The body to send instead, or NULL: the one received. `ret_len` is set with
- * it. *ret_turn is always set and is to be ended with turn_end(); the body
- * returned lives as long, or until turn_drop_body().
+ * Returns the body to send and sets *ret_len, or returns NULL: send the body
+ * received. *ret_turn is always set; end it with turn_end(). The body returned
+ * lives until then, or until turn_drop_body().
  */
 const char *brain_think(struct brain *b, const struct request *r,
 			size_t *ret_len, struct turn **ret_turn);
 
-/* A request passes that the brain was not shown: why, to be counted. */
+/* Count a request that is passed on without brain_think(), by reason. */
 void brain_passed(struct brain *b, const char *why);
 
 /*
- * The request is on its way; the reply's first byte is not. What was decided
- * is kept now, while upstream thinks: a process that dies before has answered
- * nobody, so no reply rests on what it forgot. Left out, turn_end() does it.
+ * The request was sent, and no byte of the reply was passed on yet: save the
+ * decisions while the model works. A process that dies earlier has answered no
+ * client, so no reply depends on a decision that is lost. turn_end() does this
+ * if it was not called.
  */
 void turn_sent(struct turn *t);
-/* Nobody will send the body again. NULL: no turn, nothing to do. */
+/* Free the body: it will not be sent again. Accepts NULL. */
 void turn_drop_body(struct turn *t);
 /*
- * The body returned was not sent, the one received was: it came after the
- * deadline, or could not be coded. No promise to send it again was made.
+ * The body received was sent instead of the one returned, which came after the
+ * deadline or could not be encoded. The decisions go with the next request.
  */
 void turn_unsent(struct turn *t);
 /*
- * Upstream refused the rewritten body (400, 413, 422): the original is being
- * sent instead, and this conversation is left alone from now on.
+ * Upstream refused the rewritten body (400, 413, 422). The caller sends the
+ * original; no request of this conversation is rewritten from now on.
  */
 void turn_refused(struct turn *t, int status);
-/* The reply, as it passes: status first, then decoded bytes in any pieces. */
+/* The reply: its status, then decoded bytes in blocks of any size. */
 void turn_status(struct turn *t, int status, const char *content_type);
 void turn_reply(struct turn *t, const char *bytes, size_t len);
-/* The reply is over; `whole`: nothing was cut off. Frees the turn. */
+/* The reply ended; `whole`: it is complete. Frees the turn. */
 void turn_end(struct turn *t, bool whole);
 
 #endif

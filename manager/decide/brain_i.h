@@ -1,4 +1,4 @@
-/* What brain.c shares with report.c, and with nobody else. */
+/* Private to brain.c, turn.c and report/report.c. */
 #ifndef STATETAPE_MANAGER_DECIDE_BRAIN_I_H
 #define STATETAPE_MANAGER_DECIDE_BRAIN_I_H
 
@@ -19,7 +19,7 @@ struct brain {
 	enum mode mode;
 	bool subscriptions;
 	char *repo, *other, *cwd;
-	struct links *links; /* to the tape; NULL: another way is given */
+	struct links *links; /* to the tape; NULL: `ask` was given */
 	brain_ask *ask;
 	void *ask_ctx;
 	void (*say)(void *ctx, const char *sentence);
@@ -28,20 +28,20 @@ struct brain {
 
 struct turn {
 	struct brain *b;
-	struct conversation *c; /* NULL: nothing is known of it */
+	struct conversation *c; /* NULL: the request was not processed */
 	enum dialect dialect;
 	struct sse *sse;
 	int status;
 	char *body;
 	uint32_t request;  /* of the conversation */
 	struct head *head; /* of its lineage */
-	int64_t predicted; /* tokens the cache should read; -1: who knows */
-	bool settled;	   /* the tape was asked about all that is new */
-	bool unkept;	   /* what was decided is in our own head only */
+	int64_t predicted; /* tokens the cache should read; -1: unknown */
+	bool settled;	   /* every new record has its birth */
+	bool unkept;	   /* the decisions are not in the archive yet */
 	struct decided_list decided;
-	struct archive_request row; /* to be kept with it */
+	struct archive_request row; /* archived with them */
 	int64_t at_ns, began_ns;
-	int64_t shown_ns; /* when the reply was last heard, 0: not at all */
+	int64_t shown_ns; /* when a block of the reply last passed; 0: none */
 };
 
 /* One sentence for the log. */
@@ -49,8 +49,8 @@ __attribute__((format(printf, 2, 3))) void brain_say(struct brain *b,
 						     const char *format, ...);
 
 /*
- * The conversation of that key, not to be forgotten until it is left. `at_ns`
- * is when it made its request, 0: it makes none.
+ * The conversation of that key, made if there is none. It stays in memory until
+ * brain_leave(). `at_ns`: the time of the request it makes; 0: it makes none.
  */
 struct conversation *brain_conversation(struct brain *b, const char *key,
 					int64_t at_ns);

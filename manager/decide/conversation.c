@@ -1,5 +1,6 @@
 #include "manager/decide/conversation.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -13,7 +14,7 @@ const char *const notified_names[NOTIFIED] = { "", "changes", "links",
 const char *const replaced_names[REPLACED] = { "", "whole", "parts", "stub",
 					       "evicted" };
 
-/* Headers that name a conversation, the most telling first. */
+/* Headers that identify a conversation, the most specific first. */
 static const struct {
 	const char *header;
 	const char *client;
@@ -38,7 +39,7 @@ static bool has(const char *text, const char *part)
 	return text && strstr(text, part);
 }
 
-/* A login of a person's subscription, and no key of an account. */
+/* Is it a subscription login (OAuth) rather than an API key? */
 static bool is_subscription(const struct request *r)
 {
 	const char *authorization = header_of(r, "authorization");
@@ -94,9 +95,8 @@ void conversation_identify(const struct request *r, const struct transcript *t,
 	else
 		mix(x, (const char *)&t->system_hash, sizeof(t->system_hash));
 	/*
-	 * A session's sub-agents share its id, or have one in a header; what
-	 * they are asked first tells them apart, as it does where there is no
-	 * id at all.
+	 * Sub-agents share their session's id or have one in a header; their
+	 * first message tells them apart, as it does where there is no id.
 	 */
 	mix_text(x, header_of(r, "x-claude-code-agent-id"));
 	if (ret->subagent || (!session && !t->session.len))
@@ -164,6 +164,8 @@ void pin_cut(struct pin *p, uint32_t first, uint32_t last)
 	size_t from = first ? p->mentions.at[first - 1].end : 0;
 	size_t to = p->mentions.at[last - 1].end;
 
+	assert(first < last && last <= p->mentions.count);
+	assert(from <= to && to <= p->len);
 	for (uint32_t i = first; i < last; i++)
 		free(p->mentions.at[i].key);
 	for (uint32_t i = last; i < p->mentions.count; i++) {
@@ -259,7 +261,7 @@ const char *conversation_name(const struct conversation *c, uint32_t name)
 
 uint32_t conversation_marked(const struct transcript *t)
 {
-	/* Only Messages has marks that matter; others cache by themselves. */
+	/* Only Messages has cache marks; the others cache on their own. */
 	if (t->dialect != DIALECT_MESSAGES || t->automatic)
 		return t->items_count;
 	for (uint32_t i = t->items_count; i-- > 0;)
@@ -283,7 +285,7 @@ static uint32_t same_items(const struct head *h, const struct transcript *t)
 	return same;
 }
 
-/* The head it has most in common with; else an unused, or the oldest one. */
+/* The head with the longest common prefix; else an unused or the oldest. */
 static struct head *best_head(struct conversation *c,
 			      const struct transcript *t, uint32_t *ret_same)
 {
@@ -296,7 +298,7 @@ static struct head *best_head(struct conversation *c,
 
 		if (h->at_ns < oldest->at_ns)
 			oldest = h;
-		/* Less than half of it is another talk's beginning. */
+		/* Less than half: a different talk with the same beginning. */
 		if (h->at_ns && same > *ret_same &&
 		    same >= h->hashes.count / 2) {
 			best = h;
@@ -330,6 +332,7 @@ struct lineage conversation_lineage(struct conversation *c,
 		l.free = EPOCH_BROKEN;
 		l.cached = l.same;
 	}
+	assert(l.cached <= l.same && l.same <= t->items_count);
 	return l;
 }
 
@@ -338,8 +341,9 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
 {
 	struct head *h = l->head;
 
+	assert(h >= c->heads && h < c->heads + CONVERSATION_HEADS);
 	c->requests++;
-	/* A compaction, a change of tools, a long silence: another talk. */
+	/* Nothing cached (compaction, other tools, long pause): count anew. */
 	c->since_begin = l->cached ? c->since_begin + 1 : 0;
 	if (c->since_epoch < UINT32_MAX)
 		c->since_epoch++;
@@ -359,7 +363,7 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
 	h->kept = -1;
 }
 
-/* The call's id, and which of several results with that id it is. */
+/* The call's id; a second result with the same id gets "#2". */
 static char *key_of(const struct conversation *c, const struct item *i)
 {
 	struct held *h;
@@ -379,7 +383,7 @@ static char *key_of(const struct conversation *c, const struct item *i)
 	return key;
 }
 
-/* Forget what was known of the text that stood there. */
+/* The result's text is a different one now: forget what was known. */
 static void begin_anew(struct conversation *c, struct held **h)
 {
 	char *key = must_strdup((*h)->key);
@@ -416,8 +420,10 @@ uint64_t held_shown(const struct held *h)
 	return shown;
 }
 
-/* A note counts if it is newer than what stands in the record's place, and
- * tells of changes from where the model's knowledge ends. */
+/*
+ * A mention counts if it is newer than the record's replacement. A diff counts
+ * only if it begins no later than where the model's knowledge ends.
+ */
 static void apply_mention(const struct conversation *c, const struct mention *a)
 {
 	struct held *h = conversation_find(c, a->key);
@@ -439,8 +445,8 @@ static int pin_order(const void *a, const void *b)
 }
 
 /*
- * What was told is what stands in this very request. A talk that was rewound
- * has lost the notes behind the place it went back to.
+ * The model is notified of what the notes in this very request say: a rewind
+ * loses the notes behind the place it went back to.
  */
 static void apply_mentions(struct conversation *c)
 {
@@ -497,6 +503,8 @@ struct held **conversation_match(struct conversation *c,
 		free(key);
 		if (h->hash && h->hash != item->hash)
 			begin_anew(c, &h);
+		/* key_of() never gives the same key twice. */
+		assert(h->item == ITEM_NONE);
 		h->fresh = !h->seen;
 		h->hash = item->hash ? item->hash : 1;
 		h->item = r->at[i].item;

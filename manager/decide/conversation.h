@@ -1,18 +1,17 @@
 /*
- * One thread of talk between an agent and its model, over many requests: what
- * it holds, what it was told, and what the provider's cache should have of
- * it. Nothing of the transcript is kept but hashes, places and the texts we
- * put into it ourselves.
+ * A conversation between an agent and its model, over many requests: the
+ * records it holds (struct held), the notes sent (struct pin), and what the
+ * provider's cache should hold (struct head). Of the transcript only hashes and
+ * positions are kept, beside the texts that we put in.
  *
- * A conversation is known by the ids its client sends in headers or body, and
+ * A conversation is identified by the ids its client sends in headers or body,
  * else by the hash of its system text and first user message. Sub-agents have
- * conversations of their own. Whether a request continues the last one is a
- * matter of its items' hashes: if it does not (a rewind, a fork, a
- * compaction), a new lineage begins, and decisions whose call ids are still
- * there go on.
+ * conversations of their own. A request continues the last one if its items'
+ * hashes begin with the same ones; if not (a rewind, a fork, a compaction), it
+ * begins a new lineage, and decisions on calls that are still there stay.
  *
- * Every function here wants the conversation's lock to be held, but for
- * identify(), which is pure.
+ * Callers hold the conversation's lock, except for conversation_identify(),
+ * which is pure.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_CONVERSATION_H
 #define STATETAPE_MANAGER_DECIDE_CONVERSATION_H
@@ -29,25 +28,25 @@
 #include "manager/decide/decide.h"
 #include "manager/record/records.h"
 
-/* What the model knows of a record's being stale. */
+/* What the notes say about a stale record. */
 enum notified {
 	NOTIFIED_NOT,
-	NOTIFIED_CHANGES, /* what changed, up to an entry */
-	NOTIFIED_LINKS,	  /* that its text stands, but not what it is tied to */
-	NOTIFIED_OWN,	  /* that its own edits came after */
-	NOTIFIED_AGAIN,	  /* not to rely on it, whatever comes */
+	NOTIFIED_CHANGES, /* the changes up to an entry */
+	NOTIFIED_LINKS, /* its text stands, its callees or constants changed */
+	NOTIFIED_OWN,	/* the model's own edits came after it */
+	NOTIFIED_AGAIN, /* outdated; holds for all later changes too */
 	NOTIFIED
 };
 
 extern const char *const notified_names[NOTIFIED];
 
-/* What stands in a record's place. */
+/* The text sent in a record's place. */
 enum replaced {
-	REPLACED_NOT,	    /* what was received */
-	REPLACED_WHOLE,	    /* all its lines as they were at an entry */
-	REPLACED_PART,	    /* those that changed */
-	REPLACED_TOMBSTONE, /* a tombstone, or a line that asks for a run */
-	REPLACED_EVICTED,   /* a line: it was true, and finished with */
+	REPLACED_NOT,	    /* the text received */
+	REPLACED_WHOLE,	    /* all its lines, as of replaced_entry */
+	REPLACED_PART,	    /* the parts that changed, as of replaced_entry */
+	REPLACED_TOMBSTONE, /* one line: removed, or run it again */
+	REPLACED_EVICTED,   /* one line: it was true, but no longer needed */
 	REPLACED
 };
 extern const char *const replaced_names[REPLACED];
@@ -55,10 +54,10 @@ extern const char *const replaced_names[REPLACED];
 /* Lines of a file that a record shows. */
 struct referent {
 	uint32_t path;	     /* number in `names` */
-	uint32_t start, end; /* 0: from the first, to the last */
+	uint32_t start, end; /* from 1; 0: the file's first, last */
 };
 
-/* A symbol of a nomination. */
+/* A symbol that drifted since the record's birth. */
 struct drifted {
 	uint32_t name; /* number in `names` */
 	uint64_t entry;
@@ -66,17 +65,17 @@ struct drifted {
 	bool removed;
 };
 
-/* A record, by the id of its call. */
+/* A record that the conversation holds, by its call's id. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): for readers. */
 struct held {
 	UT_hash_handle hh;
 	char *key;
 	enum record_kind kind;
-	bool seen;	 /* its birth was looked into */
+	bool seen;	 /* its birth was determined */
 	bool tracked;	 /* it claims something the tape can falsify */
 	uint64_t hash;	 /* of the item received */
 	uint64_t bytes;	 /* of the text received */
-	uint32_t tokens; /* likewise */
+	uint32_t tokens; /* of the text received */
 	enum {
 		EXACT_UNKNOWN,
 		EXACT_NOT,
@@ -84,57 +83,57 @@ struct held {
 	} exact; /* is its text a file's own lines? */
 	uint32_t born_request;
 
-	bool born; /* `birth` was found, and not only bounded */
+	bool born; /* `birth` is exact, not a lower bound */
 	uint64_t birth;
 	ARRAY(struct referent) referents;
-	bool strange;  /* no version known reads as it does: it was observed
-			  before anybody watched, or between two versions */
-	bool observed; /* a run: what it opened and missed is known */
+	bool strange;  /* its text is no known version's: it was read before
+			  the tape began, or between two versions */
+	bool observed; /* a run: the three lists below are complete */
 	ARRAY(uint32_t) opened, missed, listed;
-	uint32_t head, tail; /* bytes around the lines, of a shell's output
-				that turned out to be a file's */
-	bool file;	     /* it did */
+	uint32_t head, tail; /* `file`: bytes of the output before and
+				behind the file's text */
+	bool file;	     /* a command whose output is a file's text */
 
-	/* The nomination, if there is one that counts. */
+	/* The nomination; ACTION_KEEP: none. */
 	enum action action;
 	uint64_t entry;
 	char *why;
-	char *words; /* the same, for the model */
+	char *words; /* the reason in words for the model */
 	ARRAY(struct drifted) drifted;
-	bool lines_drifted; /* its lines were nominated, or may have been */
+	bool lines_drifted; /* its lines are nominated, or that is not known */
 
-	/* Found anew for each request, from the notes that stand in it. */
+	/* Computed for each request from the notes in it. */
 	enum notified notified;
 	uint64_t notified_entry;
 
 	enum replaced replaced;
 	uint64_t replaced_entry;
-	char *text; /* what stands there; NULL: what was received */
+	char *text; /* the replacement; NULL: the text received is sent */
 	size_t len;
 
-	/* In the request that is being thought about. */
-	bool command;	 /* fresh ones: it came from one */
-	uint32_t item;	 /* ITEM_NONE: not in it */
-	uint32_t record; /* index in its records */
-	bool fresh;	 /* its birth is to be looked into */
-	bool evict;	 /* true, and the policy is finished with it */
-	bool absent;	 /* it was not in the request before */
-	bool changed;	 /* to be kept in memory anew */
+	/* In the request being processed. */
+	bool command;	 /* of a fresh one: it is a command's result */
+	uint32_t item;	 /* ITEM_NONE: not in this request */
+	uint32_t record; /* index in the request's records */
+	bool fresh;	 /* its birth has yet to be determined */
+	bool evict;	 /* the policy evicts it */
+	bool absent;	 /* it was not in the previous request */
+	bool changed;	 /* to be saved */
 };
 
-/* What a note says of one record. */
+/* What a section of a note says about one record. */
 struct mention {
 	char *key; /* the record's */
 	enum notified how;
-	uint64_t since, entry; /* of what changed between these entries */
-	size_t end; /* of what says so, in the note's text; it begins where
-		       that of the ones before ends, or with theirs */
+	uint64_t since, entry; /* the range of entries it covers */
+	size_t end; /* of the section in the note's text. Mentions with the same
+		       end share a section; it begins at the end before. */
 };
 
 /*
- * A note, by the id of the call behind whose results it stands. One without
- * text is not sent: it marks what the results there say of a record without
- * our help.
+ * A note, by the id of the call behind whose result it is sent. A pin without
+ * text is not sent; its mentions record what the results there (the model's
+ * own edits) already say about a record.
  */
 struct pin {
 	UT_hash_handle hh;
@@ -142,54 +141,55 @@ struct pin {
 	char *text;
 	size_t len;
 	ARRAY(struct mention) mentions;
-	uint32_t item; /* ITEM_NONE: its place is gone */
+	uint32_t item; /* ITEM_NONE: the call is not in this request */
 	bool changed, gone;
 };
 
-/* The last request of a lineage: what the next one is compared with. */
+/* The last request of a lineage, which the next one is compared with. */
 struct head {
-	int64_t at_ns; /* when it, or its reply, was over; 0: unused */
+	int64_t at_ns; /* of the request; 0: this head is unused */
 	uint64_t tools_hash, system_hash, model_hash;
 	ARRAY(uint64_t) hashes; /* of its items */
-	uint32_t cached;	/* of them, those up to the last cache mark */
-	/* For the report: its tokens, as received and as sent. */
+	uint32_t cached;	/* items up to the last cache mark */
+	/* Tokens received and sent, for the report. */
 	uint64_t received, sent;
-	/* Tokens the provider said it keeps of it; -1: not said. */
+	/* Tokens that the provider reported as cached; -1: not reported. */
 	int64_t kept;
 };
-/* Requests of one session may alternate: a rewind tried, a side question. */
+/* Requests of one session may alternate (a rewind, a side question). */
 #define CONVERSATION_HEADS 3
 
 struct conversation {
-	UT_hash_handle hh; /* the brain's, under its lock */
-	uint32_t users;	   /* the brain's, under its lock */
-	int64_t used_ns;   /* the brain's, under its lock */
-	int64_t asked_ns;  /* the brain's, under its lock: the last request */
-	int64_t before_ns; /* likewise: the one before */
+	/* The next five are protected by brain.lock. */
+	UT_hash_handle hh;
+	uint32_t users;	   /* turns and answers that use it */
+	int64_t used_ns;   /* when it was last used */
+	int64_t asked_ns;  /* time of the last request */
+	int64_t before_ns; /* time of the request before that */
 	char *key;
 	pthread_mutex_t lock;
-	bool loaded;
-	bool returned; /* read from memory since its last request */
+	bool loaded;   /* from the archive */
+	bool returned; /* and no request was processed since */
 
-	char *client; /* which agent, as far as it says; never NULL */
+	char *client; /* the agent's name if known; never NULL */
 	char *model;
 	bool subagent, subscription;
-	bool refused; /* upstream refused what we sent: left alone */
-	bool stopped; /* the cache did not do as predicted: no more changes */
+	bool refused; /* upstream refused a rewritten request: rewrite none */
+	bool stopped; /* the cache read too little: decide nothing new */
 	uint32_t surprises; /* replies in a row that read too little */
 	bool warned;
 
-	uint32_t requests;    /* thought about */
-	uint32_t since_begin; /* requests since all of it was new */
-	uint32_t since_epoch; /* requests since one that cost something */
-	uint64_t last_n;      /* the tape's newest entry at the last one */
-	int64_t reply_ns;     /* when the last reply was over of a request that
-				 left no record without a birth */
-	uint64_t nominated_n; /* up to which nominations were asked for */
-	bool nominated;
+	uint32_t requests;    /* processed so far */
+	uint32_t since_begin; /* requests since the cache was last empty */
+	uint32_t since_epoch; /* requests since an epoch that was paid for */
+	uint64_t last_n;      /* the tape's newest entry at the last request */
+	int64_t reply_ns;     /* end of the last reply to a request after
+				 which every record had a birth */
+	uint64_t nominated_n; /* the entry up to which nominations are known */
+	bool nominated;	      /* nominations were asked for before */
 
 	struct head heads[CONVERSATION_HEADS];
-	uint64_t note_tokens; /* of all notes that stand now */
+	uint64_t note_tokens; /* of all notes in the request */
 
 	struct intern *names;
 	struct held *held; /* by key */
@@ -202,7 +202,7 @@ struct identity {
 	const char *client; /* static */
 };
 
-/* Who is asking? */
+/* Which conversation makes this request? */
 void conversation_identify(const struct request *r, const struct transcript *t,
 			   struct identity *ret);
 
@@ -215,45 +215,45 @@ struct held *conversation_find(const struct conversation *c, const char *key);
 struct held *conversation_hold(struct conversation *c, const char *key);
 struct pin *conversation_pin(struct conversation *c, const char *key);
 const char *conversation_name(const struct conversation *c, uint32_t name);
-/* `a` (its key is copied) is what it says now, too. */
+/* Append a mention; its key is copied. */
 void pin_mention(struct pin *p, const struct mention *a);
-/* It says nothing any more. */
+/* Remove all mentions and the text. */
 void pin_clear(struct pin *p);
-/* Without what it says by mentions[first, last), all of one section. */
+/* Remove mentions [first, last), which are one section, with its text. */
 void pin_cut(struct pin *p, uint32_t first, uint32_t last);
 
-/* How a request stands to the lineage it continues best. */
+/* The lineage that a request continues, and how far. */
 struct lineage {
-	struct head *head; /* unused: it begins one */
+	struct head *head; /* an unused one: the request begins a lineage */
 	enum epoch free;   /* EPOCH_COLD, EPOCH_BROKEN, or EPOCH_NONE */
 	uint32_t same;	   /* items that repeat the head's */
-	uint32_t cached;   /* of them, those a cache holds now */
+	uint32_t cached;   /* of these, items the cache holds now */
 };
 struct lineage conversation_lineage(struct conversation *c,
 				    const struct transcript *t,
 				    const struct price *p, int64_t at_ns);
-/* The request was dealt with: it is the head of its lineage from now on. */
+/* Make the request the head of its lineage. */
 void conversation_advance(struct conversation *c, const struct lineage *l,
 			  const struct transcript *t, int64_t at_ns);
 /* Items up to and including the last one with a cache mark. */
 uint32_t conversation_marked(const struct transcript *t);
 
 /*
- * Find each record's `held`, making those that are new, in the order of the
- * transcript. A result whose text is another than before is a new one: its
- * client has cleared or cut it. The array is the caller's (free it).
+ * The struct held of each record, made where it is new, in the order of the
+ * transcript. A result whose text differs from the last request's (its client
+ * cleared or cut it) is a new record. Free the array.
  */
 struct held **conversation_match(struct conversation *c,
 				 const struct transcript *t,
 				 const struct records *r);
 
 /*
- * The tape was begun anew and counts from the start: no entry known means
- * anything any more. What was sent goes on; births are looked for again.
+ * The tape was deleted and counts entries from the start: all entry numbers
+ * are void. Texts already sent stay; births are determined again.
  */
 void conversation_begin_anew(struct conversation *c);
 
-/* As of which entry does the model know what `h` shows? */
+/* The entry up to which the model knows what `h` shows. */
 uint64_t held_shown(const struct held *h);
 
 #endif

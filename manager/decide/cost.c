@@ -1,5 +1,6 @@
 #include "manager/decide/cost.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -12,13 +13,13 @@
 #include "graph/base/json.h"
 
 /*
- * From the providers' public price lists. What is unknown is treated as the
- * dearest case, where rewriting pays least.
+ * From the providers' public price lists. Unknown models get the most expensive
+ * row, by which rewriting pays least.
  */
 static const struct price built_in[] = {
 	{ "claude-*-1m*", 0.1, 1.25, 300, 1000000, 1024 },
 	{ "claude-*", 0.1, 1.25, 300, 200000, 1024 },
-	/* Writes are free before this generation and cost a quarter since. */
+	/* Until 5.5 cache writes cost nothing extra, since then a quarter. */
 	{ "gpt-5.[0-5]*", 0.1, 1.0, 300, 272000, 1024 },
 	{ "gpt-4*", 0.25, 1.0, 300, 128000, 1024 },
 	{ "gpt-*", 0.1, 1.25, 1800, 272000, 1024 },
@@ -43,6 +44,7 @@ const struct price *prices_of(const struct prices *p, const char *model,
 {
 	char name[128];
 
+	assert(p->rows.count > 0);
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(len < 127 ? len : 127),
 		       model ? model : "");
 	for (uint32_t i = 0; i < p->rows.count; i++)
@@ -106,11 +108,11 @@ static int refuse(char **ret_why, int row)
 {
 	char *why = NULL;
 
-	if (row < 0 && asprintf(&why, "the price table is no JSON list") < 0)
+	if (row < 0 && asprintf(&why, "the price table is not a JSON list") < 0)
 		why = NULL;
 	if (row >= 0 &&
 	    asprintf(&why,
-		     "row %d of the price table wants a model's name and "
+		     "row %d of the price table needs a model's name, and "
 		     "numbers from 0: read, write, life_s, window, shortest",
 		     row + 1) < 0)
 		why = NULL;
@@ -170,6 +172,7 @@ size_t cost_best_cut(const struct price *p, const struct cost_change *c,
 			at = i;
 		}
 	}
+	assert(at < n ? best > 0 : best == 0);
 	if (ret_gain)
 		*ret_gain = best;
 	return at;
@@ -189,5 +192,6 @@ struct charge cost_request(const struct price *p, uint64_t tokens,
 	if (!cold && same >= p->shortest)
 		c.read = same;
 	c.written = tokens - c.read;
+	assert(c.read + c.written == tokens);
 	return c;
 }

@@ -1,12 +1,14 @@
 #include "manager/decide/decide.h"
 
+#include <assert.h>
+
 #include "graph/base/array.h"
 
 const char *const mode_names[MODES] = { "off", "pinned", "eager" };
 const char *const epoch_names[EPOCHS] = { "none", "cold", "broken", "profit",
 					  "full" };
 
-/* Can its place be changed at all? */
+/* Can it be replaced in place at all? */
 static bool replaceable(const struct stale *r)
 {
 	return r->pending &&
@@ -14,7 +16,7 @@ static bool replaceable(const struct stale *r)
 		r->action == ACTION_RERUN);
 }
 
-/* How much goes if all from record `i` on are placed, per record. */
+/* Per record, the tokens saved by replacing it. */
 static void list_changes(const struct stale *stale, size_t n,
 			 const struct sent_note *notes, size_t notes_count,
 			 struct cost_change *ret)
@@ -25,7 +27,7 @@ static void list_changes(const struct stale *stale, size_t n,
 			ret[i].shrink = (int64_t)stale[i].tokens -
 					(int64_t)stale[i].replaced;
 	}
-	/* A note goes only together with the first record it speaks of. */
+	/* A note sent earlier goes together with the first record it names. */
 	for (size_t i = 0; i < notes_count; i++)
 		if (notes[i].first < n)
 			ret[notes[i].first].shrink += (int64_t)notes[i].tokens;
@@ -40,7 +42,7 @@ static int64_t shrink_from(const struct cost_change *c, size_t from, size_t n)
 	return all;
 }
 
-/* The first record of an epoch that costs something; `n`: there is none. */
+/* Where an epoch that must be paid for begins; `n`: there is none. */
 static size_t find_cut(const struct situation *s, const struct stale *stale,
 		       size_t n, const struct cost_change *c, enum epoch *ret)
 {
@@ -85,6 +87,7 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 	uint32_t from = s->cached;
 	size_t cut;
 
+	assert(s->mode < MODES && s->price);
 	if (s->mode == MODE_OFF) {
 		for (size_t i = 0; i < stale_count; i++)
 			ret_decisions[i] = DECISION_NONE;
@@ -100,6 +103,7 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 		array_release(&changes);
 	}
 	for (size_t i = 0; i < stale_count; i++) {
+		assert(i == 0 || stale[i].item > stale[i - 1].item);
 		ret_decisions[i] = choose(s, &stale[i], from);
 		if (ret_decisions[i] == DECISION_REPLACE &&
 		    stale[i].item < s->cached)
@@ -107,6 +111,10 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 		else if (ret_decisions[i] == DECISION_REPLACE && s->free &&
 			 !epoch)
 			epoch = s->free;
+		assert(!stale[i].unnotified ||
+		       ret_decisions[i] != DECISION_NONE);
+		assert(s->mode != MODE_PINNED || stale[i].item >= s->cached ||
+		       ret_decisions[i] != DECISION_REPLACE || epoch);
 	}
 	return epoch;
 }

@@ -1,5 +1,6 @@
 #include "manager/decide/evidence.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,14 +11,16 @@
 #include "manager/decide/linediff.h"
 
 #define VERSIONS_MAX 32
-/* A run that opened more is taken to have opened everything. */
+/* A run that opened more files is treated as if it opened all. */
 #define OPENED_MAX 2000
-/* Files a shell's output may turn out to be, and what may stand around it. */
+/* Files compared with a command's output, and bytes allowed around one. */
 #define FILES_TRIED 8
 #define AROUND_MAX  600
 
 void evidence_init(struct evidence *e)
 {
+	assert(e->asks && e->c && e->roots.repo);
+	assert(e->lower <= e->n);
 	e->reads_result = 1;
 	e->entries_known = e->n > e->lower && !e->first &&
 			   asks_since(e->asks, e->lower, &e->entries) == 0 &&
@@ -26,12 +29,13 @@ void evidence_init(struct evidence *e)
 		e->entries_known = true;
 }
 
-/* Append one part of a path; ".." takes the last one off. */
+/* Append one part of a path; ".." removes the last one. */
 static bool add_part(char *ret, size_t size, const char *part, size_t len)
 {
 	size_t at = strlen(ret);
 	char *slash;
 
+	assert(at < size);
 	if (len == 0 || (len == 1 && part[0] == '.'))
 		return true;
 	if (len == 2 && part[0] == '.' && part[1] == '.') {
@@ -62,7 +66,7 @@ static bool add_path(char *ret, size_t size, const char *path)
 	return true;
 }
 
-/* `path` without `root` in front; NULL if it does not lie below. */
+/* `path` relative to `root`; NULL if it does not lie below. */
 static const char *below(const char *path, const char *root)
 {
 	size_t len = root ? strlen(root) : 0;
@@ -83,7 +87,7 @@ static const char *relative(const struct roots *roots, const char *path)
 	return rest ? rest : below(path, roots->other);
 }
 
-/* The directory that a relative path starts from. */
+/* Append the directory that a relative path starts from. */
 static bool add_start(const struct roots *roots, const char *dir, char *ret,
 		      size_t size)
 {
@@ -132,7 +136,7 @@ const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 	return f->result < 0 ? NULL : &f->text;
 }
 
-/* The file's own path, where `path` leads to it by links. */
+/* The path of the file that `path` leads to over symbolic links. */
 static uint32_t real_path(struct evidence *e, uint32_t path)
 {
 	(void)evidence_text(e, path, ASKS_NOW);
@@ -149,7 +153,7 @@ static bool entry_touches(const struct asks_entry *e, const char *path)
 	       (e->path2 && strcmp(e->path2, path) == 0);
 }
 
-/* The newest entry on `path` since the last time; 0: none is known. */
+/* The newest entry on `path` since `lower`; 0: none known. */
 static uint64_t newest_entry(const struct evidence *e, uint32_t path)
 {
 	const char *name = conversation_name(e->c, path);
@@ -244,7 +248,7 @@ void evidence_release(struct evidence *e)
 
 const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path)
 {
-	/* Records of one file are dealt with one behind the other. */
+	/* One file suffices: records of a file come one after the other. */
 	if (e->symbols_asked && e->symbols_path == path)
 		return &e->symbols;
 	asks_symbols_release(&e->symbols);
@@ -255,7 +259,7 @@ const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path)
 	return &e->symbols;
 }
 
-/* -ENOENT: the file was not there, or its text is not kept. */
+/* -ENOENT: the file did not exist, or its text was not kept. */
 static int version_text(struct evidence *e, struct evidence_history *h,
 			uint32_t i, const struct asks_text **ret)
 {
@@ -270,7 +274,7 @@ static int version_text(struct evidence *e, struct evidence_history *h,
 	return f->result;
 }
 
-/* Look for the version that reads as the record does. */
+/* Take the birth from the version whose text the record shows. */
 static int match_version(struct evidence *e, struct held *h,
 			 const struct record *r)
 {
@@ -321,7 +325,7 @@ static int read_birth(struct evidence *e, struct held *h,
 	return 0;
 }
 
-/* The edit's own entry: the `before`th of its path since the last time. */
+/* The edit's own entry: number `before` (from 0) on its path. */
 static uint64_t edit_entry(const struct evidence *e, uint32_t path,
 			   uint32_t before)
 {
@@ -356,12 +360,12 @@ static int edit_birth(struct evidence *e, struct held *h,
 	own = edit_entry(e, path, before);
 	if (own)
 		h->birth = own;
-	/* What it shows may have been there between two of several edits. */
+	/* It may show a state between two of several edits. */
 	h->strange = h->strange && e->first;
 	return 0;
 }
 
-/* Is process `pid` the author of an entry, or one of its parents? */
+/* Is process `pid` the entry's author, or an ancestor of it? */
 static bool wrote(const struct asks_entry *a, uint32_t pid)
 {
 	if (pid == a->pid)
@@ -388,7 +392,7 @@ static bool has_path(const struct asks_paths *p, const struct asks_entry *a)
 	return false;
 }
 
-/* Does `path` lie in `directory`, and not deeper? */
+/* Is `path` an entry of `directory` itself? */
 static bool lies_in(const char *directory, const char *path)
 {
 	size_t len = strcmp(directory, ".") == 0 ? 0 : strlen(directory);
@@ -409,7 +413,7 @@ static bool has_directory(const struct asks_paths *p,
 	return false;
 }
 
-/* May a process have seen the file as it was before the entry? */
+/* May a process have read the file before the entry changed it? */
 static bool seen_before(const struct evidence *e, const struct asks_entry *a)
 {
 	for (uint32_t i = 0; i < e->reads.processes.count; i++) {
@@ -423,7 +427,7 @@ static bool seen_before(const struct evidence *e, const struct asks_entry *a)
 	return false;
 }
 
-/* Was another command run, or something edited, at the same time? */
+/* Did another command or an edit happen in the same turn? */
 static bool has_company(const struct evidence *e, const struct held *h)
 {
 	const struct held *o, *next;
@@ -438,11 +442,11 @@ static bool has_company(const struct evidence *e, const struct held *h)
 }
 
 /*
- * A command was born behind every entry that was made before its processes
- * read the file. Whose processes they were cannot be told when there was more
- * than one command: then each of them may have been this one's. A run that was
- * alone stands behind what it wrote itself, whoever of its processes read it
- * before: to run it again would be the same again.
+ * The birth of a command: the entry before the first one that changed a file
+ * which a process had read by then. With several commands in the turn, a
+ * process cannot be attributed to one of them, so each process counts for all.
+ * Entries that a run alone in its turn wrote itself do not count, even if one
+ * of its processes read the file first: another run would do the same.
  */
 static uint64_t behind_entries(const struct evidence *e, const struct held *h)
 {
@@ -474,15 +478,15 @@ static void take_paths(struct conversation *c, const struct asks_paths *from,
 	*size = ids.size;
 }
 
-/* Is it all that the command said? */
+/* Is [at, at + len) the whole output of the command? */
 static bool is_all(const struct record *r, const char *at, size_t len)
 {
 	return at == r->output.at && len == r->output.len;
 }
 
 /*
- * A shell's output that is a file's text. There may be a few words around it,
- * if they cannot be those of another file.
+ * Recognise output that is a file's text. A few words may stand around it, if
+ * the command opened no other file they could come from.
  */
 static void find_file(struct evidence *e, struct held *h,
 		      const struct record *r)
@@ -515,7 +519,7 @@ static void find_file(struct evidence *e, struct held *h,
 	}
 }
 
-/* `in`/module.py, or as a package, was looked for in vain. */
+/* Note that the import of `module` from directory `in` found no file. */
 static void miss(struct evidence *e, struct held *h, const char *in,
 		 const char *module, const char *end)
 {
@@ -530,9 +534,9 @@ static void miss(struct evidence *e, struct held *h, const char *in,
 }
 
 /*
- * Python lists the directories it imports from, so a module that is not there
- * is never looked for by its name. What it says it did not find, it missed in
- * all of them.
+ * Python lists the directories it imports from, so it never looks up the name
+ * of a module that is absent. A module named in its ModuleNotFoundError counts
+ * as missed in each of these directories.
  */
 static void miss_modules(struct evidence *e, struct held *h, struct text said)
 {
@@ -555,7 +559,7 @@ static void miss_modules(struct evidence *e, struct held *h, struct text said)
 	}
 }
 
-/* Does a test command look for tests, or is it told which to run? */
+/* Does a test command discover its tests, or does it name them? */
 static bool is_discovery(const char *command)
 {
 	const char *at = strstr(command ? command : "test", "unittest");
@@ -573,7 +577,7 @@ static bool is_discovery(const char *command)
 	return true;
 }
 
-/* What it rests on; of too much, and of what is not all of it, nothing. */
+/* The files a run depends on; none where they are too many or unknown. */
 static void take_reads(struct evidence *e, struct held *h,
 		       const struct record *record)
 {
@@ -611,7 +615,7 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 	h->born = true;
 	h->birth = e->first || has_company(e, h) ? e->lower : e->n;
 	if (e->reads_result < 0 || e->reads.processes.count == 0) {
-		/* Of an unknown command that opened nothing, who can say? */
+		/* An unknown command that opened nothing claims nothing. */
 		h->tracked = h->kind == RECORD_RUN;
 		return 0;
 	}
@@ -626,8 +630,8 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 }
 
 /*
- * A relative path whose directory we do not know, by what was opened: the only
- * one of that name that is not `taken`.
+ * Complete a relative path whose directory is not known: the one opened file
+ * whose path ends so, `taken` excepted. False: there is none, or several.
  */
 static bool find_opened(struct evidence *e, const char *path, const char *taken,
 			char *ret, size_t size)
@@ -651,7 +655,7 @@ static bool find_opened(struct evidence *e, const char *path, const char *taken,
 	return found == 1;
 }
 
-/* Could it be this file that `r` shows? */
+/* Can `r` be a result of reading this file? */
 static bool may_show(struct evidence *e, const struct record *r, uint32_t path)
 {
 	const struct asks_text *now = evidence_text(e, path, ASKS_NOW);
@@ -660,8 +664,8 @@ static bool may_show(struct evidence *e, const struct record *r, uint32_t path)
 }
 
 /*
- * A shell may have gone elsewhere in the meantime (cd), and there may be a
- * file of that name here, too: then what is shown and what was opened tell.
+ * A shell may have changed its directory (cd) since, and a file of that name
+ * may exist here too: then the text shown and the files opened decide.
  */
 static void look_elsewhere(struct evidence *e, const struct record *r,
 			   const char *path, struct referent *ref)
@@ -708,7 +712,8 @@ static void add_referents(struct evidence *e, struct held *h,
 		return;
 	}
 	if (r->shape.first && r->shape.lines) {
-		/* Of a whole file, what is put in front is missing, too. */
+		/* Of a whole file, a line inserted before the first counts too.
+		 */
 		own.start = r->shape.whole && r->shape.first == 1
 				    ? 0
 				    : r->shape.first;

@@ -1,18 +1,20 @@
 /*
- * What a record rests on: which lines of which files, as of which entry of
- * the tape. Found when a record is first seen; then the tape is asked which
- * of all records it has outrun.
+ * What a record refers to (which lines of which files) and its birth (as of
+ * which entry of the tape), both determined when it is first seen; and the
+ * tape's nominations (manager/README.md, Records and referents).
  *
- * Births. A result first seen in a request was observed after the request
- * before it, whose entry number is the lower bound. Within that window the
- * text itself is the best witness: the version of the file that reads as the
- * record does is the one that was shown. Where nothing matches, the bound
- * stands: more is nominated then, never less. A run is born behind what its
- * own processes wrote; one that could not be observed is taken as born when
- * it was first seen, for a fresh test result called outdated would do more
- * harm than a change made by others in the same moment. But not where the
- * agent edited files in the same turn, nor in a talk that was going on before
- * it was first seen here: then the bound stands for runs, too.
+ * Births. A result first seen in a request was produced after the previous
+ * request, whose newest entry is the lower bound. Within that window the text
+ * itself is the best witness: the record shows the version of the file that
+ * has its text. If no version matches, the lower bound is the birth: that
+ * nominates more, never less.
+ *
+ * A run is born after the entries its own processes wrote. A run whose
+ * processes were not observed is born when it is first seen: to call a fresh
+ * test result outdated would do more harm than to miss a change by others in
+ * the same moment. Exceptions, where the lower bound holds for such runs too:
+ * the agent edited files in the same turn, or the conversation began before
+ * this manager saw it.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 #define STATETAPE_MANAGER_DECIDE_EVIDENCE_H
@@ -20,24 +22,25 @@
 #include "manager/decide/asks.h"
 #include "manager/decide/conversation.h"
 
-/* A file's text, asked for once per turn. */
+/* A file's text; asked for once per turn. */
 struct evidence_file {
 	uint32_t path;
 	uint64_t n; /* ASKS_NOW, or as of an entry */
-	int result; /* 0, or why there is none */
+	int result; /* 0, or a negative errno */
 	struct asks_text text;
-	uint32_t real; /* the path without links in it */
+	uint32_t real; /* the path with symbolic links resolved */
 };
 
-/* What a file was, asked for once per turn. */
+/* The versions of a file; asked for once per turn. */
 struct evidence_history {
 	uint32_t path;
-	int result; /* 0, or why it is not known */
+	int result; /* 0, or a negative errno */
 	struct asks_versions versions;
-	struct evidence_file *texts; /* of each version; result 1: not asked */
+	struct evidence_file
+		*texts; /* of each version; result 1: not asked yet */
 };
 
-/* What the agent's paths begin with. All absolute; NULL but for the first. */
+/* Where paths of the agent begin: absolute; only `repo` is never NULL. */
 struct roots {
 	const char *repo;
 	const char *other; /* the repository by another path */
@@ -48,11 +51,11 @@ struct evidence {
 	struct asks *asks;
 	struct conversation *c;
 	struct roots roots;
-	uint64_t lower, n;	/* entries: last time, now */
-	bool first;		/* there was no last time */
-	int64_t from_ns, to_ns; /* the time between */
-	bool crowded;		/* others talked meanwhile, and may have run
-				   commands of their own */
+	uint64_t lower, n;	/* newest entry at the last request, and now */
+	bool first;		/* there was no request before */
+	int64_t from_ns, to_ns; /* from the last reply to this request */
+	bool crowded;		/* other conversations went on meanwhile and
+				   may have run commands */
 
 	struct asks_entries entries; /* since `lower` */
 	bool entries_known;
@@ -65,39 +68,39 @@ struct evidence {
 	bool symbols_asked;
 };
 
-/* Asks for what happened since `lower`. */
+/* Fill in the first group above first; asks for the entries since `lower`. */
 void evidence_init(struct evidence *e);
 void evidence_release(struct evidence *e);
 
-/* What its own words say of a record; for all new ones before any birth. */
+/* Kind and size of a new record. Call it for all before the first birth. */
 void evidence_meet(struct held *h, const struct record *r);
-/* -ETIMEDOUT: come again with the next request; it is bounded until then. */
+/* -ETIMEDOUT: try again at the next request; the lower bound holds so far. */
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r);
 
-/* Of path number `path`, as of `n`. NULL: there is none. */
+/* The text of path number `path` as of entry `n`; NULL: not available. */
 const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 				      uint64_t n);
 
-/* May `path` have changed since the last time? */
+/* May `path` have changed since `lower`? */
 bool evidence_touched(const struct evidence *e, uint32_t path);
-/* What `path` defines now; empty if nobody can say. */
+/* The symbols `path` defines now; empty if not known. */
 const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path);
-/* Were all changes of `path` since the last time made by `edits` edits? */
+/* Do `edits` edits account for all changes of `path` since `lower`? */
 bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits);
 
-/* Which of `held` (those that are tracked) does the tape nominate? */
+/* Ask the tape for nominations, and set them in `held`. */
 int evidence_nominate(struct evidence *e, struct held *const *held,
 		      size_t count);
 
 /*
- * A path as a call names it, below the root: without the root's own, without
- * dots. `dir` is where the call ran, or NULL. False: it lies elsewhere, or is
- * longer than `size`.
+ * A call's path, made relative to the repository and without "." and "..".
+ * `dir` is the directory the call ran in, or NULL. False: the path lies outside
+ * the repository, or is longer than `size`.
  */
 bool evidence_path(const struct roots *roots, const char *dir, const char *path,
 		   char *ret, size_t size);
 
-/* Do the lines that `r` shows read as `text` does at their place? */
+/* Are the lines `r` shows equal to those of `text` at the same numbers? */
 bool evidence_shows(const struct record *r, const char *text, size_t len);
 
 #endif

@@ -1,5 +1,6 @@
 #include "manager/decide/linediff.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ void linediff_release(struct linediff *d)
 	myers_release(&d->hunks);
 }
 
-/* Line `at` of the text before; with `end`, as the end of a range. */
+/* Where line `at` of the old text is in the new; `end`: of a range. */
 static uint32_t carry(const struct linediff *d, uint32_t at, bool end)
 {
 	int64_t shift = 0;
@@ -84,7 +85,7 @@ static uint32_t carry(const struct linediff *d, uint32_t at, bool end)
 	for (uint32_t i = 0; i < d->hunks.count; i++) {
 		const struct myers_hunk *h = &d->hunks.at[i];
 
-		/* Lines put in just before a range are no part of it. */
+		/* Lines inserted just before a range do not belong to it. */
 		if (end ? at <= h->before : at < h->before)
 			break;
 		if (at < h->before + h->before_count)
@@ -106,8 +107,8 @@ bool linediff_carry(const struct linediff *d, uint32_t *first, uint32_t *last)
 
 static bool touches(const struct myers_hunk *h, uint32_t first, uint32_t last)
 {
-	/* Lines put in between two of the range touch it, too, and so do
-	 * those before the first line of a file. */
+	/* Lines inserted inside the range touch it, and so do lines inserted
+	 * before the first line of the file. */
 	if (h->before_count == 0)
 		return (h->before > first || first == 0) && h->before < last;
 	return h->before < last && h->before + h->before_count > first;

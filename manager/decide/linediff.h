@@ -1,9 +1,9 @@
 /*
- * Two texts, line by line: what was replaced by what, where a line went, and
- * the same as a unified diff. Pure.
+ * The difference of two texts by lines: hunks, where a line went, and a unified
+ * diff. Pure.
  *
- * Lines are compared by their bytes, without their line ends. The last line
- * may lack one.
+ * Lines are compared by their bytes without the line end, which the last line
+ * may lack.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_LINEDIFF_H
 #define STATETAPE_MANAGER_DECIDE_LINEDIFF_H
@@ -27,7 +27,7 @@ struct linediff_lines {
 
 void linediff_lines(struct linediff_lines *ret, const char *text, size_t len);
 void linediff_lines_release(struct linediff_lines *l);
-/* Lines `first`.. (from 0), at most `count`, as bytes of the text. */
+/* The bytes of at most `count` lines from `first` (from 0) on. */
 const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 			   uint32_t count, size_t *ret_len);
 
@@ -36,23 +36,22 @@ struct linediff {
 	struct myers hunks; /* of lines, from 0 */
 };
 
-/* The texts must outlive it. */
+/* The texts must outlive *ret. */
 void linediff_init(struct linediff *ret, const char *before, size_t before_len,
 		   const char *after, size_t after_len);
 void linediff_release(struct linediff *d);
 
 /*
- * Where the lines [*first, *last) of the text before are in the one after; a
- * line that went counts as the place where it was. False: none of them is
- * left, and the range is empty there.
+ * Map lines [*first, *last) of the old text to the new one; a removed line maps
+ * to the position it had. False: no line is left, and the range is empty.
  */
 bool linediff_carry(const struct linediff *d, uint32_t *first, uint32_t *last);
-/* Does a hunk touch the lines [first, last) of the text before? */
+/* Does a hunk touch lines [first, last) of the old text? */
 bool linediff_touches(const struct linediff *d, uint32_t first, uint32_t last);
 
 /*
- * Append hunks that touch [first, last) of the text before, in unified form
- * with `context` lines around. -EMSGSIZE: more than `out` may hold; then
+ * Append the hunks that touch lines [first, last) of the old text as a unified
+ * diff with `context` lines around. -EMSGSIZE: `out` cannot hold it, and
  * nothing was appended.
  */
 int linediff_unified(const struct linediff *d, uint32_t first, uint32_t last,

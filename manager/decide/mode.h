@@ -1,10 +1,10 @@
-/* How a manager acts on what it finds (spec, section 6). */
+/* When stale records are replaced (manager/README.md, Modes). */
 #ifndef STATETAPE_MANAGER_DECIDE_MODE_H
 #define STATETAPE_MANAGER_DECIDE_MODE_H
 
 enum mode {
-	MODE_OFF,    /* observe and report, send what was received */
-	MODE_PINNED, /* notes at once, in place when it is free or pays */
+	MODE_OFF,    /* observe and report; requests pass unchanged */
+	MODE_PINNED, /* notes at once, in place when that is free or pays */
 	MODE_EAGER,  /* in place, at once */
 	MODES
 };

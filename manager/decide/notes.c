@@ -1,5 +1,6 @@
 #include "manager/decide/notes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #include "graph/base/cleanup.h"
 
-/* Longer commands and reasons are cut: they are told to be recognised. */
+/* Longer commands and reasons are cut: enough to recognise them. */
 #define WORDS_MAX 100
 
 __attribute__((format(printf, 2, 3))) static int add(struct buf *out,
@@ -27,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static int add(struct buf *out,
 	return buf_add(out, text, (size_t)len) < 0 ? -EMSGSIZE : 0;
 }
 
-/* `text` on one line, cut to WORDS_MAX bytes where a character ends. */
+/* `text` as one line of at most WORDS_MAX bytes, in whole characters. */
 static void one_line(char *line, const char *text)
 {
 	size_t len = strlen(text);
@@ -121,6 +122,7 @@ int note_retrieved(struct buf *out, const char *text, size_t len)
 {
 	size_t begin = out->len;
 
+	assert(len > 0);
 	if (add(out, NOTES_MARK " What the next step may need:\n") < 0 ||
 	    buf_add(out, text, len) < 0 ||
 	    (text[len - 1] != '\n' && buf_add(out, "\n", 1) < 0)) {
@@ -184,7 +186,7 @@ int replacement_rerun(struct buf *out, const char *command, const char *why)
 		   reason, words);
 }
 
-/* Lines [first, last) of the file as it is, as the tool would write them. */
+/* Lines [first, last) of the current file, in the tool's layout. */
 static int add_lines(struct buf *out, const struct refresh *r,
 		     const struct shape *shape, struct range lines)
 {
@@ -193,6 +195,7 @@ static int add_lines(struct buf *out, const struct refresh *r,
 	size_t len;
 	int rc;
 
+	assert(lines.first < lines.last);
 	from = linediff_slice(&r->since->after, lines.first,
 			      lines.last - lines.first, &len);
 	rc = shape_render(shape, lines.first + 1, from, len, &text, &len);
@@ -211,7 +214,7 @@ static int add_gap(struct buf *out, uint32_t first, uint32_t last)
 		   first + 1, last);
 }
 
-/* Only some lines of `all`, with what the tool says before the first. */
+/* The lines of `only` within `all`, and what is left out between. */
 static int add_some(struct buf *out, const struct refresh *r, struct range all)
 {
 	struct shape plain = *r->shape;
@@ -250,7 +253,7 @@ int replacement_refresh(struct buf *out, const struct refresh *r)
 	if (!linediff_carry(r->since, &all.first, &all.last) &&
 	    (r->start || r->end))
 		return -ENOENT;
-	/* What begins or ends with the file still does. */
+	/* A range that reached the file's begin or end still does. */
 	if (!r->start)
 		all.first = 0;
 	if (!r->end || all.last > r->since->after.rows.count)

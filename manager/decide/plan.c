@@ -1,18 +1,19 @@
 #include "manager/decide/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "manager/decide/notes.h"
 
-#define TEXT_MAX ((size_t)4 << 20) /* of one note, or of one place */
-/* How a place is guessed before its text is made, in tokens. */
+#define TEXT_MAX ((size_t)4 << 20) /* of one note, or one replacement */
+/* The guessed size of a replacement before its text is made, in tokens. */
 #define TOMBSTONE_TOKENS 40
 /*
- * Requests still to come: nobody knows, so as many as there were since the
- * talk began or was begun anew, thirty at most; and of these only a part is
- * counted on, for an epoch is paid at once and a talk may end at any time.
+ * The requests still to come are not known. The estimate is as many as there
+ * were since the cache was last empty, at most 30, of which 71 % are counted
+ * on: an epoch is paid for at once, and a conversation may end at any time.
  */
 #define EXPECTED_MOST	 30
 #define EXPECTED_PERCENT 71
@@ -26,9 +27,9 @@ void plan_release(struct plan *p)
 }
 
 /*
- * Files that edits of this very request changed, and how often. Only what the
- * model wrote word for word counts: what a command of its did (sed -i, a
- * formatter) it has yet to see.
+ * Files that the new edits of this request changed, and how often. Only text
+ * that the model wrote word for word counts: what its commands changed (sed -i,
+ * a formatter) it has not seen yet.
  */
 static void find_own_edits(struct plan *p)
 {
@@ -60,6 +61,8 @@ static void set_replacement(struct plan *p, struct held *h, enum replaced how,
 			     .before = plan_bytes(h),
 			     .after = text->len };
 
+	assert(how != REPLACED_NOT && text->len > 0);
+	assert(h->item != ITEM_NONE);
 	if (h->kind == RECORD_STUB)
 		d.why = "it refers to a result that is out of date";
 	plan_decided(p, h, d, text->data, text->len);
@@ -74,7 +77,7 @@ static void set_replacement(struct plan *p, struct held *h, enum replaced how,
 		p->from = h->item;
 }
 
-/* The read a stub refers to: the last one of that file before it. */
+/* The read a stub refers to: the last read of that file before it. */
 static struct held *stub_target(const struct plan *p, const struct held *stub)
 {
 	if (!stub->referents.count)
@@ -89,7 +92,7 @@ static struct held *stub_target(const struct plan *p, const struct held *stub)
 	return NULL;
 }
 
-/* "Unchanged since last read": then the stub shows what is there now. */
+/* "Unchanged since last read": put the current text into the stub. */
 static void fill_stub(struct plan *p, struct held *stub, struct held *read)
 {
 	struct buf text = BUF(TEXT_MAX);
@@ -117,7 +120,7 @@ static void fill_new_stubs(struct plan *p)
 	}
 }
 
-/* Before a read goes from its place, the stub that leans on it is filled. */
+/* Before a read is removed, fill the stub that refers to it. */
 static void fill_leaning_stub(struct plan *p, struct held *h)
 {
 	for (uint32_t i = p->r->count; i-- > h->record + 1;) {
@@ -131,7 +134,7 @@ static void fill_leaning_stub(struct plan *p, struct held *h)
 	}
 }
 
-/* The user's words before the first answer. */
+/* The user's last text before the first answer. */
 static struct text task_of(const struct plan *p)
 {
 	const struct transcript *t = p->t;
@@ -149,7 +152,7 @@ static struct text task_of(const struct plan *p)
 		    : (struct text){ "", 0 };
 }
 
-/* Each for the policy to look at, with what the tape says of it. */
+/* The records as the policy sees them, with their nominations. */
 static void show_records(const struct plan *p, struct policy_record *in,
 			 enum action *actions)
 {
@@ -177,7 +180,7 @@ static void show_records(const struct plan *p, struct policy_record *in,
 	}
 }
 
-/* What the policy makes of the nominations. */
+/* Let the policy choose actions, evictions and retrieved code. */
 static void ask_policy(struct plan *p)
 {
 	struct policy_record *in = must_calloc(p->r->count + 1, sizeof(*in));
@@ -222,7 +225,7 @@ static uint64_t newest_text_drift(const struct held *h)
 	return newest;
 }
 
-/* Has it gone stale beyond what the model was told? */
+/* Did it go stale since the model was last notified of it? */
 static bool is_unnotified(const struct plan *p, const struct held *h)
 {
 	if (h->entry <= held_shown(h))
@@ -242,7 +245,7 @@ static bool is_unnotified(const struct plan *p, const struct held *h)
 	return true;
 }
 
-/* Found once: to read the records of a long talk anew takes long. */
+/* Cached: reading all records of a long talk again takes long. */
 static bool is_exact(const struct plan *p, struct held *h)
 {
 	if (h->exact == EXACT_UNKNOWN)
@@ -275,7 +278,7 @@ static uint64_t cached_behind(const struct plan *p, uint32_t item)
 
 struct plan_choice {
 	ARRAY(struct stale) stale;
-	ARRAY(struct held *) held; /* of each stale one */
+	ARRAY(struct held *) held; /* parallel to `stale` */
 	ARRAY(struct sent_note) notes;
 	ARRAY(enum decision) decisions;
 };
@@ -291,6 +294,8 @@ static void plan_choice_release(struct plan_choice *c)
 static void list(struct plan *p, struct plan_choice *c, struct held *h,
 		 struct stale s)
 {
+	assert(c->stale.count == c->held.count);
+	assert(!c->held.count || array_last(&c->held)[0]->item < h->item);
 	s.item = h->item;
 	s.tokens = h->text ? cost_tokens(h->len) : h->tokens;
 	s.behind = cached_behind(p, h->item);
@@ -298,7 +303,7 @@ static void list(struct plan *p, struct plan_choice *c, struct held *h,
 	array_push(&c->held, h); /* NOLINT(bugprone-sizeof-*) */
 }
 
-/* One that is true, and may go where that makes the request shorter. */
+/* A record to evict, where that makes the request shorter. */
 static void list_finished(struct plan *p, struct plan_choice *c, struct held *h)
 {
 	if (!h->fresh && !p->r->at[h->record].attached &&
@@ -329,8 +334,8 @@ static void list_nominated(struct plan *p, struct plan_choice *c,
 	}
 	p->counts.stale += h->tokens;
 	s.pending = h->replaced == REPLACED_NOT || h->replaced_entry < h->entry;
-	/* Nothing read just now is taken away again; and what the user's text
-	   says, he said. */
+	/* A result that is new is only ever refreshed; a file attached to
+	   the user's message stays as the user sent it. */
 	if ((h->fresh && h->action != ACTION_REFRESH) ||
 	    p->r->at[h->record].attached)
 		s.pending = false;
@@ -355,7 +360,7 @@ static void list_stale(struct plan *p, struct plan_choice *c)
 	}
 }
 
-/* Where the section that begins with mentions[first] ends. */
+/* The end of the mentions that share the section of mentions[first]. */
 static uint32_t section_end(const struct pin *pin, uint32_t first)
 {
 	uint32_t last = first + 1;
@@ -366,7 +371,7 @@ static uint32_t section_end(const struct pin *pin, uint32_t first)
 	return last;
 }
 
-/* Its index among the stale ones, which stand in the records' order. */
+/* Its index in `stale`, which is in the order of records. */
 static uint32_t stale_index(const struct plan_choice *c, const struct held *h)
 {
 	uint32_t low = 0, high = c->held.count;
@@ -382,8 +387,7 @@ static uint32_t stale_index(const struct plan_choice *c, const struct held *h)
 	return low < c->held.count && c->held.at[low] == h ? low : UINT32_MAX;
 }
 
-/* The first waiting record that mentions[first, last) speaks of, as an index.
- */
+/* Of the records in mentions [first, last), the first pending one's index. */
 static uint32_t first_waiting(const struct plan *p, const struct plan_choice *c,
 			      const struct mention *first,
 			      const struct mention *last)
@@ -444,7 +448,7 @@ static void choose(struct plan *p, struct plan_choice *c)
 			  c->notes.count, c->decisions.at);
 }
 
-/* Before an epoch that costs something: what do the places really take? */
+/* Before an epoch that is paid for: replace guessed sizes by real ones. */
 static void measure(struct plan *p, struct plan_choice *c)
 {
 	struct buf text = BUF(TEXT_MAX);
@@ -480,7 +484,7 @@ static void replace_all(struct plan *p, struct plan_choice *c)
 {
 	struct buf text = BUF(TEXT_MAX);
 
-	/* From the end: what a later record shows need not be shown twice. */
+	/* From the end: lines that a later record shows are not shown twice. */
 	for (uint32_t i = c->stale.count; i-- > 0;) {
 		struct held *h = c->held.at[i];
 		enum replaced how;
@@ -503,7 +507,7 @@ static void replace_all(struct plan *p, struct plan_choice *c)
 	buf_release(&text);
 }
 
-/* Does the record's place say more than the note does? */
+/* The record of a mention; *ret: its replacement is as new as the note. */
 static struct held *overtaken(const struct plan *p, const struct mention *a,
 			      bool *ret)
 {
@@ -514,7 +518,7 @@ static struct held *overtaken(const struct plan *p, const struct mention *a,
 	return h;
 }
 
-/* Nothing tells of it any more; a note will. */
+/* No note names it any longer: add it to the new note. */
 static void notify_again(struct plan_choice *c, struct held *h)
 {
 	h->notified = NOTIFIED_NOT;
@@ -523,7 +527,7 @@ static void notify_again(struct plan_choice *c, struct held *h)
 			c->decisions.at[i] = DECISION_NOTE;
 }
 
-/* The section of mentions[first] is sent no longer. */
+/* List that the section of mentions[first] is no longer sent. */
 static void list_cut(struct plan *p, const struct pin *pin, uint32_t first)
 {
 	const struct mention *m = &pin->mentions.at[first];
@@ -545,8 +549,9 @@ static void list_cut(struct plan *p, const struct pin *pin, uint32_t first)
 }
 
 /*
- * A note on what has been put right since would speak of a text that is not
- * there. It stands behind the record, so its bytes are written anew anyway.
+ * Remove the sections on records that were replaced since: they would describe
+ * a text that is no longer there. A note stands behind its records, so the
+ * cache loses its bytes anyway.
  */
 static void cut_notes(struct plan *p, struct plan_choice *c, struct pin *pin)
 {
@@ -590,7 +595,7 @@ static const struct held *newest_result(const struct plan *p)
 	for (uint32_t i = p->r->count; i-- > 0;)
 		if (!p->r->at[i].attached)
 			return p->held[i];
-	/* Where nothing was called yet there may be files all the same. */
+	/* Before the first call there may be attached files. */
 	for (uint32_t i = p->r->count; i-- > 0;)
 		if (p->t->items[p->r->at[i].item].place != ITEM_NONE)
 			return p->held[i];
@@ -598,8 +603,8 @@ static const struct held *newest_result(const struct plan *p)
 }
 
 /*
- * The note behind the newest result, where all notes of this request go; begun
- * anew if it was taken away just now. NULL: there is no result yet.
+ * The note behind the newest result, which takes all new sections; emptied if
+ * it was removed just now. NULL: there is no result yet.
  */
 static struct pin *newest_pin(struct plan *p)
 {
@@ -616,7 +621,7 @@ static struct pin *newest_pin(struct plan *p)
 	return pin;
 }
 
-/* It speaks of no record, so nothing ever overtakes it. */
+/* Its mention names no record, so no replacement ever removes it. */
 static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 {
 	char none[] = "";
@@ -660,7 +665,7 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 	buf_release(&text);
 }
 
-/* It was told of the reader's own edits; more of them say so themselves. */
+/* The model knows of its own edits: further ones need no new note. */
 static void stay_notified(struct plan *p, const struct held *h)
 {
 	struct pin *pin = newest_pin(p);
@@ -698,6 +703,7 @@ void plan_make(struct plan *p)
 {
 	struct plan_choice c = { 0 };
 
+	assert(p->mode < MODES && p->policy && p->price);
 	p->from = ITEM_NONE;
 	find_own_edits(p);
 	plan_find_later(p);
@@ -719,5 +725,8 @@ void plan_make(struct plan *p)
 		if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL)
 			p->c->since_epoch = 0;
 	}
+	assert(p->mode != MODE_OFF ||
+	       !(p->counts.replaced + p->counts.notified));
+	assert(!p->notes_only || !p->counts.replaced);
 	plan_choice_release(&c);
 }

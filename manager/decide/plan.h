@@ -1,8 +1,8 @@
 /*
- * One request thought through: from what the agent holds and what the tape
- * says of it to the texts that are sent. plan_make() changes the
- * conversation's records and pins; plan_rewriting() lists what is sent, old
- * and new, which is all there is to do when the tape is away.
+ * The plan for one request: from the records held and their nominations to the
+ * texts sent. plan_make() updates the conversation's records and pins;
+ * plan_rewriting() lists all texts to send, old and new. Without a tape only
+ * the second is called.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_PLAN_H
 #define STATETAPE_MANAGER_DECIDE_PLAN_H
@@ -15,14 +15,14 @@
 
 struct plan_counts {
 	uint64_t held, stale;		    /* tokens, as received */
-	uint64_t refreshed, dropped, rerun; /* tokens taken out of the way */
-	uint64_t evicted;		    /* the same, of what was true */
+	uint64_t refreshed, dropped, rerun; /* tokens replaced */
+	uint64_t evicted;		    /* tokens of evicted records */
 	uint64_t notes;			    /* tokens of new notes */
-	uint64_t retrieved;		    /* of them, code not asked for */
-	uint32_t notified, replaced;	    /* records dealt with */
+	uint64_t retrieved;		    /* of these, retrieved code */
+	uint32_t notified, replaced;	    /* records */
 };
 
-/* Edits of a file among the results that are new. */
+/* A file and the number of its edits among the new results. */
 struct own_edits {
 	uint32_t path, count;
 };
@@ -39,19 +39,19 @@ struct plan {
 	enum mode mode;
 	bool notes_only;
 
-	/* What came of it. */
+	/* Set by plan_make(). */
 	enum epoch epoch;
-	uint32_t from; /* the first item whose bytes are others than before;
-			  ITEM_NONE: only new items are touched */
+	uint32_t from; /* the first cached item whose bytes change;
+			  ITEM_NONE: none */
 	struct plan_counts counts;
 	bool policy_failed;
 	struct decided_list decided;
 
-	/* plan.c's and plan_text.c's. */
+	/* Private to plan.c and plan_text.c. */
 	ARRAY(struct own_edits) own;
-	uint32_t *later; /* per record, the next that shows the same file alone;
+	uint32_t *later; /* per record, the next one of the same single file;
 			    ITEM_NONE: none */
-	struct buf retrieved; /* what the policy wants to be shown besides */
+	struct buf retrieved; /* the policy's retrieved code */
 };
 
 void plan_make(struct plan *p);
@@ -66,39 +66,39 @@ struct plan_rewriting {
 void plan_rewriting(const struct plan *p, struct plan_rewriting *ret);
 void plan_rewriting_release(struct plan_rewriting *r);
 
-/* -- Between plan.c and plan_text.c. */
+/* -- Shared by plan.c and plan_text.c. */
 
-/* The record's file, or the words for one that has none. */
+/* The record's file, else its command or tool. */
 const char *plan_name(const struct plan *p, const struct held *h);
-/* Why it is stale, with the entry that made it so. */
+/* Why it is stale, with the entry's number. */
 const char *plan_cause(const struct held *h);
-/* Of its text, as it was sent until now. */
+/* The length of its text as sent so far. */
 uint64_t plan_bytes(const struct held *h);
 /*
- * List a decision about `h`; `d` says where, in which form, and how many bytes
- * there were. Members it leaves out are taken from `h`.
+ * Append a decision about `h` to p->decided. The caller sets place, form,
+ * before and after in `d`; why and action come from `h` where they are NULL.
  */
 void plan_decided(struct plan *p, const struct held *h, struct decided d,
 		  const char *text, size_t len);
-/* For plan_superseded(). */
+/* Fill p->later, for plan_superseded(). */
 void plan_find_later(struct plan *p);
-/* Does a later record show its lines as they are? */
+/* Does a later record show the current text of its lines? */
 bool plan_superseded(const struct plan *p, const struct held *h);
+/* Did the model's own edits of this request make all changes of its file? */
 bool plan_own(const struct plan *p, const struct held *h);
-/* Tokens that notes may still take, `out` counted if given. */
+/* Tokens left for notes; `out` (or NULL) counts as used. */
 uint64_t plan_notes_left(const struct plan *p, const struct buf *out);
 /*
- * The text for a record's place, as its action wants it. REPLACED_NOT: none can
- * be made that is true.
+ * The replacement of a record by its action. REPLACED_NOT: no true text can be
+ * made.
  */
 enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out);
-/* The note on all of `stale`, for `pin`; each one's `told` is set. */
+/* Append the sections on all of `stale` to `out`, and mentions to `pin`. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);
-/* Does the text shown still read as the file does? */
+/* Is the text shown equal to the current file, though it is nominated? */
 bool plan_reads_true(struct plan *p, const struct held *h);
-/* The whole of what `read` showed, as it is now, for a stub that refers to it.
- */
+/* The current text of all that `read` showed, for a stub that refers to it. */
 int plan_stub_text(struct plan *p, const struct held *read, struct buf *out);
 
 #endif

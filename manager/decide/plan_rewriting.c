@@ -1,11 +1,12 @@
-/* From what stands in a conversation to the texts of one request. */
+/* From a conversation's replacements and notes to the edits of one request. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "manager/decide/plan.h"
 
-/* The last result of the run, or message, that `item` stands in. */
+/* The last result of the sequence, or of the message, that `item` is in. */
 static uint32_t place_of(const struct transcript *t, uint32_t item)
 {
 	uint32_t last = item;
@@ -51,6 +52,7 @@ static void join_notes(const struct plan *p, struct plan_rewriting *ret)
 		last->text = both;
 		last->len += n->len;
 	}
+	assert(kept <= ret->notes.count);
 	ret->notes.count = kept;
 }
 

@@ -1,5 +1,6 @@
 #include "manager/decide/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +10,12 @@
 #include "manager/decide/notes.h"
 
 /*
- * A read this many requests old, and stale, is shown by its changed parts
- * alone: what it was read for has been done, or was said since.
+ * A stale read this many requests old is refreshed by its changed parts alone:
+ * the model has used or repeated the rest since.
  */
 #define AGE_OF_PARTS 8
 
-/* Notes may take this much of a request, in all, before they become brief. */
+/* All notes together may take this share of a request; then they are brief. */
 #define NOTES_SHARE   50 /* one part in fifty */
 #define NOTES_LEAST   256
 #define NOTE_DIFF_MAX 2000 /* tokens */
@@ -41,7 +42,7 @@ static bool covers(const struct referent *a, const struct referent *b)
 	       (!b->end || (a->end && b->end >= a->end));
 }
 
-/* To look through all records for each would take as long as all the rest. */
+/* Once per request: a search per record took as long as everything else. */
 void plan_find_later(struct plan *p)
 {
 	uint32_t names = intern_count(p->c->names);
@@ -64,13 +65,14 @@ void plan_find_later(struct plan *p)
 
 bool plan_superseded(const struct plan *p, const struct held *h)
 {
+	assert(p->later && p->held[h->record] == h);
 	if (h->referents.count != 1)
 		return false;
 	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
 	     i = p->later[i]) {
 		const struct held *o = p->held[i];
 
-		/* As it was read, or as it was put there just now. */
+		/* Never stale, or refreshed in this very request. */
 		bool current = o->action == ACTION_KEEP ||
 			       (o->replaced == REPLACED_WHOLE &&
 				o->replaced_entry == p->e->n);
@@ -89,19 +91,18 @@ static const struct record *record_of(const struct plan *p,
 	return records_read(p->r, h->record);
 }
 
-/* For a place: with the entry, which names what changed it for good. */
+/* For a replacement: with the entry's number, which stays valid. */
 const char *plan_cause(const struct held *h)
 {
 	return h->why && *h->why ? h->why : "it changed";
 }
 
-/* For a note: in words of the model's world. */
+/* For a note: in words the model knows, without entries. */
 static const char *why_of(const struct held *h)
 {
 	return h->words && *h->words ? h->words : plan_cause(h);
 }
 
-/* The words for a record that has no path of its own. */
 const char *plan_name(const struct plan *p, const struct held *h)
 {
 	const struct record *r = record_of(p, h);
@@ -141,7 +142,7 @@ void plan_decided(struct plan *p, const struct held *h, struct decided d,
 	decided_add(&p->decided, &d, text, len);
 }
 
-/* The shape of its lines; a shell's output that is a file has one, too. */
+/* The layout of its lines; also of a command's output that is a file. */
 static bool shape_of(const struct plan *p, const struct held *h,
 		     struct shape *ret)
 {
@@ -162,7 +163,7 @@ static bool shape_of(const struct plan *p, const struct held *h,
 	return r->shape.exact && r->shape.lines && h->referents.count == 1;
 }
 
-/* The file then and now. False: one of the two is not to be had. */
+/* The file at `since` and now. False: one of the two is not available. */
 static bool compare(struct plan *p, const struct referent *ref, uint64_t since,
 		    struct linediff *ret)
 {
@@ -182,7 +183,7 @@ static struct range lines_of(const struct referent *ref,
 	struct range r = { ref->start ? ref->start - 1 : 0,
 			   ref->end ? ref->end : d->before.rows.count };
 
-	/* What is put behind the last line of a whole file is part of it. */
+	/* Of a whole file, a line appended behind the last counts too. */
 	if (!ref->end)
 		r.last++;
 	return r;
@@ -195,7 +196,7 @@ bool plan_reads_true(struct plan *p, const struct held *h)
 	struct range lines;
 	bool same;
 
-	/* What was told, or put there, is not what was received. */
+	/* The model has read our text since, not only the one received. */
 	if (h->replaced != REPLACED_NOT || h->notified != NOTIFIED_NOT)
 		return false;
 	for (uint32_t i = 0; i < h->drifted.count; i++)
@@ -246,7 +247,7 @@ static void add_body(struct plan *p, const struct held *h, const char *name,
 	}
 }
 
-/* Bodies of what drifted, and the changed lines themselves, in order. */
+/* The bodies of drifted symbols and the changed lines, merged, rising. */
 static void changed_parts(struct plan *p, const struct held *h,
 			  const struct linediff *d, struct plan_ranges *ret)
 {
@@ -282,7 +283,7 @@ static void changed_parts(struct plan *p, const struct held *h,
 	ret->count = kept;
 }
 
-/* Its lines as they are; only the changed ones if it is old. */
+/* Its current lines; of an old record only the changed parts. */
 static enum replaced refresh_text(struct plan *p, struct held *h,
 				  struct buf *out)
 {
@@ -319,7 +320,7 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 	return rc < 0 ? REPLACED_NOT : how;
 }
 
-/* There is nothing left of what it shows, and no file to read again. */
+/* The file and everything the record shows of it were removed. */
 static bool is_gone(struct plan *p, const struct held *h)
 {
 	if (h->referents.count != 1 ||
@@ -387,7 +388,7 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 
 /* -- Notes. */
 
-/* `out` ends with the section that tells it, which begins at `begin`. */
+/* The section about `h` is out[begin, out->len). */
 static void set_notified(struct plan *p, struct held *h, enum notified how,
 			 struct pin *pin, const struct buf *out, size_t begin)
 {
@@ -396,6 +397,7 @@ static void set_notified(struct plan *p, struct held *h, enum notified how,
 			     .before = plan_bytes(h),
 			     .after = out->len - begin };
 
+	assert(begin <= out->len);
 	plan_decided(p, h, d, out->data + begin, out->len - begin);
 	pin_mention(pin, &(struct mention){ h->key, how, held_shown(h), p->e->n,
 					    out->len });
@@ -415,7 +417,7 @@ uint64_t plan_notes_left(const struct plan *p, const struct buf *out)
 	return used < may ? may - used : 0;
 }
 
-/* All lines from the first that one of the two shows to the last. */
+/* Extend `all` to the lines of `r`; 0 stands for the first or the last. */
 static void span_both(struct referent *all, const struct referent *r)
 {
 	if (!r->start || (all->start && r->start < all->start))
@@ -424,7 +426,7 @@ static void span_both(struct referent *all, const struct referent *r)
 		all->end = r->end;
 }
 
-/* The difference, if it is worth its place; 0 and nothing appended if not. */
+/* Append the diff if it fits; 0: it does not, and nothing was appended. */
 static int add_diff(struct plan *p, struct held **group, size_t count,
 		    struct buf *out)
 {
@@ -455,7 +457,7 @@ static int add_diff(struct plan *p, struct held **group, size_t count,
 	return added;
 }
 
-/* Was something removed, or only what it is connected with changed? */
+/* Did only callees or constants drift, not the text shown? */
 static bool only_links(const struct held *h)
 {
 	uint64_t shown = held_shown(h);
@@ -477,8 +479,9 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 	enum notified how = NOTIFIED_AGAIN;
 	size_t begin = out->len;
 
+	assert(count > 0 && h->referents.count == 1);
 	if (is_gone(p, h)) {
-		/* Until it is there again. */
+		/* Holds until the file exists again. */
 		(void)note_gone(out, path, why_of(h));
 		how = NOTIFIED_CHANGES;
 	} else if (!evidence_text(p->e, h->referents.at[0].path, ASKS_NOW)) {
@@ -489,7 +492,7 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 	} else if (add_diff(p, group, count, out)) {
 		how = NOTIFIED_CHANGES;
 	} else if (plan_own(p, h)) {
-		/* It wrote the change itself: a line will do. */
+		/* The model wrote the change itself: one line suffices. */
 		(void)note_own_edits(out, path);
 		how = NOTIFIED_OWN;
 	} else {
@@ -524,7 +527,7 @@ void plan_note(struct plan *p, struct held **stale, size_t count,
 			set_notified(p, h, NOTIFIED_AGAIN, pin, out, begin);
 			continue;
 		}
-		/* All of one file together, moved up behind the first. */
+		/* All records of one file become one section. */
 		for (size_t k = i + 1; k < count; k++) {
 			struct held *o = stale[k];
 

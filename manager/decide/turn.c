@@ -1,5 +1,8 @@
-/* What a turn learns after its request was thought about: sent, refused, the
-   reply as it passes. */
+/*
+ * A turn after brain_think(): its request is sent or refused, the reply passes,
+ * and the conversation learns what the provider's cache did.
+ */
+#include <assert.h>
 #include <string.h>
 
 #include "graph/base/cleanup.h"
@@ -8,7 +11,7 @@
 #include "manager/decide/asks.h"
 #include "manager/decide/brain_i.h"
 
-/* A cache that keeps at least this share of what it should is well. */
+/* A cache that read this share of what was predicted did its work. */
 #define KEPT_PERCENT 70
 #define KEPT_LEAST   2048
 #define HOLD_MS	     (24u * 3600 * 1000)
@@ -20,12 +23,14 @@ void turn_sent(struct turn *t)
 	if (!t->unkept)
 		return;
 	t->unkept = false;
+	assert(t->c);
 	(void)pthread_mutex_lock(&t->c->lock);
 	rc = archive_save(t->b->archive, t->c, &t->row);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (rc < 0)
-		brain_say(t->b, "What was decided could not be kept; after a "
-				"restart it may be decided otherwise");
+		brain_say(t->b,
+			  "The decisions of a request could not be saved; "
+			  "after a restart they may differ");
 }
 
 void turn_drop_body(struct turn *t)
@@ -36,8 +41,8 @@ void turn_drop_body(struct turn *t)
 
 void turn_unsent(struct turn *t)
 {
-	/* What was decided is sent with the next request instead; only what
-	 * the cache holds now is not what was thought. */
+	/* The decisions stand, and are sent with the next request. But the
+	 * cache now holds another prefix than predicted. */
 	t->predicted = -1;
 	archive_count(t->b->archive, "not sent in time", 1);
 	t->row.withheld = "not sent in time";
@@ -82,14 +87,14 @@ void turn_status(struct turn *t, int status, const char *content_type)
 
 void turn_reply(struct turn *t, const char *bytes, size_t len)
 {
-	/* Taken before the client has these bytes: it may act on them, and
-	   what it does then comes after the reply. */
+	/* Before the client has these bytes: what it does in response to
+	   them must count as done after the reply. */
 	t->shown_ns = clock_mono_ns();
 	if (t->sse)
 		sse_feed(t->sse, bytes, len);
 }
 
-/* Does the cache do as it should? Twice in a row not, and we stop. */
+/* Stop making decisions if the cache read too little twice in a row. */
 static void check_cache(struct turn *t, const struct sse_usage *u)
 {
 	struct conversation *c = t->c;
@@ -120,7 +125,7 @@ static int64_t kept_of(enum dialect d, const struct sse_usage *u)
 
 	if (u->cache_read < 0)
 		return -1;
-	/* Elsewhere all of a prompt is kept, in steps of 128 tokens or so. */
+	/* Other providers cache the whole prompt, in steps of 128 tokens. */
 	if (d != DIALECT_MESSAGES && written == 0 && u->input > 0)
 		written = u->input;
 	return read + written;
@@ -142,7 +147,7 @@ static void learn(struct turn *t)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-/* The tape keeps what our records may still want to see. */
+/* Let the tape keep the versions from our oldest record's birth on. */
 static void hold(struct turn *t)
 {
 	struct asks a = { t->b->ask, t->b->ask_ctx,
@@ -155,7 +160,7 @@ static void hold(struct turn *t)
 	HASH_ITER (hh, t->c->held, h, next)
 		if (h->tracked && h->item != ITEM_NONE && h->birth < oldest)
 			oldest = h->birth;
-	/* What the tape was not asked about was done before this, too. */
+	/* Else new records still wait for a birth: their window stays open. */
 	if (t->settled)
 		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
 	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);

@@ -1,4 +1,4 @@
-/* Nothing is ever done: what other policies are compared with. */
+/* The baseline: keep every record. */
 #include "manager/policy/policy.h"
 
 static int decide_control(const struct policy_in *in, struct policy_out *out)

@@ -1,8 +1,8 @@
 /*
- * The tape's own defaults: complete, deterministic, without a model. Two
- * things are read out of them: what a later record shows anew need not be
- * shown twice, and the output of a command that is neither a test nor a build
- * is never asked for again, only said to be older.
+ * The tape's proposed actions: complete, deterministic, without a model. Two
+ * exceptions: a record that a later one supersedes is dropped, not refreshed;
+ * and a command that is neither a test nor a build is annotated, never asked to
+ * be run again.
  */
 #include "manager/policy/policy.h"
 

@@ -1,12 +1,12 @@
 /*
- * A policy decides, for one request, what is to become of the records an
- * agent holds: an action for each one nominated, records that are still true
- * but finished with, and code to show besides. When and how that is sent is
- * decided elsewhere (decide.h).
+ * A policy decides for one request what should become of the records held: an
+ * action for each nomination, records to evict, and code to retrieve
+ * (manager/README.md, Decisions). When that is carried out is decided in
+ * decide.h.
  *
- * It sees values, and asks the tape (NEIGHBOURS, SYMBOL, SOURCE, ...) through
- * `asks`, within the turn's time. A policy that fails is replaced for that
- * request by `defaults`, and the report says so.
+ * A policy gets values, and may ask the tape (NEIGHBOURS, SYMBOL, SOURCE, ...)
+ * through `asks` until the request's deadline. If it fails, `defaults` decides
+ * for that request, and the report counts it.
  */
 #ifndef STATETAPE_MANAGER_POLICY_POLICY_H
 #define STATETAPE_MANAGER_POLICY_POLICY_H
@@ -21,11 +21,11 @@
 struct asks;
 
 enum action {
-	ACTION_KEEP,	 /* nominated, but as good as it was */
-	ACTION_REFRESH,	 /* the current text instead */
-	ACTION_DROP,	 /* a tombstone instead */
-	ACTION_RERUN,	 /* a line that asks for another run instead */
-	ACTION_ANNOTATE, /* the text stays, a note says what is new */
+	ACTION_KEEP,	 /* nominated, but still as good as before */
+	ACTION_REFRESH,	 /* replace by the current text */
+	ACTION_DROP,	 /* replace by a tombstone */
+	ACTION_RERUN,	 /* replace by a line that asks for another run */
+	ACTION_ANNOTATE, /* keep the text, append a note */
 	ACTIONS
 };
 extern const char *const action_names[ACTIONS];
@@ -47,36 +47,36 @@ struct policy_record {
 struct policy_in {
 	const struct policy_record *records;
 	size_t count;
-	struct records *all; /* what each says: records_read(all, i)->text */
+	struct records *all; /* their texts: records_read(all, i)->text */
 	struct asks *asks;
-	struct text task; /* what the user asked for first */
-	uint64_t budget;  /* tokens that `retrieved` may have */
+	struct text task; /* the user's first message */
+	uint64_t budget;  /* maximum of `retrieved`, in tokens */
 };
 
-/* Filled in beforehand with what is said here. */
+/* The comments say how it is initialised. */
 struct policy_out {
-	enum action *actions; /* per record: what the nomination says */
+	enum action *actions; /* per record: the nomination's action */
 	/*
-	 * Per record: false. True takes the place of a record that is kept,
-	 * at the next time that is cheap; not of one that has just come.
+	 * Per record: false. True evicts a record whose action is KEEP as soon
+	 * as that is cheap; a record new in this request is not evicted.
 	 */
 	bool *evict;
 	/*
-	 * Empty. Put into the note of this request as it is, and sent again
-	 * with it from then on: say each thing once. Over the budget, all of
-	 * it is left out.
+	 * Empty. It becomes part of this request's note and is sent again in
+	 * every later one, so do not repeat it. If it exceeds the budget, all
+	 * of it is discarded.
 	 */
 	struct buf *retrieved;
 };
 
 struct policy {
 	const char *name;
-	/* 0, or a negative errno: then `out` is not looked at. */
+	/* 0, or a negative errno: then `out` is ignored. */
 	int (*decide)(const struct policy_in *in, struct policy_out *out);
 };
 
 extern const struct policy policy_defaults, policy_control;
-/* NULL: there is none of that name. */
+/* NULL: there is no policy of that name. */
 const struct policy *policy_find(const char *name);
 
 #endif

@@ -16,7 +16,7 @@
 
 struct recorded_version {
 	uint64_t n;
-	char *text; /* NULL: not there from here on */
+	char *text; /* NULL: deleted */
 	size_t len;
 };
 
@@ -37,9 +37,9 @@ struct recorded_reading {
 };
 
 struct recorded {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all below */
 	struct recorded_file *files;
-	ARRAY(struct recorded_entry) entries; /* number i + 1 */
+	ARRAY(struct recorded_entry) entries; /* entry i + 1 */
 	ARRAY(struct recorded_reading) reads;
 };
 
@@ -135,7 +135,7 @@ void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
-/* As of entry `n`; NULL: nothing is known, or it was not there. */
+/* The version as of entry `n`; NULL: unknown, or no such file then. */
 static const struct recorded_version *version_at(struct recorded *r,
 						 const char *path, uint64_t n)
 {
@@ -291,7 +291,7 @@ static int answer_readset(struct recorded *r, const cJSON *q, cJSON *a)
 	return 0;
 }
 
-/* The newest entry after `birth` that is about `path` (NULL: any). */
+/* The newest entry after `birth` on `path` (NULL: on any path). */
 static uint64_t newest_after(const struct recorded *r, uint64_t birth,
 			     const char *path)
 {

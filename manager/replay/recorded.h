@@ -1,11 +1,10 @@
 /*
- * A tape that is told what happened, instead of seeing it: for sessions that
- * are over (replay) or were made up (benchmarks, tests). It answers the
- * questions asks.h asks.
+ * A tape whose caller supplies the changes, for recorded sessions (replay) and
+ * scripted ones (benchmarks, tests). It answers the questions of asks.h.
  *
- * It has no code graph. A record is nominated when lines it showed read
- * otherwise now, whatever language they are in; what changed only in meaning
- * escapes it. SYMBOLS knows one symbol per file.
+ * It has no code graph: a record is nominated when lines it showed differ now,
+ * in any language; a change of meaning alone is not noticed. SYMBOLS has one
+ * symbol per file.
  *
  * Any thread may call.
  */
@@ -21,20 +20,20 @@ struct recorded;
 struct recorded *recorded_new(void);
 void recorded_free(struct recorded *r);
 
-/* `path` holds `text` from before the beginning. */
+/* `path` has this text before the first entry. */
 void recorded_base(struct recorded *r, const char *path, const char *text,
 		   size_t len);
-/* It is written (NULL: deleted) by `who`; the entry's number. */
+/* `who` writes `text` (NULL: deletes the file). Returns the entry's number. */
 uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 			size_t len, const char *who);
-/* What it holds; NULL: it is not there. Good until the next call. */
+/* The current text, valid until the next call; NULL: no such file. */
 const char *recorded_text(struct recorded *r, const char *path,
 			  size_t *ret_len);
-/* A command's process read `path` at that time. */
+/* Process `pid` of a command read `path` at that time. */
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path);
 
-/* A brain_ask; `recorded` is a struct recorded. */
+/* A brain_ask whose context is a struct recorded. */
 int recorded_ask(void *recorded, const char *ask, const cJSON *question,
 		 int timeout_ms, cJSON **ret);
 

@@ -35,9 +35,9 @@ struct replay {
 	struct recorded *files;
 	struct brain *brain;
 	char *repo;
-	struct replay_call *calls; /* whose effects are on the tape */
+	struct replay_call *calls; /* whose effects were applied */
 	int64_t now_ns;
-	ARRAY(uint64_t) heard; /* hashes of sentences of ours */
+	ARRAY(uint64_t) heard; /* hashes of our sentences sent so far */
 	struct buf said;
 };
 
@@ -92,7 +92,7 @@ struct brain *replay_brain(struct replay *r)
 }
 
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
-/* Is it seen for the first time? */
+/* Is this call seen for the first time? */
 static bool is_new(struct replay *r, struct text id)
 {
 	struct replay_call *k;
@@ -108,7 +108,7 @@ static bool is_new(struct replay *r, struct text id)
 
 /* NOLINTEND(readability-function-*) */
 
-/* The file as the repository has it: the best guess for what is not known. */
+/* Take the file from the repository: the best guess if it is not known. */
 static void take_from_repository(struct replay *r, const char *path)
 {
 	CLEANUP(free_p) char *whole = NULL;
@@ -143,7 +143,7 @@ static const char *argument(const cJSON *j, const char *a, const char *b)
 			      cJSON_GetObjectItemCaseSensitive(j, b));
 }
 
-/* `text` with `new` for `old`, where it stands first or everywhere. */
+/* Append `text` with the first, or every, `old` replaced by `new`. */
 static void put_instead(struct buf *out, const char *text, const char *old,
 			const char *new, bool all)
 {
@@ -158,7 +158,7 @@ static void put_instead(struct buf *out, const char *text, const char *old,
 	(void)buf_add(out, text, strlen(text));
 }
 
-/* An edit's call says what became of the text, if the text is known. */
+/* Apply an edit's arguments to the text, if that is known. */
 static bool apply_edit(struct replay *r, const struct item *call,
 		       const char *path)
 {
@@ -187,7 +187,7 @@ static bool apply_edit(struct replay *r, const struct item *call,
 	return true;
 }
 
-/* A read that shows all of a file says what it held. */
+/* Take the text from a read that shows the whole file. */
 static bool apply_read(struct replay *r, const struct record *record,
 		       const char *path)
 {
@@ -242,7 +242,7 @@ static const char *const targets[DIALECTS] = {
 	[DIALECT_CHAT] = "/v1/chat/completions",
 };
 
-/* By what only that dialect has. */
+/* By members that only that dialect has. */
 static enum dialect guess(const char *body, size_t len)
 {
 	if (memmem(body, len, "\"input\":[", 9) &&
@@ -254,7 +254,7 @@ static enum dialect guess(const char *body, size_t len)
 	return DIALECT_MESSAGES;
 }
 
-/* Sentences of ours in `text` that were not there before. */
+/* Append to r->said the sentences of ours that are new in `text`. */
 static void listen(struct replay *r, struct text text)
 {
 	const char *at = text.at, *end = text.at + text.len;
@@ -329,7 +329,7 @@ int replay_body(struct replay *r, const char *body, size_t len, int64_t at_ns,
 	return 0;
 }
 
-/* -- A client's own record. */
+/* -- A client's own log. */
 
 static int64_t time_of(const cJSON *row)
 {
@@ -345,7 +345,7 @@ struct replay_talk {
 	struct replay *r;
 	replay_visit *visit;
 	void *ctx;
-	struct buf list; /* elements so far, commas between */
+	struct buf list; /* JSON elements so far, separated by commas */
 	bool responses;	 /* a Codex rollout */
 	bool asked;	 /* nothing was added since the last request */
 	uint32_t requests;
@@ -353,7 +353,7 @@ struct replay_talk {
 
 static int put_request(struct replay_talk *t, int64_t at_ns)
 {
-	/* Its client let the cache keep all of it; where is not written. */
+	/* The log has no cache marks: assume that everything was cached. */
 	static const char head[] = "{\"model\":\"recorded\",\"cache_control\":"
 				   "{\"type\":\"ephemeral\"},";
 	static const char tail[] = "],\"tools\":[{\"name\":\"x\"}]}";
@@ -391,7 +391,7 @@ static int add_element(struct replay_talk *t, const cJSON *element)
 	return rc < 0 ? rc : buf_add(&t->list, text, strlen(text));
 }
 
-/* Claude Code: one row per block; the wire's messages are inside. */
+/* Claude Code: one row per block, with the message inside. */
 static int claude_row(struct replay_talk *t, const cJSON *row, const char *type)
 {
 	const cJSON *message = cJSON_GetObjectItemCaseSensitive(row, "message");
@@ -433,7 +433,7 @@ static int codex_row(struct replay_talk *t, const cJSON *row)
 	return rc < 0 ? rc : add_element(t, item);
 }
 
-/* Codex has summed the talk up: it goes on from what is kept of it. */
+/* Codex compacted the talk: it goes on from the replacement history. */
 static int codex_compacted(struct replay_talk *t, const cJSON *row)
 {
 	const cJSON *kept = cJSON_GetObjectItemCaseSensitive(

@@ -1,13 +1,13 @@
 /*
- * The manager's pipeline over a session that is over. Bodies go in as they
- * were, or are put together from a client's own record of the session; what
- * would have been sent comes out.
+ * The manager's pipeline over a recorded session. The input is the bodies of
+ * its requests, captured or put together from the client's own log; the output
+ * is what would have been sent.
  *
- * What files held is taken from the session itself: a whole file that was
- * read is known from then on, an edit or a write is applied to what is known.
- * What other processes did is known only when a later read shows it, a part
- * of a file only if the repository still has the file. Nothing is known of
- * meaning: records are judged by their lines (recorded.h).
+ * The contents of files come from the session itself: a whole file that was
+ * read is known from then on, and edits and writes are applied to it. Changes
+ * by other processes become known when a later read shows them; a file of which
+ * only parts were read is taken from the repository. There is no code graph:
+ * records are compared by their lines (recorded.h).
  */
 #ifndef STATETAPE_MANAGER_REPLAY_REPLAY_H
 #define STATETAPE_MANAGER_REPLAY_REPLAY_H
@@ -18,27 +18,26 @@
 
 struct replay;
 
-/* `repo`: as calls name it; it is read for files that are not known. */
+/* `repo`: the repository's path in the session, read for unknown files. */
 int replay_new(const char *repo, enum mode mode, struct replay **ret,
 	       char **ret_why);
 void replay_free(struct replay *r);
 
-/* One request. `at_ns`: 0 if not known. */
+/* One request. `at_ns`: 0 if unknown. */
 struct replay_step {
 	uint64_t received, sent; /* bytes */
 	bool rewritten;
-	uint32_t writes; /* that became known with it */
-	/* What the model is told that it was not told before: lines, or "".
-	   The replay's, until the next step. */
+	uint32_t writes; /* of files, learned from this request */
+	/* Our sentences that are new in this request, a line each, or "".
+	   Owned by the replay, valid until the next step. */
 	const char *said;
 };
 int replay_body(struct replay *r, const char *body, size_t len, int64_t at_ns,
 		struct replay_step *ret);
 
 /*
- * A client's record of a session, one JSON object per line: Claude Code's, or
- * a Codex rollout. `step` is called for each request it made. -EBADMSG: it is
- * neither.
+ * A client's log of a session, one JSON object per line: Claude Code's, or a
+ * Codex rollout. Calls `visit` for each request. -EBADMSG: it is neither.
  */
 typedef void replay_visit(void *ctx, const struct replay_step *step);
 int replay_transcript(struct replay *r, const char *text, size_t len,

@@ -122,9 +122,9 @@ int explain_answer(struct archive *m, const cJSON *question, cJSON *answer)
 	return rc;
 }
 
-/* -- For a person. */
+/* -- As text. */
 
-/* When it was made, by this machine's clock. */
+/* The time of the request, in local time. */
 static void print_time(const cJSON *r, char *ret, size_t size)
 {
 	time_t at = (time_t)(json_double(r, "at_ns", 0) / 1e9);
@@ -153,7 +153,7 @@ static void print_line(FILE *out, const cJSON *r)
 	(void)fputc('\n', out);
 }
 
-/* Each line of `text` behind a bar; a terminal gets no control characters. */
+/* Each line behind a bar, control characters as "?". */
 static void print_text(FILE *out, const char *text)
 {
 	while (*text) {

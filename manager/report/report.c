@@ -76,6 +76,9 @@ static int answer_report(struct archive *m, const cJSON *question,
 				cJSON_AddObjectToObject(answer, "passed"));
 }
 
+_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == RECORD_OTHER + 1,
+	       "a word for each kind");
+
 static void add_record(cJSON *list, const struct conversation *c,
 		       const struct held *h, bool live)
 {
@@ -148,7 +151,7 @@ static void add_conversation(cJSON *list, struct conversation *c, bool live)
 
 /* NOLINTEND(readability-function-*) */
 
-/* One conversation: the one in the brain if there is one, else from memory. */
+/* One conversation: the brain's if there is a brain, else the archive's. */
 static void answer_one(struct brain *b, struct archive *m, const char *key,
 		       cJSON *list)
 {
@@ -224,7 +227,7 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 	return report_from(b->archive, ask, question, answer);
 }
 
-/* -- For a person. */
+/* -- As text. */
 
 void report_print(FILE *out, const cJSON *answer)
 {
