@@ -34,6 +34,7 @@
 #include "manager/decide/brain_i.h"
 #include "manager/decide/plan.h"
 #include "manager/transcript/sse.h"
+#include "tape/wire/subscribe.h"
 
 /* Conversations kept in memory; others are read again when they come back. */
 #define CONVERSATIONS_MAX 32
@@ -89,6 +90,9 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	}
 	b->say = o->say;
 	b->say_ctx = o->say_ctx;
+	/* Without it decisions are made as before, only later. */
+	if (o->pub_socket)
+		(void)subscribe_open(o->pub_socket, NULL, NULL, &b->subscribe);
 	prices_init(&b->prices);
 	rc = o->prices ? prices_override(&b->prices, o->prices, ret_why) : 0;
 	if (rc == 0)
@@ -119,6 +123,7 @@ void brain_free(struct brain *b)
 	free(b->other);
 	free(b->cwd);
 	links_free(b->links);
+	subscribe_free(b->subscribe);
 	free(b);
 }
 

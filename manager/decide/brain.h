@@ -37,6 +37,7 @@ struct brain_options {
 			      symbolic link; NULL: none */
 	const char *cwd;   /* where agents are started; NULL: in the root */
 	const char *tape_socket; /* NULL: there is no tape, or `ask` is it */
+	const char *pub_socket;	 /* where the tape publishes; NULL: nowhere */
 	const char *dir;	 /* state directory, for manager.db; NULL: what
 				    is decided is kept in memory alone */
 	enum mode mode;

@@ -10,6 +10,8 @@
 #include "manager/transcript/sse.h"
 #include "manager/transcript/transcript.h"
 
+struct subscribe;
+
 struct brain {
 	pthread_mutex_t lock;
 	struct conversation *conversations; /* protected by lock */
@@ -20,6 +22,7 @@ struct brain {
 	bool subscriptions;
 	char *repo, *other, *cwd;
 	struct links *links; /* to the tape; NULL: another way is given */
+	struct subscribe *subscribe; /* to the tape's entries; NULL: not */
 	brain_ask *ask;
 	void *ask_ctx;
 	void (*say)(void *ctx, const char *sentence);
