@@ -17,18 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cjson/cJSON.h>
-
 #include "manager/decide/mode.h"
+#include "tape/wire/wire.h"
 
 struct brain;
 struct policy;
 struct turn;
-
-/* Questions to the tape: tape/wire/wire.h's wire_ask(), or what stands for it.
- */
-typedef int brain_ask(void *ctx, const char *ask, const cJSON *question,
-		      int timeout_ms, cJSON **ret);
 
 /* Strings are copied. Zeroed members take what is said here. */
 struct brain_options {
@@ -42,11 +36,11 @@ struct brain_options {
 				    is decided is kept in memory alone */
 	enum mode mode;
 	const struct policy *policy; /* NULL: policy_defaults */
-	const char *prices; /* JSON text that overrides rows of the price
-			       table (cost.h); NULL: none */
-	bool subscriptions; /* rewrite in place under a subscription login,
-			       too; else only notes are appended there */
-	brain_ask *ask;	    /* instead of tape_socket */
+	const char *prices;  /* JSON text that overrides rows of the price
+				table (cost.h); NULL: none */
+	bool subscriptions;  /* rewrite in place under a subscription login,
+				too; else only notes are appended there */
+	wire_transport *ask; /* instead of tape_socket */
 	void *ask_ctx;
 	/* One sentence for the log; may be called from any thread. */
 	void (*say)(void *ctx, const char *sentence);

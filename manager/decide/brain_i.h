@@ -5,11 +5,11 @@
 #include "manager/decide/archive.h"
 #include "manager/decide/brain.h"
 #include "manager/decide/conversation.h"
-#include "manager/decide/links.h"
 #include "manager/policy/policy.h"
 #include "manager/transcript/sse.h"
 #include "manager/transcript/transcript.h"
 
+struct links;
 struct subscribe;
 
 struct brain {
@@ -23,7 +23,7 @@ struct brain {
 	char *repo, *other, *cwd;
 	struct links *links; /* to the tape; NULL: another way is given */
 	struct subscribe *subscribe; /* to the tape's entries; NULL: not */
-	brain_ask *ask;
+	wire_transport *ask;
 	void *ask_ctx;
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;

@@ -17,15 +17,16 @@
 #ifndef STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 #define STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 
-#include "manager/decide/asks.h"
 #include "manager/decide/conversation.h"
+#include "manager/decide/reads.h"
+#include "tape/wire/client.h"
 
 /* A file's text, asked for once per turn. */
 struct evidence_file {
 	uint32_t path;
-	uint64_t n; /* ASKS_NOW, or as of an entry */
+	uint64_t n; /* CLIENT_NOW, or as of an entry */
 	int result; /* 0, or why there is none */
-	struct asks_text text;
+	struct client_text text;
 	uint32_t real; /* the path without links in it */
 };
 
@@ -33,7 +34,7 @@ struct evidence_file {
 struct evidence_history {
 	uint32_t path;
 	int result; /* 0, or why it is not known */
-	struct asks_versions versions;
+	struct client_versions versions;
 	struct evidence_file *texts; /* of each version; result 1: not asked */
 };
 
@@ -45,7 +46,7 @@ struct roots {
 };
 
 struct evidence {
-	struct asks *asks;
+	struct client *client;
 	struct conversation *c;
 	struct roots roots;
 	uint64_t lower, n;	/* entries: last time, now */
@@ -54,13 +55,13 @@ struct evidence {
 	bool crowded;		/* others talked meanwhile, and may have run
 				   commands of their own */
 
-	struct asks_entries entries; /* since `lower` */
+	struct client_entries entries; /* since `lower` */
 	bool entries_known;
-	struct asks_readset reads;
+	struct reads reads;
 	int reads_result; /* 1: not asked yet */
 	ARRAY(struct evidence_file *) files;
 	ARRAY(struct evidence_history *) histories;
-	struct asks_symbols symbols; /* of `symbols_path` */
+	struct client_symbols symbols; /* of `symbols_path` */
 	uint32_t symbols_path;
 	bool symbols_asked;
 };
@@ -75,13 +76,14 @@ void evidence_meet(struct held *h, const struct record *r);
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r);
 
 /* Of path number `path`, as of `n`. NULL: there is none. */
-const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
-				      uint64_t n);
+const struct client_text *evidence_text(struct evidence *e, uint32_t path,
+					uint64_t n);
 
 /* May `path` have changed since the last time? */
 bool evidence_touched(const struct evidence *e, uint32_t path);
 /* What `path` defines now; empty if nobody can say. */
-const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path);
+const struct client_symbols *evidence_symbols(struct evidence *e,
+					      uint32_t path);
 /* Were all changes of `path` since the last time made by `edits` edits? */
 bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits);
 

@@ -5,7 +5,7 @@
  * decided elsewhere (decide.h).
  *
  * It sees values, and asks the tape (NEIGHBOURS, SYMBOL, SOURCE, ...) through
- * `asks`, within the turn's time. A policy that fails is replaced for that
+ * `client`, within the turn's time. A policy that fails is replaced for that
  * request by `defaults`, and the report says so.
  */
 #ifndef STATETAPE_MANAGER_POLICY_POLICY_H
@@ -18,7 +18,7 @@
 #include "graph/base/buf.h"
 #include "manager/record/records.h"
 
-struct asks;
+struct client;
 
 enum action {
 	ACTION_KEEP,	 /* nominated, but as good as it was */
@@ -47,10 +47,10 @@ struct policy_record {
 struct policy_in {
 	const struct policy_record *records;
 	size_t count;
-	struct records *all; /* what each says: records_read(all, i)->text */
-	struct asks *asks;
-	struct text task; /* what the user asked for first */
-	uint64_t budget;  /* tokens that `retrieved` may have */
+	struct records *all;   /* what each says: records_read(all, i)->text */
+	struct client *client; /* tape/wire/client.h */
+	struct text task;      /* what the user asked for first */
+	uint64_t budget;       /* tokens that `retrieved` may have */
 };
 
 /* Filled in beforehand with what is said here. */

@@ -1,7 +1,7 @@
 /*
  * A tape that is told what happened, instead of seeing it: for sessions that
  * are over (replay) or were made up (benchmarks, tests). It answers the
- * questions asks.h asks.
+ * questions of tape/wire/client.h.
  *
  * It has no code graph. A record is nominated when lines it showed read
  * otherwise now, whatever language they are in; what changed only in meaning
@@ -34,7 +34,7 @@ const char *recorded_text(struct recorded *r, const char *path,
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path);
 
-/* A brain_ask; `recorded` is a struct recorded. */
+/* A wire_transport; `recorded` is a struct recorded. */
 int recorded_ask(void *recorded, const char *ask, const cJSON *question,
 		 int timeout_ms, cJSON **ret);
 

@@ -39,17 +39,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/wire/pubsub.h"
 #include "tape/wire/sp.h"
 #include "tape/wire/sp_server.h"
-
-#define NS_PER_S  INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
 
 #define PROBE_EVERY_NS NS_PER_S
 /* A listener that hears answers in microseconds; after a client's error nng
@@ -96,14 +93,6 @@ struct pub_listener {
 	ARRAY(struct pub_orphan) orphans;
 	int64_t scan_ns; /* when to look at them again */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 /* -- Opening. */
 
@@ -209,7 +198,7 @@ static void orphans_note(struct pub_listener *l)
 
 	assert(atomic_load(&l->id) == 0);
 	if (!l->orphans.count)
-		l->scan_ns = now_ns() + ORPHAN_NS;
+		l->scan_ns = clock_mono_ns() + ORPHAN_NS;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone. */
 	while (dir && (e = readdir(dir)) != NULL) {
 		struct pub_orphan o = { .fd = (int)strtol(e->d_name, NULL, 10),
@@ -237,7 +226,7 @@ static void orphans_step(struct pub_listener *l)
 {
 	uint32_t kept = 0;
 
-	if (!l->orphans.count || now_ns() < l->scan_ns)
+	if (!l->orphans.count || clock_mono_ns() < l->scan_ns)
 		return;
 	for (uint32_t i = 0; i < l->orphans.count; i++) {
 		struct pub_orphan o = l->orphans.at[i];
@@ -250,7 +239,7 @@ static void orphans_step(struct pub_listener *l)
 			l->orphans.at[kept++] = o;
 	}
 	l->orphans.count = kept;
-	l->scan_ns = now_ns() + ORPHAN_NS;
+	l->scan_ns = clock_mono_ns() + ORPHAN_NS;
 }
 
 /* -- The probe. */
@@ -273,11 +262,11 @@ static void reopen(struct pub_listener *l)
 	if (l->pause_ns < PROBE_EVERY_NS)
 		l->pause_ns *= 2;
 	if (claim_and_start(l) < 0) {
-		wait_until(l, PUB_SHUT, now_ns() + pause);
+		wait_until(l, PUB_SHUT, clock_mono_ns() + pause);
 		return;
 	}
 	(void)atomic_fetch_add(&l->reopened, 1);
-	wait_until(l, PUB_SUSPECT, now_ns() + pause);
+	wait_until(l, PUB_SUSPECT, clock_mono_ns() + pause);
 }
 
 /* -EAGAIN: too many clients wait to be accepted; try again soon. */
@@ -290,10 +279,10 @@ static void probe_begin(struct pub_listener *l)
 	atomic_store(&l->suspect, false);
 	rc = sp_connect(l->path, 0, SP_REQ, SP_PUB, 0, &l->probe);
 	if (rc == 0)
-		wait_until(l, PUB_PROBING, now_ns() + PROBE_DEADLINE_NS);
+		wait_until(l, PUB_PROBING, clock_mono_ns() + PROBE_DEADLINE_NS);
 	else if (rc == -EAGAIN || rc == -ECONNRESET || rc == -EMFILE ||
 		 rc == -ENFILE)
-		wait_until(l, PUB_SUSPECT, now_ns() + REOPEN_NS);
+		wait_until(l, PUB_SUSPECT, clock_mono_ns() + REOPEN_NS);
 	else
 		reopen(l); /* The socket's file is gone. */
 }
@@ -301,7 +290,7 @@ static void probe_begin(struct pub_listener *l)
 static void probe_end(struct pub_listener *l)
 {
 	sp_conn_release(&l->probe);
-	l->probed_ns = now_ns();
+	l->probed_ns = clock_mono_ns();
 	l->pause_ns = REOPEN_NS;
 	l->state = PUB_CALM;
 }
@@ -316,8 +305,8 @@ static void probe_check(struct pub_listener *l)
 		probe_end(l);
 	else if (rc < 0) {
 		sp_conn_release(&l->probe);
-		wait_until(l, PUB_SUSPECT, now_ns() + REOPEN_NS);
-	} else if (now_ns() >= l->due_ns)
+		wait_until(l, PUB_SUSPECT, clock_mono_ns() + REOPEN_NS);
+	} else if (clock_mono_ns() >= l->due_ns)
 		reopen(l);
 }
 
@@ -328,7 +317,7 @@ bool pub_listener_suspect(struct pub_listener *l)
 
 static void state_step(struct pub_listener *l)
 {
-	int64_t now = now_ns(), next = l->probed_ns + PROBE_EVERY_NS;
+	int64_t now = clock_mono_ns(), next = l->probed_ns + PROBE_EVERY_NS;
 
 	if (l->state == PUB_CALM && atomic_load(&l->suspect))
 		wait_until(l, PUB_SUSPECT, next > now ? next : now);
@@ -352,7 +341,7 @@ int64_t pub_listener_step(struct pub_listener *l)
 		due = l->scan_ns;
 	if (due == INT64_MAX)
 		return -1;
-	left = due - now_ns();
+	left = due - clock_mono_ns();
 	return left > 0 ? left : 0;
 }
 

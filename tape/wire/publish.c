@@ -30,14 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/wire/pub_listener.h"
 #include "tape/wire/pubsub.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 /* Bytes that slow subscribers may keep in memory. */
 #define HELD_MAX (16u << 20)
@@ -78,14 +76,6 @@ struct publish {
 	size_t held;
 	int64_t sent_ns;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
 
 /* -- Pipes. */
 
@@ -239,7 +229,7 @@ static void send_all(struct publish *p)
 		account(p, nng_msg_len(m));
 		if (nng_sendmsg(p->socket, m, NNG_FLAG_NONBLOCK) != 0)
 			nng_msg_free(m);
-		p->sent_ns = now_ns();
+		p->sent_ns = clock_mono_ns();
 	}
 	array_release(&got.messages);
 }
@@ -361,7 +351,7 @@ void publish_free(struct publish *p)
 	atomic_store(&p->stop, true);
 	publish_wake(p);
 	(void)pthread_join(p->thread, NULL);
-	left = p->sent_ns ? p->sent_ns + FAREWELL_NS - now_ns() : 0;
+	left = p->sent_ns ? p->sent_ns + FAREWELL_NS - clock_mono_ns() : 0;
 	if (left > 0 && publish_subscribers(p) > 0)
 		(void)nanosleep(&(struct timespec){ .tv_nsec = left }, NULL);
 	publish_release(p);
