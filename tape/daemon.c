@@ -137,6 +137,7 @@ static int answer_status(void *ctx, cJSON *answer)
 	put(answer, "pending", settle_pending(t->settle) + t->suspects.count);
 	put(answer, "skipped", t->unreadable);
 	put(answer, "subscribers", publish_subscribers(t->publish));
+	put(answer, "reopened", publish_reopened(t->publish));
 	put(answer, "markers", t->markers);
 	put(answer, "pid", (uint64_t)getpid());
 	put(answer, "bases", t->bases.count);

@@ -36,10 +36,13 @@
 #include "manager/decide/brain_i.h"
 #include "manager/decide/plan.h"
 #include "manager/transcript/sse.h"
+#include "tape/wire/links.h"
+#include "tape/wire/subscribe.h"
 
 /* Conversations kept in memory; others are loaded from the archive. */
 #define CONVERSATIONS_MAX 32
 #define SYNC_MS		  250
+#define QUESTION_MS	  1000 /* any other question to the tape */
 /* Of the deadline, reserved for putting the new body together. */
 #define SPLICE_NS 5000000
 
@@ -91,6 +94,9 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	}
 	b->say = o->say;
 	b->say_ctx = o->say_ctx;
+	/* Without it decisions are made as before, only later. */
+	if (o->pub_socket)
+		(void)subscribe_open(o->pub_socket, NULL, NULL, &b->subscribe);
 	prices_init(&b->prices);
 	rc = o->prices ? prices_override(&b->prices, o->prices, ret_why) : 0;
 	if (rc == 0)
@@ -121,6 +127,7 @@ void brain_free(struct brain *b)
 	free(b->other);
 	free(b->cwd);
 	links_free(b->links);
+	subscribe_free(b->subscribe);
 	free(b);
 }
 
@@ -184,7 +191,7 @@ struct thought {
 	struct transcript t;
 	struct records records;
 	struct identity who;
-	struct asks asks;
+	struct client client;
 	struct evidence e;
 	struct plan p;
 	struct plan_rewriting w;
@@ -318,30 +325,32 @@ static bool is_crowded(struct brain *b, const struct conversation *c)
 
 static const char *tape_trouble(int rc)
 {
-	return rc == -ETIMEDOUT ? "the tape was late"
-	       : rc == -ENOENT	? "the tape's answer was not understood"
-				: "the tape is away";
+	return rc == -ETIMEDOUT	       ? "the tape was late"
+	       : client_is_unknown(rc) ? "the tape's answer was not understood"
+				       : "the tape is away";
 }
 
 /* Births and nominations. False: nothing new can be decided. */
 static bool ask_tape(struct thought *th)
 {
 	struct conversation *c = th->p.c;
-	bool ready = false, fresh = false;
-	uint64_t n = 0;
-	int rc = asks_sync(&th->asks, SYNC_MS, &n, &ready);
+	struct client_head head;
+	bool fresh = false;
+	uint64_t n;
+	int rc = client_sync(&th->client, SYNC_MS, &head);
 
 	if (rc < 0) {
 		th->outcome = tape_trouble(rc);
 		return false;
 	}
-	if (!ready) {
+	if (!head.ready) {
 		th->outcome = "the tape is not ready";
 		return false;
 	}
+	n = head.n;
 	if (n < c->last_n)
 		conversation_begin_anew(c);
-	th->e = (struct evidence){ .asks = &th->asks,
+	th->e = (struct evidence){ .client = &th->client,
 				   .c = c,
 				   .roots = { .repo = th->b->repo,
 					      .other = th->b->other,
@@ -542,9 +551,10 @@ const char *brain_think(struct brain *b, const struct request *r,
 	turn->dialect = transcript_dialect(r->method, r->target);
 	if (turn->dialect == DIALECTS)
 		return NULL;
-	th.asks =
-		(struct asks){ b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS };
+	client_init(&th.client, b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS,
+		    QUESTION_MS);
 	think(&th);
+	client_release(&th.client);
 	if (th.outcome)
 		archive_count(b->archive, th.outcome, 1);
 	if (th.outcome && !turn->unkept)

@@ -17,17 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cjson/cJSON.h>
-
 #include "manager/decide/mode.h"
+#include "tape/wire/wire.h"
 
 struct brain;
 struct policy;
 struct turn;
-
-/* How the tape is asked: wire_ask() of tape/wire/wire.h, or a stand-in. */
-typedef int brain_ask(void *ctx, const char *ask, const cJSON *question,
-		      int timeout_ms, cJSON **ret);
 
 /* Strings are copied. The comments say what a zeroed member means. */
 struct brain_options {
@@ -36,15 +31,16 @@ struct brain_options {
 			      a symbolic link); NULL: none */
 	const char *cwd;   /* where agents are started; NULL: in the root */
 	const char *tape_socket; /* NULL: no tape, or it is asked by `ask` */
+	const char *pub_socket;	 /* where the tape publishes; NULL: nowhere */
 	const char *dir;	 /* state directory, for manager.db; NULL:
 				    decisions are kept in memory only */
 	enum mode mode;
 	const struct policy *policy; /* NULL: policy_defaults */
-	const char *prices; /* JSON text that overrides rows of the price
-			       table (cost.h); NULL: none */
-	bool subscriptions; /* replace in place under subscription logins
-			       too; else these get notes only */
-	brain_ask *ask;	    /* instead of tape_socket */
+	const char *prices;  /* JSON text that overrides rows of the price
+				table (cost.h); NULL: none */
+	bool subscriptions;  /* replace in place under subscription logins
+				too; else these get notes only */
+	wire_transport *ask; /* instead of tape_socket */
 	void *ask_ctx;
 	/* One sentence for the log; may be called from any thread. */
 	void (*say)(void *ctx, const char *sentence);

@@ -5,10 +5,12 @@
 #include "manager/decide/archive.h"
 #include "manager/decide/brain.h"
 #include "manager/decide/conversation.h"
-#include "manager/decide/links.h"
 #include "manager/policy/policy.h"
 #include "manager/transcript/sse.h"
 #include "manager/transcript/transcript.h"
+
+struct links;
+struct subscribe;
 
 struct brain {
 	pthread_mutex_t lock;
@@ -19,8 +21,9 @@ struct brain {
 	enum mode mode;
 	bool subscriptions;
 	char *repo, *other, *cwd;
-	struct links *links; /* to the tape; NULL: `ask` was given */
-	brain_ask *ask;
+	struct links *links;	     /* to the tape; NULL: `ask` was given */
+	struct subscribe *subscribe; /* to the tape's entries; NULL: none */
+	wire_transport *ask;
 	void *ask_ctx;
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;

@@ -11,6 +11,8 @@
 #include "manager/decide/linediff.h"
 
 #define VERSIONS_MAX 32
+/* Entries examined one by one; beyond, no change counts as the agent's own. */
+#define SINCE_MAX 256
 /* A run that opened more files is treated as if it opened all. */
 #define OPENED_MAX 2000
 /* Files compared with a command's output, and bytes allowed around one. */
@@ -19,11 +21,12 @@
 
 void evidence_init(struct evidence *e)
 {
-	assert(e->asks && e->c && e->roots.repo);
+	assert(e->client && e->c && e->roots.repo);
 	assert(e->lower <= e->n);
 	e->reads_result = 1;
 	e->entries_known = e->n > e->lower && !e->first &&
-			   asks_since(e->asks, e->lower, &e->entries) == 0 &&
+			   client_since(e->client, e->lower, SINCE_MAX,
+					&e->entries) == 0 &&
 			   !e->entries.more;
 	if (e->n <= e->lower && !e->first)
 		e->entries_known = true;
@@ -115,10 +118,12 @@ bool evidence_path(const struct roots *roots, const char *dir, const char *path,
 	return rest && add_path(ret, size, rest) && *ret;
 }
 
-const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
-				      uint64_t n)
+const struct client_text *evidence_text(struct evidence *e, uint32_t path,
+					uint64_t n)
 {
-	CLEANUP(free_p) char *real = NULL;
+	const struct client_span all = { .path = conversation_name(e->c, path),
+					 .n = n };
+	struct client_source source = { .path = NULL };
 	struct evidence_file *f;
 
 	for (uint32_t i = 0; i < e->files.count; i++) {
@@ -129,9 +134,14 @@ const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 	f = must_calloc(1, sizeof(*f));
 	f->path = path;
 	f->n = n;
-	f->result = asks_source(e->asks, conversation_name(e->c, path), n,
-				&f->text, &real);
-	f->real = real ? intern_add(e->c->names, real, strlen(real)) : path;
+	f->result = client_source(e->client, &all, &source);
+	f->text = source.text;
+	if (f->result == 0 && f->text.binary)
+		f->result = -ENOENT;
+	f->real = source.path ? intern_add(e->c->names, source.path,
+					   strlen(source.path))
+			      : path;
+	free(source.path);
 	array_push(&e->files, f); /* NOLINT(bugprone-sizeof-*) */
 	return f->result < 0 ? NULL : &f->text;
 }
@@ -139,15 +149,15 @@ const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
 /* The path of the file that `path` leads to over symbolic links. */
 static uint32_t real_path(struct evidence *e, uint32_t path)
 {
-	(void)evidence_text(e, path, ASKS_NOW);
+	(void)evidence_text(e, path, CLIENT_NOW);
 	for (uint32_t i = 0; i < e->files.count; i++)
 		if (e->files.at[i]->path == path &&
-		    e->files.at[i]->n == ASKS_NOW)
+		    e->files.at[i]->n == CLIENT_NOW)
 			return e->files.at[i]->real;
 	return path;
 }
 
-static bool entry_touches(const struct asks_entry *e, const char *path)
+static bool entry_touches(const struct client_entry *e, const char *path)
 {
 	return strcmp(e->path, path) == 0 ||
 	       (e->path2 && strcmp(e->path2, path) == 0);
@@ -158,9 +168,9 @@ static uint64_t newest_entry(const struct evidence *e, uint32_t path)
 {
 	const char *name = conversation_name(e->c, path);
 
-	for (uint32_t i = e->entries.at.count; i-- > 0;)
-		if (entry_touches(&e->entries.at.at[i], name))
-			return e->entries.at.at[i].n;
+	for (uint32_t i = e->entries.count; i-- > 0;)
+		if (entry_touches(&e->entries.at[i], name))
+			return e->entries.at[i].n;
 	return 0;
 }
 
@@ -176,8 +186,8 @@ bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits)
 
 	if (!e->entries_known)
 		return false;
-	for (uint32_t i = 0; i < e->entries.at.count; i++)
-		entries += entry_touches(&e->entries.at.at[i], name);
+	for (uint32_t i = 0; i < e->entries.count; i++)
+		entries += entry_touches(&e->entries.at[i], name);
 	return entries <= edits;
 }
 
@@ -213,10 +223,10 @@ static struct evidence_history *history_of(struct evidence *e, uint32_t path)
 			return e->histories.at[i];
 	h = must_calloc(1, sizeof(*h));
 	h->path = path;
-	h->result = asks_versions(e->asks, conversation_name(e->c, path),
-				  VERSIONS_MAX, &h->versions);
-	h->texts = must_calloc(h->versions.at.count + 1, sizeof(*h->texts));
-	for (uint32_t i = 0; i < h->versions.at.count; i++)
+	h->result = client_versions(e->client, conversation_name(e->c, path),
+				    VERSIONS_MAX, &h->versions);
+	h->texts = must_calloc(h->versions.count + 1, sizeof(*h->texts));
+	for (uint32_t i = 0; i < h->versions.count; i++)
 		h->texts[i].result = 1;
 	array_push(&e->histories, h); /* NOLINT(bugprone-sizeof-*) */
 	return h;
@@ -224,17 +234,17 @@ static struct evidence_history *history_of(struct evidence *e, uint32_t path)
 
 static void history_free(struct evidence_history *h)
 {
-	for (uint32_t i = 0; i < h->versions.at.count; i++)
+	for (uint32_t i = 0; i < h->versions.count; i++)
 		free(h->texts[i].text.at);
 	free(h->texts);
-	array_release(&h->versions.at);
+	client_versions_release(&h->versions);
 	free(h);
 }
 
 void evidence_release(struct evidence *e)
 {
-	asks_entries_release(&e->entries);
-	asks_readset_release(&e->reads);
+	client_entries_release(&e->entries);
+	reads_release(&e->reads);
 	for (uint32_t i = 0; i < e->files.count; i++) {
 		free(e->files.at[i]->text.at);
 		free(e->files.at[i]);
@@ -243,33 +253,37 @@ void evidence_release(struct evidence *e)
 	for (uint32_t i = 0; i < e->histories.count; i++)
 		history_free(e->histories.at[i]);
 	array_release(&e->histories);
-	asks_symbols_release(&e->symbols);
+	client_symbols_release(&e->symbols);
 }
 
-const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path)
+const struct client_symbols *evidence_symbols(struct evidence *e, uint32_t path)
 {
+	const struct client_span all = { .path = conversation_name(e->c, path),
+					 .n = CLIENT_NOW };
+
 	/* One file suffices: records of a file come one after the other. */
 	if (e->symbols_asked && e->symbols_path == path)
 		return &e->symbols;
-	asks_symbols_release(&e->symbols);
-	e->symbols = (struct asks_symbols){ { 0 } };
+	client_symbols_release(&e->symbols);
 	e->symbols_path = path;
 	e->symbols_asked = true;
-	(void)asks_symbols(e->asks, conversation_name(e->c, path), &e->symbols);
+	(void)client_symbols(e->client, &all, &e->symbols);
 	return &e->symbols;
 }
 
 /* -ENOENT: the file did not exist, or its text was not kept. */
 static int version_text(struct evidence *e, struct evidence_history *h,
-			uint32_t i, const struct asks_text **ret)
+			uint32_t i, const struct client_text **ret)
 {
 	struct evidence_file *f = &h->texts[i];
 
-	if (f->result > 0 && !h->versions.at.at[i].hash[0])
+	if (f->result > 0 && !h->versions.at[i].hash[0])
 		f->result = -ENOENT;
 	if (f->result > 0)
-		f->result = asks_content(e->asks, h->versions.at.at[i].hash,
-					 &f->text);
+		f->result = client_content(e->client, h->versions.at[i].hash,
+					   &f->text);
+	if (f->result == 0 && f->text.binary)
+		f->result = -ENOENT;
 	*ret = &f->text;
 	return f->result;
 }
@@ -279,11 +293,11 @@ static int match_version(struct evidence *e, struct held *h,
 			 const struct record *r)
 {
 	struct evidence_history *of = history_of(e, h->referents.at[0].path);
-	const struct asks_version *v = of->versions.at.at;
-	const struct asks_text *text;
+	const struct client_version *v = of->versions.at;
+	const struct client_text *text;
 	int rc = of->result;
 
-	for (uint32_t i = 0; rc == 0 && i < of->versions.at.count; i++) {
+	for (uint32_t i = 0; rc == 0 && i < of->versions.count; i++) {
 		rc = version_text(e, of, i, &text);
 		if (rc == 0 && evidence_shows(r, text->at, text->len)) {
 			uint64_t until = i ? v[i - 1].n - 1 : e->n;
@@ -294,7 +308,7 @@ static int match_version(struct evidence *e, struct held *h,
 				h->birth = v[i].n;
 			return 0;
 		}
-		rc = rc == -ENOENT ? 0 : rc;
+		rc = client_is_unknown(rc) ? 0 : rc;
 	}
 	return rc;
 }
@@ -303,14 +317,14 @@ static int read_birth(struct evidence *e, struct held *h,
 		      const struct record *r)
 {
 	uint32_t path = h->referents.at[0].path;
-	const struct asks_text *now;
+	const struct client_text *now;
 	uint64_t newest;
 	int rc;
 
 	h->birth = e->lower;
 	if (h->referents.count > 1 || !r->shape.exact || !r->content.len)
 		return 0;
-	now = evidence_text(e, path, ASKS_NOW);
+	now = evidence_text(e, path, CLIENT_NOW);
 	if (now && e->entries_known && evidence_shows(r, now->at, now->len)) {
 		newest = newest_entry(e, path);
 		h->birth = newest > e->lower ? newest : e->lower;
@@ -318,7 +332,7 @@ static int read_birth(struct evidence *e, struct held *h,
 		return 0;
 	}
 	rc = match_version(e, h, r);
-	if (rc < 0 && rc != -ENOENT)
+	if (rc < 0 && !client_is_unknown(rc))
 		return rc;
 	h->strange = !h->born && (e->first || newest_entry(e, path)) &&
 		     !(now && evidence_shows(r, now->at, now->len));
@@ -332,10 +346,10 @@ static uint64_t edit_entry(const struct evidence *e, uint32_t path,
 	const char *name = conversation_name(e->c, path);
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < e->entries.at.count; i++) {
-		if (!entry_touches(&e->entries.at.at[i], name))
+	for (uint32_t i = 0; i < e->entries.count; i++) {
+		if (!entry_touches(&e->entries.at[i], name))
 			continue;
-		n = e->entries.at.at[i].n;
+		n = e->entries.at[i].n;
 		if (before-- == 0)
 			break;
 	}
@@ -366,7 +380,7 @@ static int edit_birth(struct evidence *e, struct held *h,
 }
 
 /* Is process `pid` the entry's author, or an ancestor of it? */
-static bool wrote(const struct asks_entry *a, uint32_t pid)
+static bool wrote(const struct client_entry *a, uint32_t pid)
 {
 	if (pid == a->pid)
 		return true;
@@ -376,7 +390,7 @@ static bool wrote(const struct asks_entry *a, uint32_t pid)
 	return false;
 }
 
-static bool by_a_call(const struct evidence *e, const struct asks_entry *a)
+static bool by_a_call(const struct evidence *e, const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < e->reads.processes.count; i++)
 		if (wrote(a, e->reads.processes.at[i].pid))
@@ -384,7 +398,7 @@ static bool by_a_call(const struct evidence *e, const struct asks_entry *a)
 	return false;
 }
 
-static bool has_path(const struct asks_paths *p, const struct asks_entry *a)
+static bool has_path(const struct reads_paths *p, const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (entry_touches(a, p->at[i]))
@@ -404,8 +418,8 @@ static bool lies_in(const char *directory, const char *path)
 	       memcmp(path, directory, len) == 0;
 }
 
-static bool has_directory(const struct asks_paths *p,
-			  const struct asks_entry *a)
+static bool has_directory(const struct reads_paths *p,
+			  const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (lies_in(p->at[i], a->path) || lies_in(p->at[i], a->path2))
@@ -414,10 +428,10 @@ static bool has_directory(const struct asks_paths *p,
 }
 
 /* May a process have read the file before the entry changed it? */
-static bool seen_before(const struct evidence *e, const struct asks_entry *a)
+static bool seen_before(const struct evidence *e, const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < e->reads.processes.count; i++) {
-		const struct asks_process *p = &e->reads.processes.at[i];
+		const struct reads_process *p = &e->reads.processes.at[i];
 
 		if (p->pid != a->pid && p->first_ns <= a->at_ns &&
 		    (has_path(&p->opened, a) || has_path(&p->missed, a) ||
@@ -454,8 +468,8 @@ static uint64_t behind_entries(const struct evidence *e, const struct held *h)
 
 	if (!e->entries_known)
 		return e->lower;
-	for (uint32_t i = 0; i < e->entries.at.count; i++) {
-		const struct asks_entry *a = &e->entries.at.at[i];
+	for (uint32_t i = 0; i < e->entries.count; i++) {
+		const struct client_entry *a = &e->entries.at[i];
 		bool own = alone && h->kind == RECORD_RUN && by_a_call(e, a);
 
 		if (!own && seen_before(e, a))
@@ -464,7 +478,7 @@ static uint64_t behind_entries(const struct evidence *e, const struct held *h)
 	return e->n;
 }
 
-static void take_paths(struct conversation *c, const struct asks_paths *from,
+static void take_paths(struct conversation *c, const struct reads_paths *from,
 		       uint32_t **at, uint32_t *count, uint32_t *size)
 {
 	ARRAY(uint32_t) ids = { 0 };
@@ -496,8 +510,8 @@ static void find_file(struct evidence *e, struct held *h,
 	if (h->opened.count > FILES_TRIED)
 		return;
 	for (uint32_t i = 0; i < h->opened.count; i++) {
-		const struct asks_text *now =
-			evidence_text(e, h->opened.at[i], ASKS_NOW);
+		const struct client_text *now =
+			evidence_text(e, h->opened.at[i], CLIENT_NOW);
 		size_t len = now ? now->len : 0;
 		const char *at;
 
@@ -581,7 +595,7 @@ static bool is_discovery(const char *command)
 static void take_reads(struct evidence *e, struct held *h,
 		       const struct record *record)
 {
-	const struct asks_readset *r = &e->reads;
+	const struct reads *r = &e->reads;
 
 	h->opened.count = h->missed.count = h->listed.count = 0;
 	h->observed = r->opened.count <= OPENED_MAX &&
@@ -608,8 +622,8 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 {
 	if (e->reads_result > 0)
 		e->reads_result = e->first ? -ENOENT
-					   : asks_readset(e->asks, e->from_ns,
-							  e->to_ns, &e->reads);
+					   : reads_ask(e->client, e->from_ns,
+						       e->to_ns, &e->reads);
 	if (e->reads_result == -ETIMEDOUT)
 		return -ETIMEDOUT;
 	h->born = true;
@@ -640,7 +654,7 @@ static bool find_opened(struct evidence *e, const char *path, const char *taken,
 
 	if (e->reads_result > 0 && !e->first)
 		e->reads_result =
-			asks_readset(e->asks, e->from_ns, e->to_ns, &e->reads);
+			reads_ask(e->client, e->from_ns, e->to_ns, &e->reads);
 	for (uint32_t i = 0; i < e->reads.opened.count; i++) {
 		const char *opened = e->reads.opened.at[i];
 		size_t all = strlen(opened);
@@ -658,7 +672,7 @@ static bool find_opened(struct evidence *e, const char *path, const char *taken,
 /* Can `r` be a result of reading this file? */
 static bool may_show(struct evidence *e, const struct record *r, uint32_t path)
 {
-	const struct asks_text *now = evidence_text(e, path, ASKS_NOW);
+	const struct client_text *now = evidence_text(e, path, CLIENT_NOW);
 
 	return now && (!r->content.len || evidence_shows(r, now->at, now->len));
 }
@@ -679,7 +693,7 @@ static void look_elsewhere(struct evidence *e, const struct record *r,
 			 sizeof(other)))
 		return;
 	found = intern_add(e->c->names, other, strlen(other));
-	if (may_show(e, r, found) || !evidence_text(e, ref->path, ASKS_NOW))
+	if (may_show(e, r, found) || !evidence_text(e, ref->path, CLIENT_NOW))
 		ref->path = found;
 }
 

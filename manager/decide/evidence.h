@@ -19,15 +19,16 @@
 #ifndef STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 #define STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 
-#include "manager/decide/asks.h"
 #include "manager/decide/conversation.h"
+#include "manager/decide/reads.h"
+#include "tape/wire/client.h"
 
 /* A file's text; asked for once per turn. */
 struct evidence_file {
 	uint32_t path;
-	uint64_t n; /* ASKS_NOW, or as of an entry */
+	uint64_t n; /* CLIENT_NOW, or as of an entry */
 	int result; /* 0, or a negative errno */
-	struct asks_text text;
+	struct client_text text;
 	uint32_t real; /* the path with symbolic links resolved */
 };
 
@@ -35,7 +36,7 @@ struct evidence_file {
 struct evidence_history {
 	uint32_t path;
 	int result; /* 0, or a negative errno */
-	struct asks_versions versions;
+	struct client_versions versions;
 	struct evidence_file
 		*texts; /* of each version; result 1: not asked yet */
 };
@@ -48,7 +49,7 @@ struct roots {
 };
 
 struct evidence {
-	struct asks *asks;
+	struct client *client;
 	struct conversation *c;
 	struct roots roots;
 	uint64_t lower, n;	/* newest entry at the last request, and now */
@@ -57,13 +58,13 @@ struct evidence {
 	bool crowded;		/* other conversations went on meanwhile and
 				   may have run commands */
 
-	struct asks_entries entries; /* since `lower` */
+	struct client_entries entries; /* since `lower` */
 	bool entries_known;
-	struct asks_readset reads;
+	struct reads reads;
 	int reads_result; /* 1: not asked yet */
 	ARRAY(struct evidence_file *) files;
 	ARRAY(struct evidence_history *) histories;
-	struct asks_symbols symbols; /* of `symbols_path` */
+	struct client_symbols symbols; /* of `symbols_path` */
 	uint32_t symbols_path;
 	bool symbols_asked;
 };
@@ -78,13 +79,14 @@ void evidence_meet(struct held *h, const struct record *r);
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r);
 
 /* The text of path number `path` as of entry `n`; NULL: not available. */
-const struct asks_text *evidence_text(struct evidence *e, uint32_t path,
-				      uint64_t n);
+const struct client_text *evidence_text(struct evidence *e, uint32_t path,
+					uint64_t n);
 
 /* May `path` have changed since `lower`? */
 bool evidence_touched(const struct evidence *e, uint32_t path);
 /* The symbols `path` defines now; empty if not known. */
-const struct asks_symbols *evidence_symbols(struct evidence *e, uint32_t path);
+const struct client_symbols *evidence_symbols(struct evidence *e,
+					      uint32_t path);
 /* Do `edits` edits account for all changes of `path` since `lower`? */
 bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits);
 

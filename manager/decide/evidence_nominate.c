@@ -1,151 +1,127 @@
 /*
  * Records into the tape's NOMINATE question, and its answer into records. An
- * id is the record's place in the list times IDS_EACH, plus which of its files
- * it is about, plus whether that file's symbols or its lines.
+ * id is the record's place in the list times IDS_EACH, plus the number of the
+ * file it is about times two, plus one if it asks about lines instead of
+ * symbols.
  *
- * A read is asked about twice. What symbols say is what the code means: an
- * edited body, a call that goes elsewhere. But the model has text before it,
- * and quotes it when it edits: a comment between two functions, or a function
- * put between them, belongs to no symbol that was read, and yet what is shown
- * is no longer what is there. So the lines themselves are asked about as well.
+ * A read is asked about twice. Symbols say what the code means: an edited body,
+ * a call that goes elsewhere. But the model has text before it, and quotes it
+ * when it edits: a comment between two functions, or a function put between
+ * them, belongs to no symbol that was read, and yet the text that is shown is
+ * no longer the file's. So the lines themselves are asked about as well.
  */
 #include "manager/decide/evidence.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
+#include "graph/base/arena.h"
 #include "graph/base/cleanup.h"
 
 #define REFERENTS_MAX 16
 #define IDS_EACH      ((uint64_t)2 * REFERENTS_MAX)
-/* Of one question, in bytes, well below what the wire takes. */
-#define QUESTION_MAX (600u << 10)
-#define NOMINATE_MS  1000
 
-static void json_p(cJSON **j)
+/* Records to ask about, and what they point to. */
+struct nominees {
+	ARRAY(struct client_record) records;
+	struct arena arena;
+};
+
+static void nominees_release(struct nominees *n)
 {
-	cJSON_Delete(*j);
+	array_release(&n->records);
+	arena_release(&n->arena);
 }
 
-static const cJSON *member(const cJSON *j, const char *name)
+static struct client_paths names_of(struct nominees *n,
+				    const struct conversation *c,
+				    const uint32_t *at, uint32_t count)
 {
-	return cJSON_GetObjectItemCaseSensitive(j, name);
-}
+	const char **names = arena_take(&n->arena, count * sizeof(*names));
 
-static uint64_t number_of(const cJSON *j, const char *name)
-{
-	const cJSON *n = member(j, name);
-
-	return cJSON_IsNumber(n) && n->valuedouble > 0
-		       ? (uint64_t)n->valuedouble
-		       : 0;
-}
-
-static size_t add_names(cJSON *record, const char *member_name,
-			const struct conversation *c, const uint32_t *at,
-			uint32_t count)
-{
-	cJSON *list = cJSON_AddArrayToObject(record, member_name);
-	size_t bytes = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const char *name = conversation_name(c, at[i]);
-
-		(void)cJSON_AddItemToArray(list, cJSON_CreateString(name));
-		bytes += strlen(name) + 3;
-	}
-	return bytes;
+	for (uint32_t i = 0; i < count; i++)
+		names[i] = conversation_name(c, at[i]);
+	return (struct client_paths){ names, count };
 }
 
 /* The record is about its lines, whatever symbols they belong to. */
-static void add_lines(cJSON *record, const char *path)
+static void ask_lines(struct nominees *n, struct client_record *r)
 {
-	CLEANUP(free_p) char *name = NULL;
+	static const char prefix[] = "file:";
+	size_t len = strlen(r->path);
+	char *name = arena_take(&n->arena, sizeof(prefix) + len);
+	const char **list = arena_take(&n->arena, sizeof(*list));
 
-	if (asprintf(&name, "file:%s", path) < 0)
-		abort();
-	(void)cJSON_AddItemToArray(cJSON_AddArrayToObject(record, "symbols"),
-				   cJSON_CreateString(name));
+	memcpy(mempcpy(name, prefix, sizeof(prefix) - 1), r->path, len + 1);
+	*list = name;
+	r->symbols = list;
+	r->symbols_count = 1;
 }
 
-static size_t add_record(cJSON *list, const struct evidence *e,
-			 const struct held *h, uint64_t id,
-			 const struct referent *ref)
+static void add_run(struct nominees *n, const struct conversation *c,
+		    const struct held *h, uint64_t id)
 {
-	bool run = !ref;
-	cJSON *r = cJSON_CreateObject();
-	size_t bytes = 96;
+	struct client_record r = { .id = id,
+				   .kind = CLIENT_RUN,
+				   .birth = h->birth,
+				   .observed = h->observed };
 
-	(void)cJSON_AddNumberToObject(r, "id", (double)id);
-	(void)cJSON_AddStringToObject(r, "kind",
-				      run		       ? "run"
-				      : h->kind == RECORD_EDIT ? "edit"
-							       : "read");
-	(void)cJSON_AddNumberToObject(r, "birth", (double)h->birth);
-	if (ref) {
-		const char *path = conversation_name(e->c, ref->path);
-
-		(void)cJSON_AddStringToObject(r, "path", path);
-		bytes += strlen(path);
-		if (ref->start)
-			(void)cJSON_AddNumberToObject(r, "start", ref->start);
-		if (ref->end)
-			(void)cJSON_AddNumberToObject(r, "end", ref->end);
-		if (id % 2)
-			add_lines(r, path);
-	} else if (h->observed) {
-		bytes += add_names(r, "opened", e->c, h->opened.at,
-				   h->opened.count);
-		bytes += add_names(r, "missed", e->c, h->missed.at,
-				   h->missed.count);
-		bytes += add_names(r, "listed", e->c, h->listed.at,
-				   h->listed.count);
+	if (h->observed) {
+		r.opened = names_of(n, c, h->opened.at, h->opened.count);
+		r.missed = names_of(n, c, h->missed.at, h->missed.count);
+		r.listed = names_of(n, c, h->listed.at, h->listed.count);
 	}
-	(void)cJSON_AddItemToArray(list, r);
-	return bytes;
+	array_push(&n->records, r);
 }
 
-static enum action action_of(const char *name)
+static void add_read(struct nominees *n, const struct conversation *c,
+		     const struct held *h, uint64_t id,
+		     const struct referent *ref)
 {
-	for (int i = 0; i < ACTIONS; i++)
-		if (name && strcmp(name, action_names[i]) == 0)
-			return (enum action)i;
-	return ACTION_KEEP;
+	struct client_record r = { .id = id,
+				   .kind = h->kind == RECORD_EDIT ? CLIENT_EDIT
+								  : CLIENT_READ,
+				   .birth = h->birth,
+				   .path = conversation_name(c, ref->path),
+				   .start = ref->start,
+				   .end = ref->end };
+
+	if (id % 2)
+		ask_lines(n, &r);
+	array_push(&n->records, r);
 }
 
 static void take_symbols(struct conversation *c, struct held *h,
-			 const cJSON *symbols)
+			 const struct client_nomination *n)
 {
-	const cJSON *at;
+	static const char sets[] = {
+		[CLIENT_X] = 'X', [CLIENT_DX] = 'd', [CLIENT_R] = 'R'
+	};
 
-	cJSON_ArrayForEach (at, symbols) {
-		const char *name = cJSON_GetStringValue(member(at, "name"));
-		const char *set = cJSON_GetStringValue(member(at, "set"));
+	for (size_t i = 0; i < n->symbols_count; i++) {
+		const struct client_drift *s = &n->symbols[i];
 		struct drifted d = { 0 };
 
-		if (!name || !set)
-			continue;
-		d.name = intern_add(c->names, name, strlen(name));
-		d.entry = number_of(at, "entry");
-		d.set = *set;
-		d.removed = cJSON_IsTrue(member(at, "removed"));
+		d.name = intern_add(c->names, s->name, strlen(s->name));
+		d.entry = s->entry;
+		d.set = sets[s->set];
+		d.removed = s->removed;
 		array_push(&h->drifted, d);
 	}
 }
 
 /* A sentence of the tape's, without a full stop: it is put into ours. */
-static void take_sentence(char **to, const cJSON *at, const char *name)
+static void take_sentence(char **to, const char *text)
 {
-	const char *text = cJSON_GetStringValue(member(at, name));
 	size_t len = text ? strlen(text) : 0;
 
 	free(*to);
 	*to = NULL;
-	if (!text)
+	if (!len)
 		return;
-	if (len && text[len - 1] == '.')
+	if (text[len - 1] == '.')
 		len--;
 	*to = must_alloc(len + 1);
 	memcpy(*to, text, len);
@@ -154,42 +130,47 @@ static void take_sentence(char **to, const cJSON *at, const char *name)
 
 /* Of several files the worst counts, and none of it can be shown anew. */
 static void take_nomination(struct conversation *c, struct held *h,
-			    const cJSON *at)
+			    const struct client_nomination *n)
 {
-	enum action action =
-		action_of(cJSON_GetStringValue(member(at, "action")));
-	uint64_t entry = number_of(at, "entry");
+	static const enum action actions[] = {
+		[CLIENT_REFRESH] = ACTION_REFRESH,
+		[CLIENT_DROP] = ACTION_DROP,
+		[CLIENT_RERUN] = ACTION_RERUN,
+		[CLIENT_KEEP] = ACTION_KEEP,
+	};
+	enum action action = actions[n->action];
 
 	if (action == ACTION_KEEP)
 		return;
 	if (h->referents.count > 1 && action == ACTION_REFRESH)
 		action = ACTION_DROP;
-	take_symbols(c, h, member(at, "symbols"));
-	if (h->action != ACTION_KEEP && entry <= h->entry)
+	take_symbols(c, h, n);
+	if (h->action != ACTION_KEEP && n->entry <= h->entry)
 		return;
 	h->action = action;
-	h->entry = entry;
-	take_sentence(&h->why, at, "reason");
-	take_sentence(&h->words, at, "words");
+	h->entry = n->entry;
+	take_sentence(&h->why, n->reason);
+	take_sentence(&h->words, n->words);
 }
 
-static int ask(struct evidence *e, const cJSON *q, struct held *const *held,
-	       size_t count)
+static int ask(struct evidence *e, const struct nominees *n,
+	       struct held *const *held, size_t count)
 {
-	CLEANUP(json_p) cJSON *answer = NULL;
-	const cJSON *at;
+	CLEANUP(client_nominations_release)
+	struct client_nominations got = { .held_ = NULL };
 	int rc;
 
-	rc = asks_any(e->asks, "NOMINATE", q, NOMINATE_MS, &answer);
+	if (!n->records.count)
+		return 0;
+	rc = client_nominate(e->client, n->records.at, n->records.count, &got);
 	if (rc < 0)
 		return rc;
-	cJSON_ArrayForEach (at, member(answer, "nominations")) {
-		uint64_t id = number_of(at, "id") / IDS_EACH;
+	for (size_t i = 0; i < got.count; i++) {
+		struct held *h = held[got.at[i].id / IDS_EACH];
 
-		if (id >= count)
-			continue;
-		held[id]->lines_drifted |= number_of(at, "id") % 2;
-		take_nomination(e->c, held[id], at);
+		assert(got.at[i].id / IDS_EACH < count);
+		h->lines_drifted |= got.at[i].id % 2;
+		take_nomination(e->c, h, &got.at[i]);
 	}
 	return 0;
 }
@@ -207,8 +188,8 @@ static bool goes_on(const struct evidence *e)
 {
 	if (e->first || !e->entries_known || e->c->nominated_n != e->lower)
 		return false;
-	for (uint32_t i = 0; i < e->entries.at.count; i++)
-		if (e->entries.at.at[i].elsewhere)
+	for (uint32_t i = 0; i < e->entries.count; i++)
+		if (e->entries.at[i].elsewhere)
 			return false;
 	return true;
 }
@@ -227,24 +208,23 @@ static bool wanted(const struct evidence *e, const struct held *h, bool on)
 	return false;
 }
 
-static size_t add_held(cJSON *list, const struct evidence *e,
-		       const struct held *h, uint64_t id)
+static void add_held(struct nominees *n, const struct evidence *e,
+		     const struct held *h, uint64_t id)
 {
-	size_t bytes = 0;
-
-	if (is_run(h))
-		return add_record(list, e, h, id, NULL);
+	if (is_run(h)) {
+		add_run(n, e->c, h, id);
+		return;
+	}
 	for (uint32_t i = 0; i < h->referents.count && i < REFERENTS_MAX; i++) {
 		const struct referent *ref = &h->referents.at[i];
 
-		bytes += add_record(list, e, h, id, ref);
+		add_read(n, e->c, h, id, ref);
 		/* Lines that were never touched change with their file only. */
 		if (h->fresh || h->lines_drifted ||
 		    evidence_touched(e, ref->path))
-			bytes += add_record(list, e, h, id + 1, ref);
+			add_read(n, e->c, h, id + 1, ref);
 		id += 2;
 	}
-	return bytes;
 }
 
 /*
@@ -271,32 +251,20 @@ static void nominate_strange(const struct evidence *e, struct held *h)
 int evidence_nominate(struct evidence *e, struct held *const *held,
 		      size_t count)
 {
+	CLEANUP(nominees_release) struct nominees n = { 0 };
 	bool on = goes_on(e);
-	size_t i = 0;
-	int rc = 0;
+	int rc;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!wanted(e, held[i], on))
 			continue;
 		held[i]->action = ACTION_KEEP;
 		held[i]->entry = 0;
 		held[i]->drifted.count = 0;
+		add_held(&n, e, held[i], i * IDS_EACH);
 	}
-	for (i = 0; i < count && rc == 0;) {
-		CLEANUP(json_p) cJSON *q = cJSON_CreateObject();
-		cJSON *list = cJSON_AddArrayToObject(q, "records");
-		size_t bytes = 0;
-
-		if (!list)
-			return -ENOMEM;
-		for (; i < count && bytes < QUESTION_MAX; i++)
-			if (wanted(e, held[i], on))
-				bytes += add_held(list, e, held[i],
-						  i * IDS_EACH);
-		if (bytes)
-			rc = ask(e, q, held, count);
-	}
-	for (i = 0; i < count && rc == 0; i++)
+	rc = ask(e, &n, held, count);
+	for (size_t i = 0; i < count && rc == 0; i++)
 		nominate_strange(e, held[i]);
 	return rc;
 }

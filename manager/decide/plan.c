@@ -189,7 +189,7 @@ static void ask_policy(struct plan *p)
 	struct policy_in all = { .records = in,
 				 .count = p->r->count,
 				 .all = p->r,
-				 .asks = p->e->asks,
+				 .client = p->e->client,
 				 .task = task_of(p),
 				 .budget = plan_notes_left(p, NULL) };
 	struct policy_out out = { actions, evict, &p->retrieved };

@@ -167,10 +167,10 @@ static bool shape_of(const struct plan *p, const struct held *h,
 static bool compare(struct plan *p, const struct referent *ref, uint64_t since,
 		    struct linediff *ret)
 {
-	const struct asks_text *then, *now;
+	const struct client_text *then, *now;
 
 	then = evidence_text(p->e, ref->path, since);
-	now = evidence_text(p->e, ref->path, ASKS_NOW);
+	now = evidence_text(p->e, ref->path, CLIENT_NOW);
 	if (!then || !now)
 		return false;
 	linediff_init(ret, then->at, then->len, now->at, now->len);
@@ -191,7 +191,7 @@ static struct range lines_of(const struct referent *ref,
 
 bool plan_reads_true(struct plan *p, const struct held *h)
 {
-	const struct asks_text *now;
+	const struct client_text *now;
 	struct linediff d;
 	struct range lines;
 	bool same;
@@ -204,7 +204,7 @@ bool plan_reads_true(struct plan *p, const struct held *h)
 			return false;
 	if (h->referents.count != 1 || !h->born || !h->drifted.count)
 		return false;
-	now = evidence_text(p->e, h->referents.at[0].path, ASKS_NOW);
+	now = evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW);
 	if (!now)
 		return false;
 	if (!h->file)
@@ -234,11 +234,11 @@ struct plan_ranges {
 static void add_body(struct plan *p, const struct held *h, const char *name,
 		     struct plan_ranges *ret)
 {
-	const struct asks_symbols *s =
+	const struct client_symbols *s =
 		evidence_symbols(p->e, h->referents.at[0].path);
 
-	for (uint32_t i = 0; i < s->at.count; i++) {
-		const struct asks_symbol *x = &s->at.at[i];
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct client_symbol *x = &s->at[i];
 
 		if (x->start && strcmp(name, x->name) == 0 &&
 		    x->end - x->start < BODY_LINES_MAX)
@@ -324,7 +324,7 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 static bool is_gone(struct plan *p, const struct held *h)
 {
 	if (h->referents.count != 1 ||
-	    evidence_text(p->e, h->referents.at[0].path, ASKS_NOW))
+	    evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW))
 		return false;
 	for (uint32_t i = 0; i < h->drifted.count; i++)
 		if (h->drifted.at[i].set == 'X' && !h->drifted.at[i].removed)
@@ -484,7 +484,7 @@ static void note_file(struct plan *p, struct held **group, size_t count,
 		/* Holds until the file exists again. */
 		(void)note_gone(out, path, why_of(h));
 		how = NOTIFIED_CHANGES;
-	} else if (!evidence_text(p->e, h->referents.at[0].path, ASKS_NOW)) {
+	} else if (!evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW)) {
 		(void)note_outdated(out, path, why_of(h));
 	} else if (only_links(h)) {
 		(void)note_elsewhere(out, path, why_of(h));

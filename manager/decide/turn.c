@@ -8,13 +8,15 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
-#include "manager/decide/asks.h"
 #include "manager/decide/brain_i.h"
+#include "tape/wire/client.h"
 
 /* A cache that read this share of what was predicted did its work. */
 #define KEPT_PERCENT 70
 #define KEPT_LEAST   2048
 #define HOLD_MS	     (24u * 3600 * 1000)
+/* A reply's end waits no longer than this for the tape to take a hold. */
+#define HOLD_WITHIN_MS 200
 
 void turn_sent(struct turn *t)
 {
@@ -150,8 +152,8 @@ static void learn(struct turn *t)
 /* Let the tape keep the versions from our oldest record's birth on. */
 static void hold(struct turn *t)
 {
-	struct asks a = { t->b->ask, t->b->ask_ctx,
-			  clock_mono_ns() + 200000000 };
+	int64_t until_ns = clock_mono_ns() + HOLD_WITHIN_MS * NS_PER_MS;
+	struct client c;
 	int64_t over_ns = t->shown_ns ? t->shown_ns : clock_mono_ns();
 	uint64_t oldest = UINT64_MAX;
 	struct held *h, *next;
@@ -165,8 +167,11 @@ static void hold(struct turn *t)
 		t->c->reply_ns = t->at_ns + (over_ns - t->began_ns);
 	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
-	if (oldest != UINT64_MAX && t->b->ask)
-		(void)asks_hold(&a, t->c->key, oldest, HOLD_MS);
+	if (oldest == UINT64_MAX || !t->b->ask)
+		return;
+	client_init(&c, t->b->ask, t->b->ask_ctx, until_ns, HOLD_WITHIN_MS);
+	(void)client_hold(&c, t->c->key, oldest, HOLD_MS);
+	client_release(&c);
 }
 
 void turn_end(struct turn *t, bool whole)

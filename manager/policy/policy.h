@@ -5,8 +5,8 @@
  * decide.h.
  *
  * A policy gets values, and may ask the tape (NEIGHBOURS, SYMBOL, SOURCE, ...)
- * through `asks` until the request's deadline. If it fails, `defaults` decides
- * for that request, and the report counts it.
+ * through `client` until the request's deadline. If it fails, `defaults`
+ * decides for that request, and the report counts it.
  */
 #ifndef STATETAPE_MANAGER_POLICY_POLICY_H
 #define STATETAPE_MANAGER_POLICY_POLICY_H
@@ -18,7 +18,7 @@
 #include "graph/base/buf.h"
 #include "manager/record/records.h"
 
-struct asks;
+struct client;
 
 enum action {
 	ACTION_KEEP,	 /* nominated, but still as good as before */
@@ -47,10 +47,10 @@ struct policy_record {
 struct policy_in {
 	const struct policy_record *records;
 	size_t count;
-	struct records *all; /* their texts: records_read(all, i)->text */
-	struct asks *asks;
-	struct text task; /* the user's first message */
-	uint64_t budget;  /* maximum of `retrieved`, in tokens */
+	struct records *all;   /* their texts: records_read(all, i)->text */
+	struct client *client; /* tape/wire/client.h */
+	struct text task;      /* the user's first message */
+	uint64_t budget;       /* maximum of `retrieved`, in tokens */
 };
 
 /* The comments say how it is initialised. */

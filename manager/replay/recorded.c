@@ -10,6 +10,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/escape.h"
 #include "graph/base/json.h"
 #include "graph/base/uthash.h"
 #include "manager/decide/linediff.h"
@@ -42,6 +43,16 @@ struct recorded {
 	ARRAY(struct recorded_entry) entries; /* entry i + 1 */
 	ARRAY(struct recorded_reading) reads;
 };
+
+/* Paths are kept as questions and answers have them, escaped. (Free it.) */
+static char *escaped(const char *path)
+{
+	size_t size = ESCAPE_SIZE(strlen(path)) + 4;
+	char *text = must_alloc(size);
+
+	(void)escape_text(path, text, size);
+	return text;
+}
 
 struct recorded *recorded_new(void)
 {
@@ -106,21 +117,23 @@ static void add_version(struct recorded *r, const char *path, uint64_t n,
 void recorded_base(struct recorded *r, const char *path, const char *text,
 		   size_t len)
 {
+	CLEANUP(free_p) char *key = escaped(path);
+
 	(void)pthread_mutex_lock(&r->lock);
-	add_version(r, path, 0, text, len);
+	add_version(r, key, 0, text, len);
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
 uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 			size_t len, const char *who)
 {
-	struct recorded_entry e = { must_strdup(path), must_strdup(who) };
+	struct recorded_entry e = { escaped(path), must_strdup(who) };
 	uint64_t n;
 
 	(void)pthread_mutex_lock(&r->lock);
 	array_push(&r->entries, e);
 	n = r->entries.count;
-	add_version(r, path, n, text, len);
+	add_version(r, e.path, n, text, len);
 	(void)pthread_mutex_unlock(&r->lock);
 	return n;
 }
@@ -128,7 +141,7 @@ uint64_t recorded_write(struct recorded *r, const char *path, const char *text,
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path)
 {
-	struct recorded_reading one = { pid, at_ns, must_strdup(path) };
+	struct recorded_reading one = { pid, at_ns, escaped(path) };
 
 	(void)pthread_mutex_lock(&r->lock);
 	array_push(&r->reads, one);
@@ -150,10 +163,11 @@ static const struct recorded_version *version_at(struct recorded *r,
 
 const char *recorded_text(struct recorded *r, const char *path, size_t *ret_len)
 {
+	CLEANUP(free_p) char *key = escaped(path);
 	const struct recorded_version *v;
 
 	(void)pthread_mutex_lock(&r->lock);
-	v = version_at(r, path, UINT64_MAX);
+	v = version_at(r, key, UINT64_MAX);
 	(void)pthread_mutex_unlock(&r->lock);
 	*ret_len = v ? v->len : 0;
 	return v ? v->text : NULL;

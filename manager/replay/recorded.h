@@ -1,6 +1,7 @@
 /*
  * A tape whose caller supplies the changes, for recorded sessions (replay) and
- * scripted ones (benchmarks, tests). It answers the questions of asks.h.
+ * scripted ones (benchmarks, tests). It answers the questions of
+ * tape/wire/client.h.
  *
  * It has no code graph: a record is nominated when lines it showed differ now,
  * in any language; a change of meaning alone is not noticed. SYMBOLS has one
@@ -33,7 +34,7 @@ const char *recorded_text(struct recorded *r, const char *path,
 void recorded_read(struct recorded *r, uint32_t pid, int64_t at_ns,
 		   const char *path);
 
-/* A brain_ask whose context is a struct recorded. */
+/* A wire_transport whose context is a struct recorded. */
 int recorded_ask(void *recorded, const char *ask, const cJSON *question,
 		 int timeout_ms, cJSON **ret);
 

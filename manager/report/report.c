@@ -7,6 +7,7 @@
 #include "graph/base/json.h"
 #include "manager/decide/brain_i.h"
 #include "manager/report/explain.h"
+#include "tape/wire/subscribe.h"
 
 static const char *const kinds[] = { "read",  "edit", "run",  "search",
 				     "shell", "stub", "other" };
@@ -210,6 +211,21 @@ int report_from(struct archive *m, const char *ask, const cJSON *question,
 	return -ENOSYS;
 }
 
+static void add_subscription(const struct subscribe *s, cJSON *answer)
+{
+	struct subscribe_stats st;
+	cJSON *tape;
+
+	if (!s)
+		return;
+	subscribe_stat(s, &st);
+	tape = cJSON_AddObjectToObject(answer, "tape");
+	(void)cJSON_AddBoolToObject(tape, "connected", st.connected);
+	add(tape, "n", st.n);
+	add(tape, "entries", st.entries);
+	add(tape, "gaps", st.gaps);
+}
+
 int report_answer(struct brain *b, const char *ask, const cJSON *question,
 		  cJSON *answer)
 {
@@ -218,6 +234,7 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 					      mode_names[b->mode]);
 		(void)cJSON_AddStringToObject(answer, "policy",
 					      b->policy->name);
+		add_subscription(b->subscribe, answer);
 		return archive_counters(
 			b->archive, add_counter,
 			cJSON_AddObjectToObject(answer, "passed"));

@@ -1,45 +1,69 @@
 /*
- * Asking the tape. One connection, made when it is first needed, kept, and
- * made anew when the tape was restarted meanwhile; questions are safe to
- * repeat, so one that met a broken connection is asked once more, within its
- * time.
+ * Asking the tape: its questions as calls, for the verbs and for the manager.
  *
- * One thread's at a time; a thread that asks often has a client of its own.
+ * A client asks through a transport: connections to a tape that are kept and
+ * made anew when the tape was restarted (links.h), or a function that answers
+ * in the tape's place, as replay and tests do. Questions are safe to repeat, so
+ * one that met a broken connection is asked once more, within its time.
  *
- * Calls return 0 or a negative errno: -ECONNREFUSED: the tape is not running.
- * -ETIMEDOUT: no answer within the time. -EREMOTEIO: the tape answered with an
- * error, and client_error() is its sentence. -EBADMSG: the answer made no
- * sense. -EMSGSIZE: the question is too long. Outputs are set on success
- * only, and strings in them are theirs: release them.
+ * Each question has its own time limit, and all of them end at the client's
+ * deadline: once it is over every call returns -ETIMEDOUT, so a caller need
+ * not look at the clock between questions.
  *
- * Paths are bytes, relative to the root of the repository, on the way in and
- * out; what JSON makes of those that are no UTF-8 is dealt with here.
+ * One thread's at a time; many clients may share a transport. Calls return 0 or
+ * a negative errno: -ECONNREFUSED: the tape is not running. -ETIMEDOUT: no
+ * answer within the time. -EREMOTEIO (or -ENOENT, of another transport): the
+ * tape does not keep or know it, and client_error() is its sentence. -EBADMSG:
+ * the answer made no sense. -EMSGSIZE: the question is too long. Outputs are
+ * set on success only, and strings in them are theirs: release them. Memory
+ * that cannot be had ends the process.
+ *
+ * Paths and names are bytes, relative to the root of the repository, on the way
+ * in and out; the client escapes those that are no UTF-8.
  */
 #ifndef STATETAPE_TAPE_WIRE_CLIENT_H
 #define STATETAPE_TAPE_WIRE_CLIENT_H
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct client;
+#include "graph/base/buf.h"
+#include "tape/wire/wire.h"
 
 #define CLIENT_NOW	  UINT64_MAX /* as entry number: as it is now */
-#define CLIENT_TIMEOUT_MS 2000	     /* per call, until set otherwise */
+#define CLIENT_TIMEOUT_MS 2000	     /* per question, until set otherwise */
+#define CLIENT_HASH_SIZE  40	     /* of a content, with its NUL */
 
-/*
- * For the tape at `socket` (copied). Connects to nothing yet. Memory that
- * cannot be had ends the process, here and in all calls.
- */
+struct client {
+	wire_transport *transport; /* NULL: there is no tape */
+	void *ctx;
+	int64_t deadline_ns; /* CLOCK_MONOTONIC; INT64_MAX: none */
+	int timeout_ms;	     /* per question; negative: no limit */
+	struct links *links; /* client_new()'s own transport, else NULL */
+	char *error;	     /* NULL: the last call left none */
+	struct buf text;     /* a question in the making */
+};
+
+/* A client of a transport, which must outlive it. */
+void client_init(struct client *c, wire_transport *transport, void *ctx,
+		 int64_t deadline_ns, int timeout_ms);
+void client_release(struct client *c);
+
+/* A client with connections of its own to the tape at `socket`. */
 struct client *client_new(const char *socket);
 void client_free(struct client *c);
 
-/* How long calls may take from now on; negative: as long as it takes. */
-void client_set_timeout(struct client *c, int timeout_ms);
-
-/* Of the last call that returned -EREMOTEIO; "" otherwise. */
+/* Of the last call, where the tape answered with an error; "" otherwise. */
 const char *client_error(const struct client *c);
+
+/* Did the tape answer that it does not keep or know something? */
+static inline bool client_is_unknown(int rc)
+{
+	return rc == -EREMOTEIO || rc == -ENOENT;
+}
 
 /* Any question; `question` may be NULL. *ret: cJSON_Delete it. */
 int client_ask(struct client *c, const char *ask, const cJSON *question,
@@ -56,7 +80,27 @@ struct client_head {
 };
 int client_sync(struct client *c, int timeout_ms, struct client_head *ret);
 
-/* -- Nominations. */
+/* An entry, as far as the manager needs it. */
+struct client_entry {
+	uint64_t n;
+	int64_t at_ns;
+	const char *path, *path2; /* path2: a rename's new name, else NULL */
+	uint32_t pid;		  /* of its author */
+	uint32_t ancestors[8];	  /* 0: no more */
+	bool elsewhere; /* symbols of other files may have drifted, too */
+};
+struct client_entries {
+	struct client_entry *at;
+	uint32_t count;
+	bool more; /* than `limit` */
+	struct client_held *held_;
+};
+/* The entries after `n`, the oldest `limit` of them. */
+int client_since(struct client *c, uint64_t n, uint32_t limit,
+		 struct client_entries *ret);
+void client_entries_release(struct client_entries *e);
+
+/* -- Nominations (client_nominate.c). */
 
 enum client_kind { CLIENT_READ, CLIENT_EDIT, CLIENT_RUN, CLIENT_SEARCH };
 
@@ -73,9 +117,9 @@ struct client_record {
 	uint32_t start, end; /* lines; 0: from the first, to the last */
 
 	/*
-	 * Names it covers, of client_symbols() as of its birth, which is
-	 * asked once per record and kept. NULL: found out by the tape each
-	 * time, which is slower.
+	 * Names it covers as of its birth; "file:PATH" stands for its lines,
+	 * whatever symbols they belong to. NULL: the tape finds the symbols
+	 * of its lines each time, which is slower.
 	 */
 	const char *const *symbols;
 	size_t symbols_count;
@@ -103,6 +147,7 @@ struct client_nomination {
 	uint64_t id;
 	enum client_action action; /* the default */
 	const char *reason;	   /* a sentence for a person */
+	const char *words;	   /* the same for a model; NULL: none */
 	uint64_t entry;		   /* the newest that falsified it */
 	struct client_drift *symbols;
 	size_t symbols_count;
@@ -113,7 +158,7 @@ struct client_nominations {
 	uint64_t n; /* as of this entry */
 	struct client_nomination *at;
 	size_t count;
-	struct client_held *held_; /* client.c's */
+	struct client_held *held_;
 };
 
 /*
@@ -144,36 +189,40 @@ struct client_symbols {
 	uint64_t n;
 	bool language;	/* one of ours */
 	uint32_t lines; /* in the file */
-	char hash[33];	/* of its content */
+	char hash[CLIENT_HASH_SIZE];
 	struct client_symbol *at;
-	size_t count;
+	uint32_t count;
 	struct client_held *held_;
 };
 int client_symbols(struct client *c, const struct client_span *span,
 		   struct client_symbols *ret);
 void client_symbols_release(struct client_symbols *s);
 
-struct client_source {
-	uint64_t n;
-	char hash[33];
-	char *text; /* with a NUL behind it */
+struct client_text {
+	char *at; /* with a NUL behind it */
 	size_t len;
-	uint32_t start, end; /* the lines it is; end < start: none */
-	uint32_t lines;	     /* in the file */
+	bool binary; /* it is no UTF-8 */
+};
+struct client_source {
+	struct client_text text;
+	char *path;	/* where links led to; NULL: the tape did not say */
+	uint32_t lines; /* in the file */
 };
 int client_source(struct client *c, const struct client_span *span,
 		  struct client_source *ret);
 void client_source_release(struct client_source *s);
 
+/* A content by its hash; free `at`. */
+int client_content(struct client *c, const char *hash, struct client_text *ret);
+
 struct client_version {
 	uint64_t n; /* the entry that made it; 0: older than the tape */
-	int64_t at_ns;
-	char hash[33];	  /* "": the file was gone from here on */
-	const char *kind; /* of the entry; "before" of 0 */
+	char hash[CLIENT_HASH_SIZE]; /* "": the file was gone from here on */
+	const char *kind;	     /* of the entry; "before" of 0 */
 };
 struct client_versions {
 	struct client_version *at; /* newest first */
-	size_t count;
+	uint32_t count;
 	struct client_held *held_;
 };
 int client_versions(struct client *c, const char *path, uint32_t limit,
@@ -182,28 +231,19 @@ void client_versions_release(struct client_versions *v);
 
 /* -- What processes read. */
 
-struct client_window {
-	uint32_t pid;	 /* it and its descendants; 0: all */
-	int64_t from_ns; /* CLOCK_REALTIME; 0: no bound. Processes that read */
-	int64_t to_ns;	 /* something between the two */
-	const char *const *without; /* command names left out */
-	size_t without_count;
-};
-
 struct client_process {
-	uint32_t pid, ppid;
-	uint64_t start; /* clock ticks since boot: tells equal pids apart */
-	const char *comm, *cmdline;
+	uint32_t pid;
+	const char *comm; /* "": unknown */
 	struct client_paths opened, listed, missed;
-	int64_t first_ns, last_ns; /* when it read first and last */
+	int64_t first_ns; /* when it read first; 0: unknown */
 };
 struct client_readset {
 	struct client_process *at; /* in the order of their lives */
-	size_t count;
-	uint64_t forgotten; /* entries given up to stay in bounds, ever */
+	uint32_t count;
 	struct client_held *held_;
 };
-int client_readset(struct client *c, const struct client_window *w,
+/* Of processes that read between the two times (CLOCK_REALTIME). */
+int client_readset(struct client *c, int64_t from_ns, int64_t to_ns,
 		   struct client_readset *ret);
 void client_readset_release(struct client_readset *r);
 

@@ -115,6 +115,8 @@ static const struct protocol_member status_told[] = {
 	NUMBER("markers", "Entries whose text has a mark of StateTape's own, "
 			  "since the tape was started."),
 	NUMBER("subscribers", "Now."),
+	NUMBER("reopened", "How often the publication's listener was found "
+			   "deaf and opened anew."),
 	OBJECT("watch", "Of what happens behind the mount: \"dirs\" that are "
 			"watched, \"refused\" by the kernel's limits, "
 			"\"overflows\" of its queue."),

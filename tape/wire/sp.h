@@ -1,7 +1,7 @@
 /*
  * One connection of nng's Unix-socket transport, either end of it, that never
- * blocks. nng's sockets can talk to ours, and ours to nng's; sp.c gives the
- * bytes, and the reasons for not using nng itself. sp_server.h serves many.
+ * blocks. nng's sockets can talk to ours, and ours to nng's; sp.c describes the
+ * bytes, and why this exists beside nng. sp_server.h serves many clients.
  *
  * A connection has one owner thread. At most one message is under way in each
  * direction, and none is read while one is being sent, which bounds what a

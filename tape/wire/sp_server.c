@@ -27,12 +27,14 @@
 #define DEAF_NS INT64_C(100000000)
 /* How long clients have to take what was sent before the server closed. */
 #define FAREWELL_NS INT64_C(100000000)
+/* How long a living listener at our path has to greet us. */
+#define GREETING_MS 100
 
 /* Where each descriptor's pollfd is. */
 enum { SLOT_WAKE, SLOT_LISTEN, SLOT_CLIENTS };
 #define SLOTS (SLOT_CLIENTS + SP_CLIENTS_MAX)
 
-struct client {
+struct sp_client {
 	struct sp_conn conn; /* none: a free place */
 	uint64_t mark;
 };
@@ -51,7 +53,7 @@ struct sp_server {
 	/* The thread's own. */
 	bool closing;
 	int64_t deaf_until;
-	struct client clients[SP_CLIENTS_MAX];
+	struct sp_client clients[SP_CLIENTS_MAX];
 };
 
 unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
@@ -60,7 +62,7 @@ unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 	unsigned told = 0;
 
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
-		struct client *c = &s->clients[i];
+		struct sp_client *c = &s->clients[i];
 
 		if (!sp_conn_greeted(&c->conn) || c->conn.out ||
 		    c->mark >= mark)
@@ -73,29 +75,6 @@ unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 	return told;
 }
 
-/* So many at a time: others want to be served, too. */
-#define FEED_MAX 256
-
-void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx)
-{
-	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
-		struct client *c = &s->clients[i];
-
-		for (int n = 0; n < FEED_MAX; n++) {
-			const char *msg;
-			size_t len = 0;
-
-			if (!sp_conn_greeted(&c->conn) || c->conn.out)
-				break;
-			msg = next(ctx, &c->mark, &len);
-			if (!msg)
-				break;
-			if (sp_conn_send(&c->conn, "", 0, msg, len) < 0)
-				sp_conn_release(&c->conn);
-		}
-	}
-}
-
 unsigned sp_server_clients(const struct sp_server *s)
 {
 	unsigned n = 0;
@@ -106,15 +85,7 @@ unsigned sp_server_clients(const struct sp_server *s)
 	return n;
 }
 
-bool sp_server_is_visited(const struct sp_server *s)
-{
-	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
-		if (s->clients[i].conn.fd >= 0)
-			return true;
-	return false;
-}
-
-static struct client *server_free_place(struct sp_server *s)
+static struct sp_client *server_free_place(struct sp_server *s)
 {
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
 		if (s->clients[i].conn.fd < 0)
@@ -124,7 +95,7 @@ static struct client *server_free_place(struct sp_server *s)
 
 static void server_accept(struct sp_server *s)
 {
-	struct client *c = server_free_place(s);
+	struct sp_client *c = server_free_place(s);
 	int fd;
 
 	if (!c)
@@ -136,7 +107,7 @@ static void server_accept(struct sp_server *s)
 			s->deaf_until = clock_mono_ns() + DEAF_NS;
 		return;
 	}
-	c->mark = s->ops->mark ? s->ops->mark(s->ctx) : 0;
+	c->mark = 0;
 	if (sp_conn_start(&c->conn, fd, s->ops->self, s->ops->peer,
 			  s->ops->keep) < 0)
 		sp_conn_release(&c->conn);
@@ -269,33 +240,27 @@ static int server_start(struct sp_server *s)
 	return -rc;
 }
 
-/* A socket nobody listens at? A full queue is somebody. */
+/*
+ * True for a socket that no process listens on; a full queue has a listener.
+ * nng 1.5 stops accepting when a client hangs up before it is greeted, so a
+ * living listener is given a moment to greet us.
+ */
 static bool socket_is_dead(const struct sockaddr_un *at)
 {
 	CLEANUP(close_p) int fd = -1;
+	struct pollfd p = { .events = POLLIN };
 	struct stat st;
 
 	if (lstat(at->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return false;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	return fd >= 0 &&
-	       connect(fd, (const struct sockaddr *)at, sizeof(*at)) < 0 &&
-	       errno == ECONNREFUSED;
-}
-
-static int socket_bind(int fd, const struct sockaddr_un *at)
-{
-	const struct sockaddr *sa = (const struct sockaddr *)at;
-
-	if (bind(fd, sa, sizeof(*at)) == 0)
-		return 0;
-	if (errno != EADDRINUSE)
-		return -errno;
-	if (!socket_is_dead(at))
-		return -EADDRINUSE;
-	if (unlink(at->sun_path) < 0 && errno != ENOENT)
-		return -errno;
-	return bind(fd, sa, sizeof(*at)) < 0 ? -errno : 0;
+	if (fd < 0)
+		return false;
+	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) < 0)
+		return errno == ECONNREFUSED;
+	p.fd = fd;
+	(void)poll(&p, 1, GREETING_MS);
+	return false;
 }
 
 /*
@@ -319,28 +284,54 @@ static int dir_lock(struct sockaddr_un at)
 	return fd;
 }
 
-static int server_listen(struct sp_server *s)
+static int address_of(const char *path, struct sockaddr_un *ret)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	CLEANUP(close_p) int dir_fd = -1;
-	struct stat st;
-	int rc;
-
-	if (strlen(s->path) >= sizeof(at.sun_path))
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(ret->sun_path))
 		return -ENAMETOOLONG;
-	memcpy(at.sun_path, s->path, strlen(s->path));
+	memcpy(ret->sun_path, path, strlen(path));
+	return 0;
+}
+
+int sp_server_claim(const char *path, int *ret_lock)
+{
+	CLEANUP(close_p) int dir_fd = -1;
+	struct sockaddr_un at;
+	struct stat st;
+	int rc = address_of(path, &at);
+
+	if (rc < 0)
+		return rc;
 	dir_fd = dir_lock(at);
 	if (dir_fd < 0)
 		return dir_fd;
+	if (lstat(path, &st) == 0) {
+		if (!socket_is_dead(&at))
+			return -EADDRINUSE;
+		if (unlink(path) < 0 && errno != ENOENT)
+			return -errno;
+	}
+	*ret_lock = take_fd(&dir_fd);
+	return 0;
+}
 
+static int server_listen(struct sp_server *s)
+{
+	struct sockaddr_un at;
+	CLEANUP(close_p) int dir_fd = -1;
+	struct stat st;
+	int rc = sp_server_claim(s->path, &dir_fd);
+
+	if (rc < 0)
+		return rc;
+	(void)address_of(s->path, &at);
 	s->listen_fd =
 		socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	/* The mode first: bind(2) makes the file with it. */
 	if (s->listen_fd < 0 || fchmod(s->listen_fd, 0600) < 0)
 		return -errno;
-	rc = socket_bind(s->listen_fd, &at);
-	if (rc < 0)
-		return rc;
+	if (bind(s->listen_fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
+		return -errno;
 	if (lstat(s->path, &st) < 0)
 		return -errno;
 	s->dev = st.st_dev;

@@ -35,8 +35,6 @@ struct sp_ops {
 	 * go. May be NULL.
 	 */
 	int (*message)(void *ctx, struct sp_conn *c);
-	/* The mark a client starts with, asked when it comes. NULL: 0. */
-	uint64_t (*mark)(void *ctx);
 };
 
 /*
@@ -46,6 +44,12 @@ struct sp_ops {
  */
 int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
 		   struct sp_server **ret);
+/*
+ * Make `path` free for a listener, as sp_server_open() does: a dead process's
+ * socket is removed. Others that claim it wait until *ret_lock, a descriptor,
+ * is closed: do so when the new socket listens, for until then it looks dead.
+ */
+int sp_server_claim(const char *path, int *ret_lock);
 /* Clients have a moment to take what they were sent. NULL is accepted. */
 void sp_server_free(struct sp_server *s);
 
@@ -54,17 +58,6 @@ void sp_server_wake(struct sp_server *s);
 
 /* How many have greeted us and are still there. */
 unsigned sp_server_clients(const struct sp_server *s);
-/* Is anybody there, greeted or not? For the thread alone, like the above. */
-bool sp_server_is_visited(const struct sp_server *s);
-
-/*
- * For each client that has taken all it was sent, ask `next` what comes after
- * its mark, and send it, until there is nothing more or the client is behind.
- * `next` moves the mark and gives a message, which lives until it is called
- * again, or NULL.
- */
-typedef const char *sp_next(void *ctx, uint64_t *mark, size_t *ret_len);
-void sp_server_feed(struct sp_server *s, sp_next *next, void *ctx);
 
 /*
  * Send `msg` to each client whose mark is below `mark` and that has taken all

@@ -44,6 +44,13 @@ int wire_ask(const char *path, const char *ask, const cJSON *question,
 	     int timeout_ms, cJSON **ret);
 
 /*
+ * What asks so, or answers in the server's place, as replay and tests do:
+ * client.h asks through one.
+ */
+typedef int wire_transport(void *ctx, const char *ask, const cJSON *question,
+			   int timeout_ms, cJSON **ret);
+
+/*
  * The same over a connection that is kept for the next question, and made
  * anew when the server went away since the last. One thread's at a time.
  * `text` is the whole question. NULL from wire_link_new(): no memory.

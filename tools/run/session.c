@@ -395,8 +395,8 @@ static bool is_alive(const char *path)
 
 void session_sweep(const struct state *s)
 {
-	const char *const paths[] = { s->tape_socket, s->pub_socket,
-				      s->fs_socket, s->bell_socket };
+	const char *const paths[] = { s->tape_socket, s->fs_socket,
+				      s->bell_socket };
 	struct sockaddr_un ours;
 
 	if (session_address(s, &ours) == 0 && !is_alive(ours.sun_path))
@@ -404,6 +404,10 @@ void session_sweep(const struct state *s)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		if (!is_alive(paths[i]))
 			(void)unlink(paths[i]);
+	/* Not asked itself: nng 1.5 stops accepting when a client hangs up
+	   before it is greeted. It is the tape's, as tape_socket is. */
+	if (!is_alive(s->tape_socket))
+		(void)unlink(s->pub_socket);
 	for (unsigned n = 0; n < MANAGERS_MAX; n++) {
 		CLEANUP(free_p) char *where = manager_path(s, n, ".json");
 		CLEANUP(free_p) char *path = manager_path(s, n, ".sock");

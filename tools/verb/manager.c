@@ -161,6 +161,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 		.other = other,
 		.cwd = cwd,
 		.tape_socket = s->state.tape_socket,
+		.pub_socket = s->state.pub_socket,
 		.dir = s->state.dir,
 		.policy = policy && strcmp(policy, OWN_NAME) != 0
 				  ? policy_find(policy)

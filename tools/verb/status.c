@@ -263,6 +263,20 @@ static void print_memory(const cJSON *a)
 	(void)printf("%s, %s, %s\n", inodes, handles, actors);
 }
 
+/* How far the manager follows the tape's publication. */
+static void print_subscription(const cJSON *t)
+{
+	if (!t)
+		return;
+	if (!cJSON_IsTrue(json_member(t, "connected")))
+		(void)fputs(", not subscribed to the tape", stdout);
+	else if (json_number(t, "n", 0))
+		(void)printf(", subscribed, at entry %" PRIu64,
+			     json_number(t, "n", 0));
+	else
+		(void)fputs(", subscribed", stdout);
+}
+
 static void print_manager(const cJSON *manager)
 {
 	const cJSON *edge = json_member(manager, "edge");
@@ -283,6 +297,7 @@ static void print_manager(const cJSON *manager)
 	if (json_number(edge, "unreachable", 0))
 		(void)printf(", %" PRIu64 " without an answer",
 			     json_number(edge, "unreachable", 0));
+	print_subscription(json_member(manager, "tape"));
 	(void)putchar('\n');
 	print_counts("passed", json_member(edge, "passed"));
 	/*

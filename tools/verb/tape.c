@@ -60,7 +60,7 @@ int tape_open(const char *argument, bool raw, struct tape_reader *ret)
 	if (r < 0)
 		return r;
 	t.client = client_new(t.state.tape_socket);
-	client_set_timeout(t.client, PATIENCE_MS);
+	t.client->timeout_ms = PATIENCE_MS;
 	/* SYNC: every earlier change is then on the tape. */
 	r = client_sync(t.client, PATIENCE_MS, &head);
 	t.raw = raw;

@@ -2,6 +2,9 @@
  * statetape watch: prints entries as they are published. A published message is
  * only a hint: missing entries are asked for by number, so that none is left
  * out and none printed twice, even if the connection breaks.
+ *
+ * It uses our own SUB client (tape/wire/sp.h) instead of nng's, which needs one
+ * poll and no threads and notices at once that a connection broke.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,6 +32,7 @@ struct watcher {
 	struct tape_reader *tape;
 	struct sp_conn conn;
 	uint64_t seen; /* the newest entry printed */
+	bool settled;  /* asked again since we connected */
 	bool json, colours;
 };
 
@@ -121,9 +125,22 @@ static int begin(struct watcher *w)
 	int r;
 
 	sp_conn_release(&w->conn);
+	w->settled = false;
 	r = sp_connect(w->tape->state.pub_socket, LOOK_AGAIN_MS, SP_SUB, SP_PUB,
 		       MESSAGE_MAX, &w->conn);
 	return r < 0 ? r : catch_up(w);
+}
+
+/*
+ * nng accepts a subscriber shortly after it greets it. Entries published in
+ * between are asked for once, after the first second without a message.
+ */
+static int settle(struct watcher *w)
+{
+	if (w->settled)
+		return 0;
+	w->settled = true;
+	return catch_up(w);
 }
 
 /* Read until the connection breaks. */
@@ -140,7 +157,9 @@ static int attend(struct watcher *w)
 		if (r < 0)
 			return r;
 		r = sp_conn_wait(&w->conn, LOOK_AGAIN_MS);
-		if (r < 0 && r != -ETIMEDOUT && r != -EINTR)
+		if (r == -ETIMEDOUT)
+			r = settle(w);
+		if (r < 0 && r != -EINTR)
 			return r;
 	}
 }

@@ -1,5 +1,6 @@
-#include "manager/decide/links.h"
+#include "tape/wire/links.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "graph/base/cleanup.h"
 #include "tape/wire/wire.h"
 
+/* Connections kept; a thread that finds none makes one. */
 #define IDLE_MAX 8
 
 struct links {
@@ -22,10 +24,9 @@ struct links {
 struct links *links_new(const char *socket)
 {
 	struct links *l = must_calloc(1, sizeof(*l));
-	size_t size = strlen(socket) + 1;
 
 	(void)pthread_mutex_init(&l->lock, NULL);
-	l->socket = memcpy(must_alloc(size), socket, size);
+	l->socket = must_strdup(socket);
 	return l;
 }
 
@@ -45,6 +46,7 @@ static struct wire_link *take(struct links *l)
 	struct wire_link *link = NULL;
 
 	(void)pthread_mutex_lock(&l->lock);
+	assert(l->count <= IDLE_MAX);
 	if (l->count)
 		link = l->idle[--l->count];
 	(void)pthread_mutex_unlock(&l->lock);
@@ -60,6 +62,23 @@ static void give_back(struct links *l, struct wire_link *link)
 	}
 	(void)pthread_mutex_unlock(&l->lock);
 	wire_link_free(link);
+}
+
+int links_ask_text(struct links *l, const char *text, int timeout_ms,
+		   cJSON **ret)
+{
+	struct wire_link *link = take(l);
+	int rc;
+
+	if (!link)
+		return -ENOMEM;
+	rc = wire_link_ask(link, text, timeout_ms, ret);
+	/* An answer that comes too late must not be the next question's. */
+	if (rc == 0 || rc == -EREMOTEIO)
+		give_back(l, link);
+	else
+		wire_link_free(link);
+	return rc;
 }
 
 /* {"v":1,"ask":"NAME", and the question's members. NULL: no memory. */
@@ -87,16 +106,6 @@ int links_ask(void *links, const char *ask, const cJSON *question,
 	      int timeout_ms, cJSON **ret)
 {
 	CLEANUP(free_p) char *text = whole(ask, question);
-	struct wire_link *link = text ? take(links) : NULL;
-	int rc;
 
-	if (!link)
-		return -ENOMEM;
-	rc = wire_link_ask(link, text, timeout_ms, ret);
-	/* An answer that comes too late is not the next question's. */
-	if (rc == 0 || rc == -EREMOTEIO)
-		give_back(links, link);
-	else
-		wire_link_free(link);
-	return rc;
+	return text ? links_ask_text(links, text, timeout_ms, ret) : -ENOMEM;
 }
