@@ -426,6 +426,7 @@ static void finish_row(struct thought *th, struct archive_request *row)
 {
 	struct turn *turn = th->turn;
 
+	assert(turn->c == th->p.c);
 	row->notes_sent = th->body ? (uint32_t)th->w.all.notes_count : 0;
 	row->replacements_sent =
 		th->body ? (uint32_t)th->w.all.replacements_count : 0;
@@ -448,7 +449,6 @@ static void think_locked(struct thought *th, struct conversation *c)
 	struct turn *turn = th->turn;
 	struct archive_request *row = &turn->row;
 
-	assert(turn->c == c && c->users > 0);
 	if (!c->loaded) {
 		c->returned = archive_load(th->b->archive, c) == 0;
 		c->loaded = true;
@@ -494,7 +494,6 @@ static void think_locked(struct thought *th, struct conversation *c)
 		turn->predicted = th->p.l.head->kept;
 	conversation_advance(c, &th->p.l, &th->t, th->r->at_ns);
 	turn->head = th->p.l.head;
-	assert(turn->head->hashes.count == th->t.items_count);
 	turn->head->received = row->received;
 	turn->head->sent = row->sent;
 	turn->request = c->requests;

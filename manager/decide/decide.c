@@ -77,6 +77,23 @@ static enum decision choose(const struct situation *s, const struct stale *r,
 	return r->unnotified ? DECISION_NOTE : DECISION_NONE;
 }
 
+static void check_input(const struct situation *s, const struct stale *stale,
+			size_t count)
+{
+	assert(s->mode < MODES && s->price);
+	for (size_t i = 1; i < count; i++)
+		assert(stale[i].item > stale[i - 1].item);
+}
+
+/* The invariants of decide.h. */
+static void check_decision(const struct situation *s, const struct stale *r,
+			   enum decision decision, enum epoch epoch)
+{
+	assert(!r->unnotified || decision != DECISION_NONE);
+	assert(s->mode != MODE_PINNED || r->item >= s->cached ||
+	       decision != DECISION_REPLACE || epoch != EPOCH_NONE);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): two lists and an answer to each */
 enum epoch decide(const struct situation *s, const struct stale *stale,
 		  size_t stale_count, const struct sent_note *notes,
@@ -87,7 +104,7 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 	uint32_t from = s->cached;
 	size_t cut;
 
-	assert(s->mode < MODES && s->price);
+	check_input(s, stale, stale_count);
 	if (s->mode == MODE_OFF) {
 		for (size_t i = 0; i < stale_count; i++)
 			ret_decisions[i] = DECISION_NONE;
@@ -103,7 +120,6 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 		array_release(&changes);
 	}
 	for (size_t i = 0; i < stale_count; i++) {
-		assert(i == 0 || stale[i].item > stale[i - 1].item);
 		ret_decisions[i] = choose(s, &stale[i], from);
 		if (ret_decisions[i] == DECISION_REPLACE &&
 		    stale[i].item < s->cached)
@@ -111,10 +127,7 @@ enum epoch decide(const struct situation *s, const struct stale *stale,
 		else if (ret_decisions[i] == DECISION_REPLACE && s->free &&
 			 !epoch)
 			epoch = s->free;
-		assert(!stale[i].unnotified ||
-		       ret_decisions[i] != DECISION_NONE);
-		assert(s->mode != MODE_PINNED || stale[i].item >= s->cached ||
-		       ret_decisions[i] != DECISION_REPLACE || epoch);
+		check_decision(s, &stale[i], ret_decisions[i], epoch);
 	}
 	return epoch;
 }

@@ -36,7 +36,7 @@ extern const char *const epoch_names[EPOCHS];
 
 /* Requests between two epochs that are paid for. */
 #define DECIDE_EPOCH_GAP 20
-/* Tokens an epoch must save at least. */
+/* Tokens an epoch must save at least: twenty times a stub. */
 #define DECIDE_SHRINK_MIN 600
 
 struct stale {

@@ -136,7 +136,7 @@ static int add_lines(struct buf *out, char sign, const struct linediff_lines *l,
 	return 0;
 }
 
-/* One printed hunk: `n` of ours, close together, from `h` on. */
+/* Print `n` hunks from `h` on, which are close together, as one. */
 static int add_group(const struct linediff *d, const struct myers_hunk *h,
 		     uint32_t n, uint32_t context, struct buf *out)
 {
@@ -154,6 +154,7 @@ static int add_group(const struct linediff *d, const struct myers_hunk *h,
 			   old ? at + 1 : at, old,
 			   new ? h->after - lead + 1 : h->after - lead, new);
 
+	assert(n > 0 && end <= d->before.rows.count);
 	if (buf_add(out, head, (size_t)len) < 0)
 		return -EMSGSIZE;
 	for (uint32_t i = 0; i < n; i++) {

@@ -699,11 +699,18 @@ static void add_notes(struct plan *p, const struct plan_choice *c)
 	array_release(&stale);
 }
 
+/* What the mode and the login forbid did not happen. */
+static void check_made(const struct plan *p)
+{
+	assert(p->mode != MODE_OFF ||
+	       p->counts.replaced + p->counts.notified == 0);
+	assert(!p->notes_only || p->counts.replaced == 0);
+}
+
 void plan_make(struct plan *p)
 {
 	struct plan_choice c = { 0 };
 
-	assert(p->mode < MODES && p->policy && p->price);
 	p->from = ITEM_NONE;
 	find_own_edits(p);
 	plan_find_later(p);
@@ -725,8 +732,6 @@ void plan_make(struct plan *p)
 		if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL)
 			p->c->since_epoch = 0;
 	}
-	assert(p->mode != MODE_OFF ||
-	       !(p->counts.replaced + p->counts.notified));
-	assert(!p->notes_only || !p->counts.replaced);
+	check_made(p);
 	plan_choice_release(&c);
 }

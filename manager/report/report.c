@@ -311,7 +311,7 @@ static void print_record(FILE *out, const cJSON *r)
 		(void)fprintf(out, "  %s: %s", json_string_or(r, "action", ""),
 			      json_string_or(r, "why", ""));
 	if (*json_string_or(r, "told", ""))
-		(void)fprintf(out, " [told: %s]",
+		(void)fprintf(out, " [note: %s]",
 			      json_string_or(r, "told", ""));
 	if (*json_string_or(r, "place", ""))
 		(void)fprintf(out, " [in place: %s]",

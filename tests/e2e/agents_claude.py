@@ -41,8 +41,8 @@ def without_drift_no_byte_is_changed():
 
 
 def a_change_by_somebody_else_is_told():
-    """Which Claude Code itself does not tell: once from outside the mount, as
-    by an editor in another terminal, once by another agent inside."""
+    """Claude Code does not report these changes itself: one from outside the
+    mount, as by an editor in another terminal, one by another agent inside."""
     def editor(s):
         with open(s.repo + "/helper.py", "w") as f:
             f.write(agents.HELPER.replace("a + b", "b + a"))
@@ -114,8 +114,8 @@ def names_are_those_of_where_it_stands():
 
 
 def files_it_attaches_by_itself_are_followed():
-    """Those the user names with an @, and those that come back when a talk
-    has been summed up: texts of the user's, which stay as they are."""
+    """Files that the user names with an @, and those that a compaction attaches
+    again: user text, which is never rewritten."""
     def last_notes(s):
         s.run(prompt=s.prompt, more=s.more)
         checks.finished(s)
@@ -140,8 +140,8 @@ def files_it_attaches_by_itself_are_followed():
 
 
 def a_talk_goes_on_in_another_run():
-    """What changed while nobody was there is told, and what was told is told
-    again, byte for byte."""
+    """Changes between two runs get a note, and earlier notes are sent again,
+    byte for byte."""
     script = [[("read", "app.py")],
               [("edit", "app.py", agents.OLD, agents.NEW)],
               [("read", "helper.py")]]
@@ -161,7 +161,7 @@ def a_talk_goes_on_in_another_run():
 
 
 def a_proxy_does_not_come_between():
-    """Nobody listens there; the model is excepted, as for the agent alone."""
+    """Nothing listens there; NO_PROXY excepts the model, as without us."""
     with agents.Session(agents.Claude(), [[("read", "app.py")]]) as s:
         dead = "http://127.0.0.1:9"
         s.home.env.update(
@@ -174,7 +174,7 @@ def a_proxy_does_not_come_between():
 
 
 def its_terminal_is_its_own():
-    """Drawn on, resized, interrupted and given back, as without us."""
+    """It is drawn on, resized, interrupted and restored, as without us."""
     script = [step for step in agents.SCRIPT if step[0][0] != "task"]
     with agents.Session(agents.Claude(), script) as s:
         argv = s.home.argv("run", "--", s.program,
@@ -193,7 +193,7 @@ def its_terminal_is_its_own():
             assert "\u2500" * 91 not in t.plain(at)
 
             def asks_back():
-                """The first may still find it at work, and only stop that."""
+                """The first interrupt may only stop what the agent is doing."""
                 t.types("\x03")
                 time.sleep(0.5)
                 return t.shows("again to exit", since=at)

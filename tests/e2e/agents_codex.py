@@ -9,8 +9,8 @@ NO_SUB = [step for step in agents.SCRIPT if step[0][0] != "task"]
 
 
 def fell_back(s):
-    """It asks for a websocket, on which nothing old could be rewritten; is
-    refused one, and takes the road it is offered."""
+    """It asks for a websocket, on which earlier results cannot be rewritten; the
+    manager refuses, and it falls back to HTTP."""
     upgrades = [r for r in s.rec.requests
                 if (r.header("upgrade") or "").lower() == "websocket"]
     assert upgrades and all(r.status == 426 for r in upgrades)

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""The paper's running example, with every part real but the model: a mounted
-repository, its tape, the manager, and an agent that reads load_config and
-_read_json, edits, and asks on. What the model gets is true, or says that it is
-not."""
+"""A session with every part real but the model: a mounted repository, its tape,
+the manager, and an agent that reads load_config and _read_json, edits, and goes
+on. Everything the model gets is true, or has a note that it is not."""
 
 import json
 import os

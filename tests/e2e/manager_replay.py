@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape replay`: what would have been done in a session that is over,
-from what Claude Code and Codex write down, and from captured requests."""
+"""`statetape replay` over recorded sessions: the logs of Claude Code and Codex,
+and captured requests."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def numbered(text):
 
 
 def steps():
-    """(name, arguments, result), each a call of the agent's."""
+    """Each of (name, arguments, result) is a call of the agent."""
     return [
         ("Read", {"file_path": "/repo/a.py"}, numbered(TEXT)),
         ("Bash", {"command": "python3 -m unittest"}, "Ran 3 tests\n\nOK"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape manager` as it is typed, with its real brain; no tape is there,
-so everything passes as it came."""
+"""`statetape manager` from the command line, without a tape: requests pass
+unchanged."""
 
 import json
 import os
@@ -142,8 +142,8 @@ def a_repository_may_have_several():
 
 
 def a_socket_may_be_handed_down():
-    """Whoever opened it has it still when the manager is gone: connections
-    wait there for the next."""
+    """It stays open when the manager ends, so connections wait for the next
+    one."""
     with fakemodel.Model() as m, Manager("--upstream", m.url) as s, \
             socket.create_server(("127.0.0.1", 0)) as listening:
         fd, port = listening.fileno(), listening.getsockname()[1]

@@ -101,8 +101,8 @@ def program(name):
 
 
 def loopback_only():
-    """From here on nothing leaves this machine, if that can be had. The
-    agents are told to keep quiet as well."""
+    """Take the network away from here on, where that is possible. The agents
+    are also configured to make no requests of their own."""
     clone_newnet = 0x40000000
     if st.is_root() and st.which("ip") and \
             st._libc.unshare(clone_newnet) == 0:
@@ -129,7 +129,7 @@ class Claude:
             ["--model", self.model] if self.model else [])
 
     def prepare(self, home):
-        """What it would ask a newcomer at a terminal."""
+        """Answers to what it asks a new user at a terminal."""
         with open(home.env["HOME"] + "/.claude.json", "w") as f:
             json.dump({"hasCompletedOnboarding": True, "theme": "dark",
                        "bypassPermissionsModeAccepted": True,
@@ -215,7 +215,7 @@ class Opencode:
 
 
 def chatgpt_login():
-    """As Codex keeps one; nobody is ever asked whether it is good."""
+    """As Codex stores one; no server ever checks it."""
     def part(o):
         return base64.urlsafe_b64encode(
             json.dumps(o).encode()).decode().rstrip("=")
@@ -232,7 +232,7 @@ def chatgpt_login():
 
 
 class Codex:
-    """In its own way of calling tools: programs in JavaScript."""
+    """With its own way of calling tools: programs in JavaScript."""
     name = "codex"
     sub_mark = "x-codex-parent-thread-id"
     env = {"CODEX_API_KEY": KEY}
@@ -280,7 +280,7 @@ class Codex:
 
 
 class CodexFunctions(Codex):
-    """As models before GPT-6 have it: one function call per command, and no
+    """As with models before GPT-6: one function call per command, and no
     sub-agents."""
 
     def __init__(self, model="gpt-5.5", login=False):
@@ -293,14 +293,14 @@ class CodexFunctions(Codex):
 
 
 def is_aside(r):
-    """A question without tools: for a title, say."""
+    """A request without tools, such as for a title."""
     return not r.json.get("tools") and not any(
         i.get("type") == "additional_tools" for i in fakemodel.items(r.json))
 
 
 # -- a session ----------------------------------------------------------------
 
-# Stands where the agent is looked for, and puts the recorder between.
+# Takes the place of the agent's program, and puts the recorder in between.
 BETWEEN = '''#!/usr/bin/env python3
 import os, re, sys
 place = re.compile(r"127\\.0\\.0\\.1:[0-9]+")
@@ -370,7 +370,7 @@ class Session:
                            env=self.home.env)
 
     def tree(self):
-        """path -> (mode, content) of all but git's own."""
+        """path -> (mode, content) of all files but git's."""
         out = {}
         for at, folders, names in os.walk(self.repo):
             if at == self.repo:
@@ -469,7 +469,7 @@ class Session:
         return self
 
     def wait_for_entry(self, path, origin):
-        """What happens past the mount is on the tape a moment later."""
+        """Wait until a change outside the mount is on the tape."""
         def there():
             r = self.home.run("log", "--json", self.repo, check=True)
             return any(e["path"] == path and e["author"]["origin"] == origin
@@ -479,8 +479,8 @@ class Session:
     # -- what came of it
 
     def turns(self):
-        """[(sent, got)]: each of the agent's turns with what arrived of it.
-        None stands for one that did not arrive."""
+        """[(sent, got)]: each request of the agent with the one that arrived;
+        None if it did not arrive."""
         left = [r for r in self.model.requests if r.dialect]
         out = []
         for s in self.rec.requests:

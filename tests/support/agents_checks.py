@@ -1,4 +1,4 @@
-"""What must hold of every session of agents.py, whoever the agent is."""
+"""What must hold for every session of agents.py, with any agent."""
 
 import os
 
@@ -52,7 +52,7 @@ def behind(r, call):
 
 
 def ours(texts):
-    """Lines of ours with what belongs to them, of these texts."""
+    """Our notes in these texts."""
     return [MARK + piece for t in texts for piece in t.split(MARK)[1:]]
 
 
@@ -78,8 +78,8 @@ def is_ours(part):
 
 
 def same_but_for_ours(sent, got, at=""):
-    """Everything is as it was but for texts that bear our mark, and the cache
-    mark that moves behind them."""
+    """Nothing changed but texts that have our mark, and the cache mark that
+    moves behind them."""
     if isinstance(sent, dict) and isinstance(got, dict):
         a = {k: v for k, v in sent.items() if k != "cache_control"}
         b = {k: v for k, v in got.items() if k != "cache_control"}
@@ -96,14 +96,14 @@ def same_but_for_ours(sent, got, at=""):
 
 
 def headers(r):
-    """But for those of one hop, and the coding we ask replies in."""
+    """All headers but hop-by-hop ones and Accept-Encoding are passed on."""
     return [(n.lower(), v) for n, v in r.headers
             if n.lower() not in HOP | {"accept-encoding"}]
 
 
 def all_arrived(s):
-    """Each turn once, its answer whole, calls with their results, and nothing
-    but texts of ours changed. [(sent, got)]"""
+    """Each request arrived once, its answer is whole, calls have their results,
+    and nothing changed but our texts. [(sent, got)]"""
     turns = s.turns()
     for sent, got in turns:
         assert got is not None, "a turn did not arrive"
@@ -138,7 +138,7 @@ def threads(s):
 
 
 def told(r, call, name):
-    """Is the model told that what this call showed of `name` is old?"""
+    """Is there a note that this call's view of `name` is outdated?"""
     own, after = behind(r, call)
     if MARK in own:
         return True
@@ -146,8 +146,8 @@ def told(r, call, name):
 
 
 def nothing_stale(s):
-    """No read of a file that has changed since without a word of ours; and
-    none on a file that has not. Returns how many words were needed."""
+    """Every read of a file that changed since has a note, and no read of a file
+    that did not. Returns the number of notes needed."""
     needed = 0
     for sub, requests in threads(s).items():
         script = s.sub if sub else s.script
@@ -167,7 +167,7 @@ def nothing_stale(s):
 
 
 def ops_of(script, call):
-    """The operation that a call of the scripted model stands for."""
+    """The scripted operation that a call belongs to."""
     _, step, n = call.rsplit("_", 2)
     ops = [op for op in script[int(step[1:])] if op[0] != "outside"]
     return ops[int(n):int(n) + 1]
@@ -188,7 +188,7 @@ def check_one(r, call, op, then):
 
 
 def parts(r):
-    """All that a cache sees of a transcript, piece by piece."""
+    """A transcript as a cache sees it, piece by piece."""
     out = []
     for m in r.json.get("messages") or fakemodel.items(r.json):
         m = fakemodel.bare(m)
@@ -201,8 +201,8 @@ def parts(r):
 
 
 def prefix_kept(s):
-    """What was sent once is sent again, ours too: caches live by it. Only
-    behind the very last piece may there be more."""
+    """Every request begins with the one before, our texts included: prompt
+    caches depend on it. Only behind the last piece may there be more."""
     for requests in threads(s).values():
         for a, b in zip(requests, requests[1:]):
             x, y = parts(a), parts(b)
@@ -222,7 +222,7 @@ _alone = {}
 
 
 def left_alone(agent, script):
-    """The same after the agent went through the script by itself."""
+    """The repository after the agent ran the script without us."""
     key = type(agent), agent.model, str(script)
     if key not in _alone:
         with agents.Session(agent, script) as s:
@@ -233,8 +233,8 @@ def left_alone(agent, script):
 
 
 def whole_script(agent, *options, script=agents.SCRIPT):
-    """A session with `options`, all that must hold of any checked; what came
-    of it, and its turns."""
+    """Run a session with `options` and check what must hold for any. Returns
+    the session and its turns."""
     with agents.Session(agent, script) as s:
         s.run(*options)
         finished(s)
@@ -245,8 +245,8 @@ def whole_script(agent, *options, script=agents.SCRIPT):
 
 
 def was_told(s, turns):
-    """In pinned mode: of the edit, and of nothing before it; a sub-agent that
-    edits nothing is told nothing."""
+    """In pinned mode there is a note on the edit and none before it; a sub-agent
+    that edits nothing gets none."""
     assert nothing_stale(s) > 0
     prefix_kept(s)
     same = [unchanged(*t) for t in turns if not agents.is_aside(t[0])]

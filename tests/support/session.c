@@ -19,20 +19,20 @@
 #define LOOK_BACK 20
 #define FILLER	  20000 /* bytes of system text, and of tools */
 
-/* A prefix the cache holds. */
+/* A cached prefix. */
 struct kept {
 	uint64_t hash;
 	uint64_t tokens;
 	int64_t used_ns;
 };
 
-/* A note seen in what was sent, and when it was first seen. */
+/* A note in the requests sent, and the request that had it first. */
 struct seen {
 	uint64_t hash;
 	uint32_t request;
 };
 
-/* When a file last changed: before which request. */
+/* The request before which a file last changed. */
 struct touched {
 	char *path;
 	uint32_t request;
@@ -51,7 +51,7 @@ struct session {
 	uint32_t pid;
 	bool away;
 	const char *authorization;
-	char reply[256]; /* "": none is shown */
+	char reply[256]; /* "": none is sent */
 	char heard[256];
 	char *sent;
 	size_t sent_len;
@@ -289,7 +289,7 @@ static void add_filler(struct session *s, size_t bytes)
 	memset(text, 'w', bytes);
 	for (size_t i = 7; i < bytes; i += 8)
 		text[i] = ' ';
-	/* Different each time, or hashes would be too easy. */
+	/* Different each time, so that hashes differ. */
 	(void)snprintf(text, bytes + 1, "%u", s->calls++);
 	text[strlen(text)] = ' ';
 	text[bytes] = '\0';
@@ -312,7 +312,7 @@ void session_say(struct session *s, size_t bytes)
 	add(s, "}]}");
 }
 
-/* The assistant thinks a little, and calls. */
+/* The assistant says a few words and makes a call. */
 static void add_call(struct session *s, const char *tool, const char *input)
 {
 	char id[64];
@@ -501,7 +501,7 @@ static uint64_t chain(uint64_t before, uint64_t hash)
 	return XXH3_64bits(both, sizeof(both));
 }
 
-/* What the cache holds of the blocks up to the last mark, the longest. */
+/* The longest cached prefix of the blocks up to the last mark. */
 static struct kept *find_kept(const struct session *s, const uint64_t *blocks,
 			      uint32_t marked)
 {
@@ -520,7 +520,7 @@ static struct kept *find_kept(const struct session *s, const uint64_t *blocks,
 	return found;
 }
 
-/* Price what was sent by what the cache holds, and put it there. */
+/* Charge the request by the cache, and add it to the cache. */
 static void charge(struct session *s, const struct transcript *t)
 {
 	ARRAY(uint64_t) blocks = { 0 };
@@ -587,7 +587,7 @@ static uint32_t first_seen(struct session *s, struct text note)
 	return s->totals.requests;
 }
 
-/* Does a text after `from` tell of `path`, newly enough? */
+/* Is there a note on `path` behind `from`, newer than the change? */
 static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 		    const char *path)
 {
@@ -616,7 +616,7 @@ static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 	return told;
 }
 
-/* Every numbered line shown is the file's line of that number. */
+/* Is every numbered line the file's line of that number? */
 static bool is_true(struct session *s, struct text shown, const char *path)
 {
 	struct linediff_lines a, b;

@@ -1,10 +1,10 @@
 /*
- * What an agent and its model have said, turn by turn, written out as a
- * request body of any dialect, the way the clients write it: reasoning with
+ * A conversation between an agent and its model, turn by turn, written as a
+ * request body of any dialect in the way the clients write it: reasoning with
  * signatures, calls, results in another order than the calls, cache marks,
  * system text between the messages.
  *
- * One thread's. Strings are copied.
+ * For one thread. Strings are copied.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_TALK_H
 #define STATETAPE_TESTS_SUPPORT_TALK_H
@@ -19,15 +19,15 @@
 struct talk_call {
 	char *id, *tool;
 	char *arguments; /* JSON; of a tool named "exec", JavaScript */
-	char *head;	 /* what the client says before the text; or "" */
+	char *head;	 /* the client's text before it; or "" */
 	char *result;
 };
 
 struct talk_turn {
 	char *user;		       /* or NULL: */
 	ARRAY(struct talk_call) calls; /* the assistant's, with results */
-	bool reversed;		       /* results in the other order */
-	bool prompted;		       /* a system message comes behind */
+	bool reversed;		       /* results in reverse order */
+	bool prompted;		       /* a system message follows */
 };
 
 struct talk {
@@ -39,11 +39,11 @@ struct talk {
 
 void talk_release(struct talk *t);
 void talk_user(struct talk *t, const char *text);
-/* A turn for calls; then each of them. Returns the call's id. */
+/* Begin a turn with calls; then add each. Returns the call's id. */
 void talk_turn(struct talk *t, bool reversed, bool prompted);
 const char *talk_call(struct talk *t, const char *tool, const char *arguments,
 		      const char *head, const char *result);
-/* Only the first `turns` stay. */
+/* Keep the first `turns` only. */
 void talk_rewind(struct talk *t, uint32_t turns);
 
 /* The body (free it). */

@@ -52,7 +52,7 @@ char *truth_text(const struct truth *t, uint32_t file)
 	return b.data;
 }
 
-/* -- What happens to lines, and to records of them. */
+/* -- Changes of lines, and of the records that hold them. */
 
 static uint32_t place_in(const struct truth_record *r, uint32_t line)
 {
@@ -228,9 +228,9 @@ void truth_forget(struct truth *t, const char *id)
 	t->records.count = kept;
 }
 
-/* -- What was sent. */
+/* -- The request sent. */
 
-/* Since when has the model seen this, without a break? */
+/* Since which request has the model seen this without a gap? */
 static uint32_t since(struct truth *t, const struct talk *talk,
 		      uint32_t request, const char *salt, struct text text)
 {
@@ -264,7 +264,7 @@ static bool begins(struct text t, const char *what)
 	return t.len >= strlen(what) && memcmp(t.at, what, strlen(what)) == 0;
 }
 
-/* The next line of ours from `at` on: where it begins, or the end. */
+/* The start of our next line from `at` on, or the end. */
 static size_t next_mark(struct text t, size_t at)
 {
 	while (at < t.len) {
@@ -295,7 +295,7 @@ static bool is_note(struct text section)
 	       (has(line, "shown above") || has(line, " ran before later "));
 }
 
-/* A result's own text, without the notes that may stand behind it. */
+/* A result's text without the notes behind it. */
 static struct text without_notes(struct text t)
 {
 	size_t at = next_mark(t, 0);
@@ -308,8 +308,8 @@ static struct text without_notes(struct text t)
 }
 
 struct belief {
-	uint32_t time; /* the lines are known as of then */
-	bool outdated; /* it is said not to count any more */
+	uint32_t time; /* the time as of which the lines are known */
+	bool outdated; /* the record is called outdated */
 };
 
 static bool names(struct text section, const char *path)
@@ -321,7 +321,7 @@ static bool names(struct text section, const char *path)
 	       (section.at[at + len] == ',' || section.at[at + len] == ' ');
 }
 
-/* Lines a diff adds are lines of the file. */
+/* Are the lines that a diff adds lines of the file? */
 static bool diff_is_true(const struct truth_file *f, struct text diff)
 {
 	while (diff.len) {
@@ -341,7 +341,7 @@ static bool diff_is_true(const struct truth_file *f, struct text diff)
 	return true;
 }
 
-/* `place`: behind which call's result the note stands. */
+/* `place`: the call behind whose result the note stands. */
 static const char *apply_section(struct truth *t, const struct truth_record *r,
 				 uint32_t request, const char *place,
 				 struct text section, struct belief *b)
@@ -375,7 +375,7 @@ static const char *apply_section(struct truth *t, const struct truth_record *r,
 	return NULL;
 }
 
-/* Notes in an item's text. */
+/* Apply the notes in an item's text to the belief. */
 static const char *apply_notes(struct truth *t, const struct truth_record *r,
 			       uint32_t request, const char *place,
 			       struct text text, struct belief *b)
@@ -398,7 +398,7 @@ static const char *apply_notes(struct truth *t, const struct truth_record *r,
 	return wrong;
 }
 
-/* Every line with a number in front is the file's line of that number. */
+/* Is every numbered line the file's line of that number? */
 static bool numbers_are_true(const struct truth_file *f, struct text text)
 {
 	while (text.len) {
@@ -430,7 +430,7 @@ static uint32_t count_lines(struct text text)
 	return n;
 }
 
-/* What stands in the place of a read. */
+/* Apply the text that stands in a read's place. */
 static const char *see(struct truth *t, const struct truth_record *r,
 		       uint32_t request, struct text shown, struct belief *b)
 {
@@ -489,7 +489,7 @@ static struct truth_record *find_record(struct truth *t,
 	return NULL;
 }
 
-/* The text of an item, each piece of it on lines of its own. */
+/* The text of an item, each piece on lines of its own. */
 static struct text text_of(struct transcript *t, uint32_t item)
 {
 	const struct item *i = &t->items[item];
@@ -528,8 +528,7 @@ static const char *judge_record(struct truth *t, const struct truth_record *r,
 
 		if (at->kind != ITEM_RESULT && at->kind != ITEM_USER)
 			continue;
-		/* The record's own text is no note on it, but may end in one.
-		 */
+		/* The record's own text is no note, but may end in one. */
 		text = text_of(body, i);
 		if (at->kind == ITEM_RESULT)
 			(void)snprintf(place, sizeof(place), "note at %.*s",
@@ -551,7 +550,7 @@ const char *truth_judge(struct truth *t, const struct talk *talk,
 
 	if (transcript_init(&body, talk->dialect, sent, len) < 0)
 		return "what was sent is no body";
-	/* All is looked at, for what was seen is remembered. */
+	/* Judge all records: each pass updates what was seen. */
 	for (uint32_t i = 0; i < body.items_count; i++) {
 		const struct truth_record *r;
 		const char *why;
@@ -608,7 +607,7 @@ bool truth_same_frame(enum dialect d, const char *was, size_t was_len,
 		return false;
 	}
 	for (uint32_t i = 0; same && i < a.items_count; i++) {
-		/* A note of ours is one block more. */
+		/* Our note is one more block. */
 		while (k < b.items_count && b.items[k].kind == ITEM_USER &&
 		       b.items[k].pieces_count == 1 &&
 		       begins(transcript_piece(&b, b.items[k].pieces, &b.arena),

@@ -1,11 +1,11 @@
 /*
- * What the modes cost: scripted sessions through the manager's own pipeline
- * and a simulated prompt cache (prefix match by block, looked for up to 20
- * blocks back from a mark, five minutes of life, read 0.1, write 1.25).
+ * The cost of each mode: scripted sessions through the manager's own pipeline
+ * and a simulated prompt cache (prefix match by block, up to 20 blocks back
+ * from a mark, five minutes of life, read 0.1, write 1.25).
  *
- * Usage: bench_cost [SESSION]. Prints cost against `off`, the context at the
- * end, and how many stale reads were sent unflagged. The scripted agent does
- * not re-read because something was dropped; a live one may.
+ * Usage: bench_cost [SESSION]. Prints the cost relative to `off`, the context
+ * at the end, and the stale reads sent unflagged. The scripted agent never
+ * re-reads a file because a record was dropped; a real one may.
  */
 #include <stdio.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static void compaction(struct session *s)
 	}
 }
 
-/* A colleague, a formatter or a checkout changes files under the agent. */
+/* Other processes (a formatter, a checkout) change files. */
 static void outside(struct session *s)
 {
 	struct dice d = { 5 };
@@ -163,7 +163,7 @@ static void outside(struct session *s)
 	}
 }
 
-/* Short pieces are read, never whole files. */
+/* Reads of short parts, never of whole files. */
 static void pieces(struct session *s)
 {
 	struct dice d = { 6 };
@@ -181,7 +181,7 @@ static void pieces(struct session *s)
 	}
 }
 
-/* A short talk: there is no time to win anything back. */
+/* A short talk, in which nothing can pay off. */
 static void brief(struct session *s)
 {
 	for (uint32_t i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 /*
- * Random sessions through the brain: nothing stale goes unflagged, in any
+ * Random sessions through the brain: no stale record is sent unflagged in any
  * mode but off; the cached part changes only at an epoch; the same session
- * has the same bytes, restarted in the middle or not; several at once.
+ * gives the same bytes, with or without a restart in the middle; several
+ * sessions run at once.
  *
  * Usage: brain_prop [SEED]. The seed is printed.
  */
@@ -219,7 +220,7 @@ static size_t random_text(struct dice *d, char *out, size_t most)
 	return len;
 }
 
-/* Lines up to `until` are the same in both. */
+/* Lines [*at, until) are equal in both texts. */
 static void expect_same(const struct linediff *d, uint32_t until, uint32_t *at,
 			uint32_t *after)
 {

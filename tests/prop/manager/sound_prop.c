@@ -1,15 +1,15 @@
 /*
- * Nothing stale is sent unflagged (spec, section 6). Random sessions through
- * the brain, with the tape's own answers behind it: reads of whole files and
- * of parts, by tools and by shells in the shapes of several clients, edits by
- * the agent's tool, by its commands and by others, lines put in and taken
- * out, files deleted, renamed and made anew, runs, parallel calls, several
- * agents on the same files, rewinds, compactions, results that the client
- * cleared, requests sent twice, a tape that is away, managers that are
- * restarted. What is sent is judged by tests/support/truth.h.
+ * No stale record is sent unflagged (manager/README.md, Modes). Random sessions
+ * through the brain, which asks the tape's own answers: reads of whole files
+ * and of parts, by tools and by shells in the formats of several clients; edits
+ * by the agent's tool, by its commands and by other processes; lines inserted
+ * and removed; files deleted, renamed and created again; runs, parallel calls,
+ * several agents on the same files, rewinds, compactions, results cleared by
+ * the client, requests sent twice, a tape that does not answer, restarts of the
+ * manager. tests/support/truth.h judges the requests sent.
  *
- * Usage: prop_manager_sound [SEED]. The seed is printed, and with each
- * session that fails its own. SOUND_SESSIONS=n plays so many.
+ * Usage: prop_manager_sound [SEED]. Prints the seed, and for each session that
+ * fails its own. SOUND_SESSIONS=n plays n sessions.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -47,7 +47,8 @@ struct agent {
 	struct talk talk;
 	char id[32];
 	uint32_t requests;
-	bool may_err; /* the tape was away: what came since may be unknown */
+	bool may_err; /* the tape did not answer: later results may have no
+			 birth */
 	char *sent;   /* last */
 	size_t len;
 };
@@ -67,7 +68,7 @@ struct scene {
 	const char *wrong;
 };
 
-/* What happens, for whoever looks for a mistake: SOUND_SHOW=1. */
+/* SOUND_SHOW=1 prints each step. */
 __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
 	va_list args;
@@ -136,7 +137,7 @@ static int ask(void *ctx, const char *name, const cJSON *question,
 	else
 		rc = answers_ask(s->tape.answers, name, question, answer);
 	cJSON_Delete(none);
-	/* Over the wire it is text. */
+	/* As text and back, as over the wire. */
 	text = cJSON_PrintUnformatted(answer);
 	cJSON_Delete(answer);
 	*ret = cJSON_Parse(text);
@@ -222,7 +223,7 @@ static void make_files(struct scene *s)
 	}
 }
 
-/* A change of some line or other, by `author`. */
+/* `author` changes a random line. */
 static void change(struct scene *s, uint32_t f,
 		   const struct journal_author *author)
 {
@@ -272,7 +273,7 @@ static void outside(struct scene *s)
 		tell("%u: %s is renamed\n", s->truth.time, file->path);
 		(void)tape_rename(&s->tape, file->path, moved, &agent_itself);
 	} else if (file->there && roll(s, 8) == 0 && file->lines.count) {
-		/* There and back again. */
+		/* A change that is taken back. */
 		char *was = strdup(file->lines.at[0].text);
 
 		truth_put(&s->truth, f, 0, "# for a moment", false);
@@ -333,7 +334,7 @@ static struct truth_span any_span(struct scene *s, uint32_t lines)
 				    false };
 }
 
-/* By a tool for reading. */
+/* By a reading tool. */
 static void read_tool(struct scene *s, struct agent *a, uint32_t f)
 {
 	const struct truth_file *file = &s->truth.files[f];
@@ -382,7 +383,7 @@ static void began(struct scene *s, uint32_t opened)
 	s->tape.now_ns += 1000000;
 }
 
-/* By a shell, one way or other. */
+/* By a random shell command. */
 static void read_shell(struct scene *s, struct agent *a, uint32_t f)
 {
 	const struct truth_file *file = &s->truth.files[f];
@@ -426,7 +427,7 @@ static void read_shell(struct scene *s, struct agent *a, uint32_t f)
 	free(text);
 }
 
-/* By a program whose words name no file. */
+/* By a program whose command line names no file. */
 static void read_blind(struct scene *s, struct agent *a, uint32_t f)
 {
 	const struct truth_file *file = &s->truth.files[f];
@@ -562,7 +563,7 @@ static void compact(struct scene *s, struct agent *a)
 	talk_user(&a->talk, "This is what was said so far: nothing much.");
 }
 
-/* The client takes the text of an old result away. */
+/* The client clears the text of an old result. */
 static void clear(struct scene *s, struct agent *a)
 {
 	uint32_t at = roll(s, a->talk.turns.count);
@@ -617,7 +618,7 @@ static void send_request(struct scene *s, struct agent *a, bool again)
 		s->wrong = "the same request was sent otherwise";
 	keep_sent(a, sent ? sent : body, len);
 	turn_end(turn, true);
-	/* More than the real time it took: both are in the same sum. */
+	/* More than the real time it took, which is added too. */
 	s->tape.now_ns += INT64_C(10000000000);
 	if (!truth_same_frame(a->talk.dialect, body, body_len, a->sent, a->len))
 		s->wrong = "more than texts of results was changed";
@@ -669,7 +670,7 @@ static void step(struct scene *s)
 	}
 }
 
-/* What the manager thinks of it all. */
+/* The manager's own view, for a failure. */
 static void tell_context(struct scene *s)
 {
 	cJSON *answer = cJSON_CreateObject();
@@ -749,7 +750,7 @@ static void nothing_stale_is_sent_unflagged_in_eager(void **state)
 	play_all(MODE_EAGER, true, 30);
 }
 
-/* A rewind after a request without the tape: not all commands were heard of. */
+/* A rewind after a request without the tape: some commands are unknown. */
 static void sessions_that_once_went_wrong_go_right(void **state)
 {
 	static const uint64_t sessions[] = { 1794926144 };

@@ -116,13 +116,13 @@ static void its_own_edits_are_told_as_its_own(void **state)
 	(void)state;
 	read_and_edit(s);
 	assert_true(sent_has(s, "is outdated (your own edits)"));
-	/* What a command of its did is told as what it was. */
+	/* A change by its own command is reported as that command's. */
 	session_sed(s, "a.py", 8, "    by_sed = 3");
 	session_request(s);
 	assert_int_equal(times_sent(s, "[statetape]"), 2);
 	assert_int_equal(times_sent(s, "(your own edits)"), 1);
 	assert_true(sent_has(s, "+    by_sed = 3"));
-	/* And what somebody else does, in the same breath. */
+	/* And a change by another process in the same turn. */
 	session_outside(s, "a.py", 12, "    by_another = 4");
 	session_edit(s, "a.py", 14, "    by_itself = 5");
 	session_request(s);
@@ -132,7 +132,7 @@ static void its_own_edits_are_told_as_its_own(void **state)
 	session_free(s);
 }
 
-/* Finished with b.py; and once it has something to show. */
+/* Evicts b.py, and once retrieves code. */
 static bool shown;
 
 static int decide_tidy(const struct policy_in *in, struct policy_out *out)
@@ -178,21 +178,21 @@ static void a_policy_may_evict_and_retrieve(void **state)
 	session_read(s, "a.py", 0, 0);
 	session_read(s, "b.py", 0, 0);
 	session_request(s);
-	/* What has just come is not taken away, and no cached item changes. */
+	/* A new record is not evicted, and no cached item changes. */
 	assert_true(sent_has(s, "[statetape] What the next step may need:"));
 	assert_true(sent_has(s, "def needed_next()"));
 	session_say(s, 100);
 	session_request(s);
 	assert_false(sent_has(s, "was finished with"));
 	assert_int_equal(times_sent(s, "def needed_next()"), 1);
-	/* A cold cache is the time. */
+	/* A cold cache makes it free. */
 	session_wait(s, 3600);
 	session_say(s, 100);
 	session_request(s);
 	assert_true(sent_has(s, "[statetape] removed: b.py was finished with"));
 	assert_int_equal(times_sent(s, "def needed_next()"), 1);
 	assert_int_equal(session_totals(s).unflagged, 0);
-	/* And it stays so, also for somebody who comes after. */
+	/* It stays so, also after a restart. */
 	sent = strdup(session_sent(s, &len));
 	session_restart(s);
 	session_request(s);
@@ -297,7 +297,7 @@ static void what_was_decided_is_kept_before_the_reply(void **state)
 	turn_drop_body(turn);
 	turn_end(turn, true);
 	assert_int_equal(kept(s), 1);
-	/* Who never says that it was sent loses nothing. */
+	/* turn_end() saves what turn_sent() did not. */
 	(void)brain_think(session_brain(s), &r, &len, &turn);
 	turn_end(turn, true);
 	assert_int_equal(kept(s), 2);
@@ -349,7 +349,7 @@ static void a_cache_that_reads_too_little_ends_the_rewriting(void **state)
 	assert_non_null(strstr(session_heard(s), "cache read 100 of"));
 	session_edit(s, "a.py", 30, "    never_told = 1");
 	session_request(s);
-	/* What was told is told on, and nothing more. */
+	/* Earlier notes are sent again, and no new ones. */
 	assert_true(sent_has(s, "+    changed = 1"));
 	assert_false(sent_has(s, "+    never_told = 1"));
 	session_free(s);
@@ -382,7 +382,7 @@ static void a_rewound_talk_is_told_again(void **state)
 	session_run(s, "pytest -q", 300, NULL, 0);
 	session_request(s);
 	assert_true(sent_has(s, "changed = 1"));
-	/* The note stood behind the run, which is no more. */
+	/* The note stood behind the run, which the rewind removed. */
 	session_rewind(s, mark);
 	session_say(s, 100);
 	session_request(s);
@@ -493,7 +493,7 @@ static void answers_are_given(void **state)
 	session_free(s);
 }
 
-/* A tape on which nothing happens; it remembers from when reads were asked. */
+/* A tape without entries; it keeps the time from which reads were asked. */
 static int empty_tape(void *ctx, const char *ask, const cJSON *question,
 		      int timeout_ms, cJSON **ret)
 {
@@ -538,7 +538,7 @@ static struct turn *think_of(struct brain *b, const char *body, int64_t at_ns)
 	return turn;
 }
 
-/* The client may be at work before we are through with the reply. */
+/* The client may act before the manager has processed the reply. */
 static void what_the_client_does_begins_with_the_reply(void **state)
 {
 	int64_t from_ns = 0, began, heard;

@@ -1,12 +1,12 @@
 /*
- * What is sent for each client's own shapes. tests/data/clients/NAME/ holds a
- * request captured from that client (cut down, prompts left out), and what
- * has to be sent instead, byte for byte: `first.json` when the talk is seen
- * for the first time, `pinned.json` and `eager.json` after somebody else then
- * changed app.py. The files, and what the agent did to them in that talk, are
- * below; the tape's own answers stand behind the brain.
+ * The request sent for each client's own format. tests/data/clients/NAME/ holds
+ * a request captured from that client (shortened, prompts left out) and the
+ * bytes expected instead: `first.json` when the talk is seen for the first
+ * time, `pinned.json` and `eager.json` after another process then changed
+ * app.py. The files, and what the agent did to them in that talk, are below;
+ * the brain asks the tape's own answers.
  *
- * CLIENTS_WRITE=1 writes what comes out; then look at it.
+ * CLIENTS_WRITE=1 writes the expected files anew; review the difference.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static int ask(void *ctx, const char *name, const cJSON *question,
 	return rc < 0 ? -EREMOTEIO : 0;
 }
 
-/* The repository, and what the agent did to it in the talk. */
+/* The repository, and the agent's changes to it during the talk. */
 static void live(struct tape_world *w)
 {
 	static struct journal_author agent = { .pid = 7,
