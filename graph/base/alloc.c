@@ -1,5 +1,6 @@
 #include "graph/base/alloc.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ void *must_grow(void *p, uint32_t *size, size_t need, size_t element)
 {
 	size_t more = *size + *size / 2 + 8;
 
+	assert(element > 0);
 	if (need <= *size)
 		return p;
 	if (more < need)

@@ -1,6 +1,6 @@
 /*
- * Memory for the processes that restart: when there is none they say so in
- * one line and end. Not for fs/, which has to live on.
+ * Memory for processes that can be restarted: when it runs out they print one
+ * line and abort. Not for fs/, which answers ENOMEM and lives on.
  */
 #ifndef STATETAPE_GRAPH_BASE_ALLOC_H
 #define STATETAPE_GRAPH_BASE_ALLOC_H
@@ -9,16 +9,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* `p`, which must not be NULL: for what others allocate. */
+/* Returns `p`, or aborts if it is NULL: for memory a library allocated. */
 void *must_have(void *p);
+/* Of size 0: an address all the same. */
 void *must_alloc(size_t size);
 void *must_calloc(size_t count, size_t size);
 void *must_realloc(void *p, size_t size);
 
 /*
- * `p`, an array of *size elements, made to hold at least `need` of them; what
- * is new in it is not set. Grows by half, so that adding one at a time is
- * cheap.
+ * Reallocate `p`, an array of *size elements, to hold at least `need`. New
+ * elements are uninitialized. Grows by half, so that adding one at a time
+ * takes amortised constant time.
  */
 void *must_grow(void *p, uint32_t *size, size_t need, size_t element);
 

@@ -1,12 +1,13 @@
 #include "graph/base/arena.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 
-#define CHUNK ((size_t)64 * 1024) /* of plain chunks, their header included */
+#define CHUNK ((size_t)64 * 1024) /* bytes of a chunk, with its header */
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -15,8 +16,8 @@ struct arena_chunk {
 };
 
 /*
- * What is large has a chunk of its own, and stands behind the newest: so the
- * room left in that one is not lost.
+ * A large piece gets a chunk of its own. It is linked after the newest chunk,
+ * which keeps serving small pieces from the room it has left.
  */
 static void *take_large(struct arena *a, size_t size)
 {
@@ -58,6 +59,7 @@ void *arena_take(struct arena *a, size_t size)
 		return take_large(a, size);
 	if (size > a->left || !a->chunks)
 		add_chunk(a);
+	assert(size <= a->left && a->left < a->chunks->size);
 	end = (char *)a->chunks + a->chunks->size;
 	a->left -= size;
 	return end - a->left - size;

@@ -1,9 +1,9 @@
 /*
- * Memory that is given back all at once. Nothing in an arena is freed alone,
- * and what was taken keeps its address until then.
+ * Memory that is freed all at once: arena_release() frees every piece taken
+ * from the arena, and until then no piece moves or is freed alone.
  *
- * A zeroed struct is an empty arena. Memory that cannot be had ends the
- * process (base/alloc.h), so no call fails. One thread's at a time.
+ * A zeroed struct is an empty arena. No call fails: the process ends if memory
+ * runs out (graph/base/alloc.h). One thread at a time.
  */
 #ifndef STATETAPE_GRAPH_BASE_ARENA_H
 #define STATETAPE_GRAPH_BASE_ARENA_H
@@ -13,16 +13,16 @@
 struct arena_chunk;
 
 struct arena {
-	struct arena_chunk *chunks; /* the newest first */
-	size_t left;		    /* bytes in that one */
-	size_t bytes;		    /* held from malloc(), all in all */
+	struct arena_chunk *chunks; /* newest first */
+	size_t left;		    /* free bytes in the newest */
+	size_t bytes;		    /* of all chunks */
 };
 
-/* Aligned for any type, not set. Of size 0: an address, not NULL. */
+/* Aligned for any type, uninitialized. Of size 0: not NULL either. */
 void *arena_take(struct arena *a, size_t size);
-/* A copy of `len` bytes, with a NUL behind them. */
+/* A copy of `len` bytes with a NUL after them. */
 char *arena_copy(struct arena *a, const char *text, size_t len);
-/* All of it is given back, and the arena is empty again. */
+/* Frees everything; the arena is empty again. */
 void arena_release(struct arena *a);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * A growable array of anything, typed: `ARRAY(struct edge) edges;` zeroed is
- * an empty one. Read `at` and `count` freely; lowering `count` forgets the
- * last ones and keeps their memory for the next.
+ * A growable array of one type: `ARRAY(struct edge) edges;` is empty when
+ * zeroed. Callers may read `at` and `count`; lowering `count` drops the last
+ * elements and keeps their memory.
  *
- * Memory that cannot be had ends the process (base/alloc.h), so no call fails.
- * A pointer into an array is good until something is added to it.
+ * No call fails: the process ends if memory runs out (graph/base/alloc.h). A
+ * pointer into an array is valid until the next element is added.
  */
 #ifndef STATETAPE_GRAPH_BASE_ARRAY_H
 #define STATETAPE_GRAPH_BASE_ARRAY_H
@@ -35,12 +35,12 @@ static inline void array_fill_(void *at, size_t from, const void *items,
 		memcpy((char *)at + from, items, bytes);
 }
 
-/* Room for `more` behind the last. */
+/* Make room for `more` elements after the last. */
 #define array_reserve(a, more)                      \
 	((a)->at = array_room_((a)->at, &(a)->size, \
 			       (size_t)(a)->count + (more), sizeof(*(a)->at)))
 
-/* Another element, all its bytes 0 (padding, too); its address. */
+/* Add an element with all bytes 0, padding included; returns its address. */
 #define array_add(a)                                              \
 	(array_reserve(a, 1),                                     \
 	 (void)memset(&(a)->at[(a)->count], 0, sizeof(*(a)->at)), \
@@ -50,7 +50,7 @@ static inline void array_fill_(void *at, size_t from, const void *items,
 #define array_push(a, value) \
 	(array_reserve(a, 1), (void)((a)->at[(a)->count++] = (value)))
 
-/* `n` is looked at more than once; `items` may be NULL if it is 0. */
+/* Evaluates `n` more than once; `items` may be NULL if `n` is 0. */
 #define array_append(a, items, n)                                   \
 	(array_reserve(a, n),                                       \
 	 array_fill_((a)->at, (a)->count * sizeof(*(a)->at), items, \

@@ -1,5 +1,6 @@
 #include "graph/base/buf.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,12 @@ int buf_reserve(struct buf *b, size_t more)
 	size_t size;
 	char *data;
 
+	assert(b->len <= b->size && b->size <= b->max);
 	if (more > b->max - b->len)
 		return -EMSGSIZE;
 	if (more <= b->size - b->len)
 		return 0;
-	/* Doubling, but never beyond the maximum nor below what is asked. */
+	/* Double, within the maximum, and at least to what is needed. */
 	size = b->size < b->max / 2 ? b->size * 2 : b->max;
 	if (size < b->len + more)
 		size = b->len + more;
@@ -32,6 +34,7 @@ int buf_reserve(struct buf *b, size_t more)
 		return -ENOMEM;
 	b->data = data;
 	b->size = size;
+	assert(b->size <= b->max);
 	return 0;
 }
 

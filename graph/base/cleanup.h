@@ -1,7 +1,7 @@
 /*
- * Ownership at the declaration. `CLEANUP(close_p) int fd = -1;` closes the
- * descriptor when the scope ends, on every path; TAKE() hands ownership on
- * and leaves the empty value behind, so that the cleanup finds nothing.
+ * Ownership stated at the declaration. `CLEANUP(close_p) int fd = -1;` closes
+ * the descriptor when the scope ends, on every path. TAKE() passes ownership
+ * on and leaves the empty value behind, for which the cleanup does nothing.
  */
 #ifndef STATETAPE_GRAPH_BASE_CLEANUP_H
 #define STATETAPE_GRAPH_BASE_CLEANUP_H
@@ -13,7 +13,7 @@
 
 #define CLEANUP(f) __attribute__((cleanup(f)))
 
-/* For pointers: the value, with NULL left in its place. */
+/* For pointers: evaluates to the value and sets the variable to NULL. */
 #define TAKE(p)                                    \
 	({                                         \
 		__typeof__(p) *taken_at_ = &(p);   \
@@ -22,7 +22,7 @@
 		taken_;                            \
 	})
 
-/* For descriptors: the value, with -1 left in its place. */
+/* For descriptors: returns the value and sets the variable to -1. */
 static inline int take_fd(int *fd)
 {
 	int taken = *fd;
@@ -33,7 +33,7 @@ static inline int take_fd(int *fd)
 
 static inline void close_p(const int *fd)
 {
-	/* Never retried: on Linux the descriptor is gone even on EINTR. */
+	/* Never retried: Linux frees the descriptor even on EINTR. */
 	if (*fd >= 0)
 		(void)close(*fd);
 }

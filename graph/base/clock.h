@@ -1,7 +1,7 @@
 /*
- * The clocks, in whole nanoseconds since their epoch. Monotonic time measures
- * intervals and deadlines within one boot; wall time dates what is stored or
- * shown. Reading a clock of the kernel's cannot fail. Any thread may call.
+ * The clocks, in nanoseconds. Monotonic time is for intervals and deadlines
+ * within one boot, wall time (since 1970) for dates that are stored or shown.
+ * Cannot fail. Any thread may call.
  */
 #ifndef STATETAPE_GRAPH_BASE_CLOCK_H
 #define STATETAPE_GRAPH_BASE_CLOCK_H

@@ -1,5 +1,6 @@
 #include "graph/base/escape.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #define CUT_MARK     "\\" ELLIPSIS
 #define CUT_MARK_LEN (sizeof(CUT_MARK) - 1)
 
-/* Bytes that stand for themselves whatever is beside them. */
+/* Bytes that are written as they are, whatever is next to them. */
 static const bool plain[256] = {
 	[' ' ... '['] = true,
 	[']' ... '~'] = true,
@@ -24,8 +25,8 @@ static bool within(unsigned char c, unsigned char low, unsigned char high)
 
 /*
  * Length of the character at `s` if it is valid UTF-8 of two to four bytes and
- * no C1 control; 0 otherwise. Reads no further than the first wrong byte, so
- * the terminating NUL ends it.
+ * no C1 control; 0 otherwise. Stops at the first invalid byte, so it does not
+ * read beyond the NUL.
  */
 static size_t utf8_len(const unsigned char *s)
 {
@@ -42,7 +43,7 @@ static size_t utf8_len(const unsigned char *s)
 	else
 		return 0;
 
-	/* The second byte shuts out long forms, surrogates and C1. */
+	/* The second byte excludes overlong forms, surrogates and C1. */
 	if (c == 0xc2 || c == 0xe0)
 		low = 0xa0;
 	else if (c == 0xf0)
@@ -59,7 +60,7 @@ static size_t utf8_len(const unsigned char *s)
 	return len;
 }
 
-/* What stands behind the backslash for `c`; 0: it has no short escape. */
+/* The letter after the backslash for `c`; 0: it has no short escape. */
 static char short_escape(unsigned char c)
 {
 	switch (c) {
@@ -75,8 +76,8 @@ static char short_escape(unsigned char c)
 }
 
 /*
- * Write the character at `s`, at most four bytes, at *out and move *out behind
- * it. Returns how many bytes of `s` that was.
+ * Write the character at `s` to *out, at most four bytes, and advance *out.
+ * Returns how many bytes of `s` it took.
  */
 static size_t escape_one(const unsigned char *s, char **out)
 {
@@ -105,9 +106,10 @@ size_t escape_text(const char *text, char *out, size_t size)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	char *p = out, *end = out + size - 1;
-	char *mark_at = out; /* the furthest place a mark fits in */
+	char *mark_at = out; /* the last place where the mark fits */
 	char one[4];
 
+	assert(size > CUT_MARK_LEN);
 	while (*s) {
 		char *one_end = one;
 		size_t took = escape_one(s, &one_end);
@@ -148,8 +150,8 @@ char *escape_upto(const char *text, size_t max, char *out)
 }
 
 /*
- * Undo the escape behind a backslash: its value goes to *out. Returns how many
- * bytes of `s` it took, 0: there is no such escape.
+ * Undo the escape that follows a backslash at `s` - 1 and advance *out.
+ * Returns how many bytes of `s` it took; 0: there is no such escape.
  */
 static size_t unescape_one(const char *s, char **out)
 {

@@ -1,27 +1,27 @@
 /*
- * Bytes as printable text, and back: for paths, names and command lines, which
- * may hold any byte, in the journal, in JSON and before a person. Pure.
+ * Any bytes as printable text, and back: for paths, names and command lines in
+ * the journal, in JSON and on a terminal. Pure.
  */
 #ifndef STATETAPE_GRAPH_BASE_ESCAPE_H
 #define STATETAPE_GRAPH_BASE_ESCAPE_H
 
 #include <stddef.h>
 
-/* Room that escape_text() never needs more of, for `len` bytes of text. */
+/* The most that escape_text() writes for `len` bytes, with the NUL. */
 #define ESCAPE_SIZE(len) (4 * (len) + 1)
 
 /*
- * Write `text` so that it is valid UTF-8 without control characters, with the
- * escapes (\t, \n, \\, \xNN), always terminated. What does not fit
- * into `size` (at least 5) bytes is cut off and marked. Returns the length.
+ * Write `text` to `out` as valid UTF-8 without control characters, by the
+ * escapes \t, \n, \\ and \xNN, and with a NUL. Text that does not fit into
+ * `size` bytes (at least 5) is cut, and a mark shows it. Returns the length.
  */
 size_t escape_text(const char *text, char *out, size_t size);
 /*
- * The same for the first `max` bytes of `text`, at most ESCAPE_SIZE(max + 4)
- * bytes, without a NUL behind them. Returns where they end.
+ * The same for the first `max` bytes of `text`, without a NUL: writes at most
+ * ESCAPE_SIZE(max + 4) bytes and returns where they end.
  */
 char *escape_upto(const char *text, size_t max, char *out);
-/* Undo it, in place. -EBADMSG: nobody escaped it so; then it is half done. */
+/* Undo it, in place. -EBADMSG: not an escaped text; `text` is then garbled. */
 int escape_undo(char *text);
 
 #endif

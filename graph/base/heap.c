@@ -1,23 +1,24 @@
 /*
- * Sizes are counted in cells and rounded up to classes: every number up to 8,
- * then four to each doubling. A class has a list of the pieces of its size
- * that were given back, linked through their first cell. Nothing is split and
- * nothing joined: lists come in few sizes, and what one grew out of another
- * grows into.
+ * Sizes are counted in cells and rounded up to size classes: every number up
+ * to 8, then four classes per doubling. Each class has a free list, linked
+ * through the first cell of its pieces. Pieces are never split or joined:
+ * lists come in few sizes, and one list grows into the piece that another
+ * outgrew.
  */
 #include "graph/base/heap.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* Bytes of a piece that nobody asked for, and pieces given back. */
+/* For the address sanitizer: forbid free pieces, and bytes beyond a size. */
 #if defined(__SANITIZE_ADDRESS__)
-#define WATCHED
+#define HEAP_SANITIZED
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define WATCHED
+#define HEAP_SANITIZED
 #endif
 #endif
-#ifdef WATCHED
+#ifdef HEAP_SANITIZED
 #include <sanitizer/asan_interface.h>
 #define FORBID(at, size) ASAN_POISON_MEMORY_REGION(at, size)
 #define ALLOW(at, size)	 ASAN_UNPOISON_MEMORY_REGION(at, size)
@@ -28,7 +29,7 @@
 
 #include "graph/base/alloc.h"
 
-#define EXACT 8 /* classes of one size each */
+#define EXACT 8 /* the classes up to this one hold one size each */
 
 static unsigned class_of(size_t cells)
 {
@@ -57,7 +58,10 @@ static size_t cells_of(size_t bytes)
 
 size_t heap_room(size_t bytes)
 {
-	return class_cells(class_of(cells_of(bytes))) * HEAP_CELL;
+	size_t cells = cells_of(bytes), room = class_cells(class_of(cells));
+
+	assert(room >= cells);
+	return room * HEAP_CELL;
 }
 
 void heap_init(struct heap *h)
@@ -77,8 +81,10 @@ heap_t heap_take(struct heap *h, size_t bytes)
 {
 	unsigned class = class_of(cells_of(bytes));
 	size_t cells = class_cells(class);
-	heap_t piece = h->numbers.given[class];
+	heap_t piece;
 
+	assert(class < HEAP_CLASSES);
+	piece = h->numbers.given[class];
 	if (!cells)
 		return 0;
 	if (piece) {
@@ -103,6 +109,7 @@ void heap_give(struct heap *h, heap_t piece, size_t bytes)
 
 	if (!piece)
 		return;
+	assert(class < HEAP_CLASSES);
 	ALLOW(heap_at(h, piece), HEAP_CELL);
 	memcpy(heap_at(h, piece), &h->numbers.given[class], sizeof(piece));
 	h->numbers.given[class] = piece;
@@ -116,6 +123,7 @@ void heap_grow(struct heap *h, heap_t *piece, uint32_t *size, size_t need,
 	size_t more = *size ? (size_t)*size + *size / 2 : need;
 	heap_t larger;
 
+	assert(element && HEAP_CELL % element == 0);
 	if (need <= *size)
 		return;
 	if (more < need)
@@ -126,11 +134,12 @@ void heap_grow(struct heap *h, heap_t *piece, uint32_t *size, size_t need,
 	heap_give(h, *piece, *size * element);
 	*piece = larger;
 	*size = (uint32_t)more;
+	assert(*size >= need);
 }
 
 void heap_parts(struct heap *h, struct region_part *ret)
 {
-	/* Pieces given back are parts of it, too. */
+	/* Free pieces are written, too. */
 	ALLOW(h->region.at, h->region.size);
 	ret[0] = (struct region_part){ .numbers = &h->numbers,
 				       .bytes = sizeof(h->numbers) };

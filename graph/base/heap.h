@@ -1,11 +1,11 @@
 /*
- * Small pieces of memory in one region, known by numbers that stay what they
- * are when the region is written to a file and mapped elsewhere. Who gives a
- * piece back says how large it was, so no piece has a header: lists that grow
- * keep their room anyway.
+ * An allocator of small pieces in one region. Pieces are known by numbers,
+ * which stay valid when the region is written to a file and mapped at another
+ * address. A piece has no header: the caller passes its size to heap_give(),
+ * which growable lists know anyway.
  *
- * Pieces keep their addresses as long as they are taken. Memory that cannot
- * be had ends the process. One thread's at a time.
+ * A piece keeps its address until it is given back. The process ends if memory
+ * runs out. One thread at a time.
  */
 #ifndef STATETAPE_GRAPH_BASE_HEAP_H
 #define STATETAPE_GRAPH_BASE_HEAP_H
@@ -23,26 +23,26 @@ typedef uint32_t heap_t; /* a piece; 0: none */
 struct heap {
 	struct region region;
 	struct {
-		uint64_t used; /* cells, from the start of the region */
-		uint64_t idle; /* of them, given back */
-		heap_t given[HEAP_CLASSES]; /* first given back of a size */
+		uint64_t used; /* cells handed out so far, free ones included */
+		uint64_t idle; /* free ones among them */
+		heap_t given[HEAP_CLASSES]; /* heads of the free lists */
 	} numbers;
 };
 
 void heap_init(struct heap *h);
 void heap_release(struct heap *h);
 
-/* Not set. Of 0 bytes: none. */
+/* Uninitialized. Of 0 bytes: 0. */
 heap_t heap_take(struct heap *h, size_t bytes);
-/* A piece of `bytes` bytes, or of as many as heap_room() made of them. */
+/* Free a piece; `bytes` as it was taken, or what heap_room() says of that. */
 void heap_give(struct heap *h, heap_t piece, size_t bytes);
-/* How many bytes a piece has that was taken for `bytes`. */
+/* The usable size of a piece that was taken for `bytes`. */
 size_t heap_room(size_t bytes);
 
 /*
- * A list of *size elements, *piece, made to hold at least `need` of them. Of
- * elements a whole number makes a cell. Grows by half, as must_grow() does,
- * but begins with what is needed.
+ * Reallocate *piece, a list of *size elements, to hold at least `need`. The
+ * size of an element divides HEAP_CELL. Grows by half, like must_grow(), but a
+ * new list gets just the room it needs.
  */
 void heap_grow(struct heap *h, heap_t *piece, uint32_t *size, size_t need,
 	       size_t element);
@@ -52,7 +52,7 @@ static inline void *heap_at(const struct heap *h, heap_t piece)
 	return h->region.at + (size_t)piece * HEAP_CELL;
 }
 
-/* Of an address within the heap's region; NULL is none. */
+/* The number of the piece at an address; of NULL: 0. */
 static inline heap_t heap_number(const struct heap *h, const void *at)
 {
 	return at ? (heap_t)((size_t)((const char *)at - h->region.at) /
@@ -60,7 +60,7 @@ static inline heap_t heap_number(const struct heap *h, const void *at)
 		  : 0;
 }
 
-/* What it consists of. */
+/* The parts to write to a file and to map again. */
 #define HEAP_PARTS 2
 void heap_parts(struct heap *h, struct region_part *ret);
 

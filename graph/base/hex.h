@@ -4,7 +4,7 @@
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* The value of a hex digit as we write it; -1 for anything else. */
+/* The value of a lower-case digit; -1: it is none. */
 static inline int hex_value(char c)
 {
 	if (c >= '0' && c <= '9')

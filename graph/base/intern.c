@@ -1,19 +1,20 @@
 /*
- * Texts lie one after the other, each with a NUL behind it, and never move; an
- * open table of numbers, probed linearly, leads to them.
+ * Strings are stored one after the other, each with a NUL, and never move. An
+ * open-addressing table of their numbers (tagged.h) finds them.
  *
- * There are two kinds of memory for that. A table that can be kept elsewhere
- * has regions (region.h), where a text is known by its distance from the
- * first. There may be thousands of small tables that nobody keeps, and a
- * process may not have as many regions; these have chunks from malloc(), and
- * a text is known by its address: its distance from 0.
+ * The memory is of one of two kinds. A whole table, which can be written to a
+ * file, has regions (region.h), and a string is known by its offset from the
+ * first. Tables that are not written may number thousands, more than a process
+ * can have regions; they have chunks from malloc(), and a string is known by
+ * its address, which is its offset from 0.
  */
 #include "graph/base/intern.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-/* Texts are short: the way to the library would take longer. */
+/* Inlined: strings are short, and a call would take longer than the hash. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -22,31 +23,31 @@
 
 #define CHUNK (16u << 10)
 
-struct text {
-	uint64_t at; /* from `base` */
+struct interned {
+	uint64_t at; /* offset from `base` */
 	uint32_t len;
 	uint32_t hash;
 };
 
-struct chunk {
-	struct chunk *next;
+struct intern_chunk {
+	struct intern_chunk *next;
 	size_t used, size;
 	char bytes[];
 };
 
 struct intern {
 	struct {
-		uint64_t bytes; /* of all texts, their NULs included */
+		uint64_t bytes; /* of all strings, with their NULs */
 		uint32_t count;
 		uint32_t mask;
 	} numbers;
 	uintptr_t base;
-	struct text *texts;
-	uint32_t *slots; /* see tagged.h */
+	struct interned *texts;
+	uint32_t *slots; /* as in tagged.h */
 
-	bool whole; /* in regions, and else: */
+	bool whole; /* in regions; otherwise in chunks */
 	struct region bytes_home, texts_home, slots_home;
-	struct chunk *chunks;
+	struct intern_chunk *chunks;
 	uint32_t texts_size;
 };
 
@@ -83,9 +84,9 @@ struct intern *intern_new_whole(void)
 
 static void free_chunks(struct intern *t)
 {
-	struct chunk *next;
+	struct intern_chunk *next;
 
-	for (struct chunk *c = t->chunks; c; c = next) {
+	for (struct intern_chunk *c = t->chunks; c; c = next) {
 		next = c->next;
 		free(c);
 	}
@@ -107,20 +108,20 @@ void intern_free(struct intern *t)
 	free(t);
 }
 
-static const char *text_of(const struct intern *t, const struct text *text)
+static const char *text_of(const struct intern *t, const struct interned *text)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): it is one, see above. */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address, see above. */
 	return (const char *)(t->base + (uintptr_t)text->at);
 }
 
-/* Where it is, or the free slot where it would be. */
+/* The slot of a string, or the empty one where it belongs. */
 static uint32_t *probe(const struct intern *t, const char *text, size_t len,
 		       uint32_t hash)
 {
 	uint32_t mask = t->numbers.mask;
 
 	for (uint32_t at = hash & mask;; at = (at + 1) & mask) {
-		const struct text *have;
+		const struct interned *have;
 
 		if (!t->slots[at])
 			return &t->slots[at];
@@ -133,7 +134,7 @@ static uint32_t *probe(const struct intern *t, const char *text, size_t len,
 	}
 }
 
-/* Twice as many, all free. */
+/* Twice as many slots, all empty. */
 static void clear_slots(struct intern *t)
 {
 	size_t had = (size_t)t->numbers.mask + 1;
@@ -165,7 +166,7 @@ static void grow_slots(struct intern *t)
 
 static char *take_chunk(struct intern *t, size_t len)
 {
-	struct chunk *c = t->chunks;
+	struct intern_chunk *c = t->chunks;
 
 	if (!c || c->size - c->used < len) {
 		size_t size = len > CHUNK ? len : CHUNK;
@@ -211,11 +212,13 @@ uint32_t intern_add(struct intern *t, const char *text, size_t len)
 	else
 		t->texts = must_grow(t->texts, &t->texts_size, t->numbers.count,
 				     sizeof(*t->texts));
-	t->texts[id] = (struct text){ .at = keep(t, text, len),
-				      .len = (uint32_t)len,
-				      .hash = hash };
+	t->texts[id] = (struct interned){ .at = keep(t, text, len),
+					  .len = (uint32_t)len,
+					  .hash = hash };
 	if (t->numbers.count > t->numbers.mask / 2)
 		grow_slots(t);
+	/* An empty slot ends every probe. */
+	assert(t->numbers.count <= t->numbers.mask / 2);
 	return id;
 }
 
@@ -223,7 +226,7 @@ uint32_t intern_find(const struct intern *t, const char *text, size_t len)
 {
 	uint32_t *slot = probe(t, text, len, (uint32_t)XXH3_64bits(text, len));
 
-	/* An empty slot's is INTERN_NONE. */
+	/* Of an empty slot: INTERN_NONE. */
 	return tagged_number(*slot, t->numbers.mask);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Bytes to small numbers and back: equal bytes have one number, numbers count
- * up from 0 and are never given up. Number 0 is the empty string.
+ * Interned strings of any bytes: equal strings have the same number. Numbers
+ * count up from 0 and are never reused; 0 is the empty string. One thread at a
+ * time; the process ends if memory runs out.
  */
 #ifndef STATETAPE_GRAPH_BASE_INTERN_H
 #define STATETAPE_GRAPH_BASE_INTERN_H
@@ -14,22 +15,22 @@
 
 struct intern;
 
-/* Memory that cannot be had ends the process, here and in all calls. */
 struct intern *intern_new(void);
-struct intern *intern_new_whole(void); /* which has parts, see below */
+/* One that can be written to a file and mapped again, see intern_parts(). */
+struct intern *intern_new_whole(void);
 void intern_free(struct intern *t);
 
 uint32_t intern_add(struct intern *t, const char *text, size_t len);
-/* INTERN_NONE: these bytes were never added. */
+/* INTERN_NONE: the string was never added. */
 uint32_t intern_find(const struct intern *t, const char *text, size_t len);
 
-/* NUL-terminated, at the same place for the life of the table. */
+/* NUL-terminated; never moves while the table lives. */
 const char *intern_text(const struct intern *t, uint32_t id, size_t *ret_len);
 
 uint32_t intern_count(const struct intern *t);
 size_t intern_bytes(const struct intern *t);
 
-/* What a whole one consists of. */
+/* The parts of one from intern_new_whole(). */
 #define INTERN_PARTS 4
 void intern_parts(struct intern *t, struct region_part *ret);
 

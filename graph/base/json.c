@@ -1,5 +1,6 @@
 #include "graph/base/json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,17 +11,21 @@
 #include "graph/base/alloc.h"
 #include "graph/base/base64.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/escape.h"
+
+#define ISO_SIZE 28 /* 27 characters and a NUL */
 
 void json_p(cJSON **j)
 {
 	cJSON_Delete(*j);
 }
 
-/* -- Making. */
+/* -- Building. */
 
 void json_put(cJSON *to, const char *name, cJSON *item)
 {
+	assert(cJSON_IsObject(to));
 	must_have(item);
 	if (!cJSON_AddItemToObject(to, name, item))
 		must_have(NULL);
@@ -28,6 +33,7 @@ void json_put(cJSON *to, const char *name, cJSON *item)
 
 cJSON *json_push(cJSON *array, cJSON *item)
 {
+	assert(cJSON_IsArray(array));
 	must_have(item);
 	if (!cJSON_AddItemToArray(array, item))
 		must_have(NULL);
@@ -113,7 +119,7 @@ void json_put_hash(cJSON *to, const char *name, XXH128_hash_t hash)
 	json_put_text(to, name, hex);
 }
 
-/* How many bytes a sequence that begins so has; 0: none does. */
+/* The length of the UTF-8 sequence that `c` begins; 0: it begins none. */
 static size_t expected(unsigned char c)
 {
 	static const unsigned char begin[] = { 0x00, 0x80, 0xc2,
@@ -126,7 +132,7 @@ static size_t expected(unsigned char c)
 	return len[i];
 }
 
-/* Overlong, a surrogate, beyond the last plane. */
+/* Overlong, a surrogate, or beyond U+10FFFF. */
 static bool is_forbidden(unsigned char first, unsigned char second)
 {
 	return (first == 0xe0 && second < 0xa0) ||
@@ -135,7 +141,7 @@ static bool is_forbidden(unsigned char first, unsigned char second)
 	       (first == 0xf4 && second > 0x8f);
 }
 
-/* How long the UTF-8 sequence here is, 0: there is none. */
+/* The length of the UTF-8 sequence at `s`; 0: there is none. */
 static size_t sequence(const unsigned char *s, size_t left)
 {
 	size_t n = expected(*s);
@@ -148,7 +154,7 @@ static size_t sequence(const unsigned char *s, size_t left)
 	return n;
 }
 
-/* UTF-8 without a NUL. */
+/* Is it UTF-8 without NULs? */
 static bool is_text(const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -178,16 +184,16 @@ void json_put_content(cJSON *to, const char *name, const char *text, size_t len)
 	json_put_text(to, strcmp(name, "text") == 0 ? "base64" : other, coded);
 }
 
-void iso_time(int64_t ns, char out[ISO_SIZE])
+static void print_iso(int64_t ns, char out[ISO_SIZE])
 {
-	time_t s = (time_t)(ns / 1000000000);
-	int64_t rest = ns % 1000000000;
+	time_t s = (time_t)(ns / NS_PER_S);
+	int64_t rest = ns % NS_PER_S;
 	struct tm t;
 	size_t n;
 
 	if (rest < 0) {
 		s--;
-		rest += 1000000000;
+		rest += NS_PER_S;
 	}
 	if (!gmtime_r(&s, &t) || t.tm_year > 8099 || t.tm_year < -1900) {
 		(void)snprintf(out, ISO_SIZE, "?");
@@ -201,7 +207,7 @@ void json_put_iso(cJSON *to, const char *name, int64_t ns)
 {
 	char text[ISO_SIZE];
 
-	iso_time(ns, text);
+	print_iso(ns, text);
 	json_put_text(to, name, text);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The shortest way from one sequence to another, by Myers' greedy method. Pure
- * but for memory, which ends the process if it runs out.
+ * The shortest diff of two sequences, by Myers' greedy method. Pure. The
+ * process ends if memory runs out (graph/base/alloc.h).
  */
 #ifndef STATETAPE_GRAPH_BASE_MYERS_H
 #define STATETAPE_GRAPH_BASE_MYERS_H
@@ -29,9 +29,9 @@ struct myers_input {
 	bool (*is_same)(const void *ctx, uint32_t before, uint32_t after);
 	const void *ctx;
 	/*
-	 * Elements that may differ between the common start and end. Time and
-	 * memory grow with the square of it. Beyond it all that lies between
-	 * is one hunk: longer than need be, but no difference is missed.
+	 * The most elements that may differ, below 32768; time and memory grow
+	 * with its square. If more differ, everything between the common start
+	 * and end is one hunk: longer than need be, but it misses nothing.
 	 */
 	uint32_t edits_max;
 };

@@ -1,8 +1,8 @@
 /*
- * A mount without a server answers ENOTCONN, or another of a few errors, to
- * whoever looks at it, but its parent and its name are as they were. So the
- * canonical form of a path with such an end is its parent's and that name,
- * unless the name is a link's, which is followed by hand.
+ * A mount whose server died fails every system call on it with ENOTCONN or one
+ * of a few other errors, but its parent directory still answers. So the
+ * canonical form of such a path is that of its parent plus its own name, unless
+ * the name is a symbolic link, which follow() reads.
  */
 #include "graph/base/path.h"
 
@@ -39,14 +39,14 @@ int path_copy(const char *path, char **ret)
 	return 0;
 }
 
-/* What a mount without a server answers, as far as we have met it. */
+/* The errors seen on mounts whose server died. */
 static bool is_out_of_reach(int err)
 {
 	return err == ENOTCONN || err == ECONNABORTED || err == EIO ||
 	       err == ESTALE;
 }
 
-/* "/a/b//" -> "/a/" and "b". -EINVAL: it ends in no name. */
+/* "/a/b//" -> "/a/" and "b". -EINVAL: it ends in ".", ".." or nothing. */
 static int split(const char *path, char **ret_dir, char **ret_name)
 {
 	int end = (int)strlen(path);
@@ -67,7 +67,7 @@ static int split(const char *path, char **ret_dir, char **ret_name)
 	return 0;
 }
 
-/* Where a link at `path`, in `dir`, leads. -EINVAL: it is none. */
+/* The target of the link `path` in `dir`. -EINVAL: it is no link. */
 static int follow(const char *dir, const char *path, char **ret)
 {
 	char to[PATH_MAX];
@@ -79,7 +79,7 @@ static int follow(const char *dir, const char *path, char **ret)
 	return to[0] == '/' ? path_copy(to, ret) : path_join(dir, to, ret);
 }
 
-/* For a path whose end cannot be asked. -EINVAL: it ends in no name. */
+/* For a path whose last component cannot be resolved. -EINVAL as in split(). */
 static int canonical_by_parent(const char *path, bool missing_ok, char **ret)
 {
 	CLEANUP(free_p) char *dir = NULL;
@@ -96,7 +96,7 @@ static int canonical_by_parent(const char *path, bool missing_ok, char **ret)
 		rc = path_join(real_dir, name, &joined);
 	if (!joined)
 		return rc;
-	/* A link to such an end. The kernel has excluded a ring of links. */
+	/* A link to such a path. realpath() has excluded loops (ELOOP). */
 	rc = follow(real_dir, joined, &target);
 	if (target)
 		return path_canonical(target, missing_ok, ret);

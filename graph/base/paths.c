@@ -9,7 +9,7 @@
 
 #include "graph/base/alloc.h"
 
-/* A node is cast to and from what a table holds and what a caller holds. */
+/* One address is a table_node, a paths_node and the caller's struct. */
 static_assert(offsetof(struct paths_node, node) == 0, "node comes first");
 
 void *paths_find_part(const struct table *t, const char *path, size_t len)
@@ -40,6 +40,7 @@ void paths_add(struct table *t, struct paths_node *n, const char *path)
 
 void paths_remove(struct table *t, struct paths_node *n)
 {
+	assert(n->path);
 	table_remove(t, &n->node);
 	free(n->path);
 	n->path = NULL;
@@ -50,7 +51,7 @@ void paths_each(const struct table *t, paths_visit *visit, void *arg)
 	struct table_node *at, *next;
 
 	for (at = table_first(t); at; at = next) {
-		/* The visitor may be freeing them all. */
+		/* The visitor may free the node. */
 		next = table_next(t, at);
 		visit((struct paths_node *)at, arg);
 	}

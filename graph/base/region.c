@@ -1,5 +1,6 @@
 #include "graph/base/region.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,9 +10,9 @@
 #include "graph/base/alloc.h"
 
 /*
- * More than memory has room for, and little of the 2^47 bytes of addresses. A
- * process that may have few of them (RLIMIT_AS) has regions that are smaller:
- * a graph has some thirty, and they leave the rest to others.
+ * A region reserves more than fits into memory, yet little of the 2^47 bytes of
+ * addresses. Under RLIMIT_AS it reserves one MAX_SHARE-th of the limit: a graph
+ * has some thirty regions, and the rest of the process needs addresses, too.
  */
 #define MAX_WANTED (16ULL << 30)
 #define MAX_SHARE  64
@@ -32,7 +33,7 @@ static size_t whole_pages(size_t bytes)
 
 static void end_without_memory(void)
 {
-	/* Says so, and ends. */
+	/* Prints the message and aborts. */
 	(void)must_alloc(SIZE_MAX / 2);
 	abort();
 }
@@ -65,7 +66,7 @@ void region_release(struct region *r)
 	*r = (struct region){ 0 };
 }
 
-/* More than is asked for, so that growing a little at a time is cheap. */
+/* Grow by more than is needed, so that small steps are cheap. */
 static size_t step_of(const struct region *r)
 {
 	size_t half = r->size / 2 + GROW_LEAST;
@@ -74,9 +75,10 @@ static size_t step_of(const struct region *r)
 }
 
 /*
- * All pages at once. Asking for them one by one takes longer; and one that is
- * read first, as those of tables are, is asked for twice, and all processors
- * have to hear of it. Where the kernel does not know how, it is one by one.
+ * Fault all pages in at once, which is faster than one by one. A page that is
+ * read first, as pages of tables are, would even fault twice, and the second
+ * fault flushes the TLB of all processors. Kernels without this call (before
+ * 5.14) fault pages one by one.
  */
 static void get_pages(void *at, size_t bytes)
 {
@@ -87,6 +89,7 @@ void region_grow(struct region *r, size_t bytes)
 {
 	size_t size = r->size + step_of(r);
 
+	assert(bytes > r->size && r->size <= r->max);
 	size = whole_pages(size < bytes ? bytes : size);
 	if (size > r->max)
 		size = r->max;
@@ -95,6 +98,7 @@ void region_grow(struct region *r, size_t bytes)
 		end_without_memory();
 	get_pages(r->at + r->size, size - r->size);
 	r->size = size;
+	assert(r->size >= bytes);
 }
 
 int region_map(struct region *r, int fd, uint64_t from, size_t bytes)
@@ -107,7 +111,7 @@ int region_map(struct region *r, int fd, uint64_t from, size_t bytes)
 	    mmap(r->at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
 		 fd, (off_t)from) == MAP_FAILED)
 		return -errno;
-	/* What it held beyond that is none of its business any more. */
+	/* Make the rest of what it held inaccessible again. */
 	if (r->size > size &&
 	    mmap(r->at + size, r->size - size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
@@ -123,7 +127,7 @@ int region_read(struct region *r, int fd, uint64_t from, size_t bytes)
 
 	if (size > r->max)
 		return -ENOMEM;
-	/* All pages at once: asking for them one by one takes far longer. */
+	/* All pages at once: faulting them in one by one takes far longer. */
 	if (mmap(r->at, r->size > size ? r->size : size + !size,
 		 PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1,

@@ -1,13 +1,13 @@
 /*
- * Memory that grows and never moves. A region sets a stretch of addresses
- * aside, of which it may use as much as it was asked for; what is new in it
- * is 0. Addresses that are set aside cost nothing.
+ * Contiguous memory that grows and never moves. A region reserves a range of
+ * addresses, which costs nothing, and makes the start of it usable as it
+ * grows; new bytes are 0.
  *
- * What never moves and stands in one piece can be written to a file as it is,
- * and be had again by mapping it: the file's bytes are then read when they
- * are looked at, page by page, and copied when they are written to.
+ * A region can be written to a file as it is and mapped again later: the
+ * kernel then reads the file page by page on first access, and copies a page
+ * on the first write to it.
  *
- * Memory that cannot be had ends the process (base/alloc.h). One thread's at a
+ * The process ends if memory runs out (graph/base/alloc.h). One thread at a
  * time.
  */
 #ifndef STATETAPE_GRAPH_BASE_REGION_H
@@ -17,17 +17,18 @@
 #include <stdint.h>
 
 struct region {
-	char *at;    /* aligned to pages; for the life of the region */
-	size_t size; /* bytes that may be used, whole pages */
-	size_t max;  /* bytes that are set aside */
+	char *at;    /* aligned to pages; fixed for the region's life */
+	size_t size; /* usable bytes, whole pages */
+	size_t max;  /* reserved bytes */
 };
 
 void region_init(struct region *r);
 void region_release(struct region *r);
 
+/* Use region_need(). */
 void region_grow(struct region *r, size_t bytes);
 
-/* At least `count` elements of that size may be used. */
+/* Make at least `count` elements of size `element` usable. */
 static inline void region_need(struct region *r, size_t count, size_t element)
 {
 	if (count * element > r->size)
@@ -35,23 +36,25 @@ static inline void region_need(struct region *r, size_t count, size_t element)
 }
 
 /*
- * In place of whatever it held, the region now holds `bytes` of the file from
- * `from` on, which is a multiple of the page size; up to the end of a page
- * the file has zeros. Mapped: nobody may change these bytes of the file as
- * long as the region lives. Read: for what will be written to all over.
+ * Replace the region's content by `bytes` of the file from `from` on, a
+ * multiple of the page size; the file has zeros up to the end of the last
+ * page. region_map() maps the file privately: its bytes must not change while
+ * the region lives. region_read() copies them, for content that will all be
+ * written to. Negative errno: the content is undefined.
  */
 int region_map(struct region *r, int fd, uint64_t from, size_t bytes);
 int region_read(struct region *r, int fd, uint64_t from, size_t bytes);
 
 /*
- * What something consists of: regions, and numbers of a fixed size. Those who
- * keep it elsewhere go through a list of these, so that they know no more.
+ * One part of a structure that is written to a file: a region, or a block of
+ * numbers of fixed size. Code that writes and maps structures walks a list of
+ * parts and need not know what is in them.
  */
 struct region_part {
 	struct region *region; /* NULL: `numbers` instead */
 	void *numbers;
-	size_t bytes;  /* of it that are in use */
-	int rewritten; /* all of it is written to when it is had again */
+	size_t bytes;  /* in use */
+	int rewritten; /* all of it is written to after it is mapped again */
 };
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * Hash tables as uthash has them, with the hash everybody else here uses: its
- * own falls through the cases of a switch, which clang does not like.
+ * uthash, for tables that are walked in the order of insertion (the manager's
+ * conversations); all others use graph/base/table.h. The hash is XXH3 as
+ * everywhere: the code of uthash's own falls through switch cases, about which
+ * clang warns.
  */
 #ifndef STATETAPE_GRAPH_BASE_UTHASH_H
 #define STATETAPE_GRAPH_BASE_UTHASH_H

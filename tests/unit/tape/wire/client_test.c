@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "graph/base/base64.h"
 #include "tape/wire/wire.h"
 #include "tests/support/tape_world.h"
 
@@ -284,36 +283,6 @@ static void nobody_knows_what_was_read_without_a_mount(void **state)
 	assert_string_equal(client_error(f->c), "The tape is not running.");
 }
 
-static void base64_comes_back(void **state)
-{
-	static const char bytes[] = "\0\1\2\xff\xfe\xfd~z";
-
-	(void)state;
-	for (size_t len = 0; len < sizeof(bytes); len++) {
-		char *text = base64_encode(bytes, len), *back = NULL;
-		size_t back_len = 99;
-
-		assert_int_equal(base64_decode(text, &back, &back_len), 0);
-		assert_int_equal(back_len, len);
-		assert_memory_equal(back, bytes, len);
-		free(text);
-		free(back);
-	}
-}
-
-static void what_is_no_base64_is_refused(void **state)
-{
-	static const char *const texts[] = { "a",    "ab=",  "a===", "=abc",
-					     "ab=c", "a b=", "====" };
-	char *back;
-	size_t len;
-
-	(void)state;
-	for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
-		assert_int_equal(base64_decode(texts[k], &back, &len),
-				 -EBADMSG);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -330,8 +299,6 @@ int main(void)
 		TEST(a_late_answer_is_not_taken_for_the_next),
 		TEST(a_hold_is_held),
 		TEST(nobody_knows_what_was_read_without_a_mount),
-		cmocka_unit_test(base64_comes_back),
-		cmocka_unit_test(what_is_no_base64_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
