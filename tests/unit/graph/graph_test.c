@@ -130,8 +130,7 @@ static void a_changed_constant_is_read_alone_and_resolves_nothing(void **state)
 	assert_in_range(w->delta.sites, 0, 1);
 }
 
-static void
-a_changed_result_moves_edges_of_callers_with_unchanged_text(void **state)
+static void a_changed_result_moves_edges_of_unchanged_callers(void **state)
 {
 	struct world *w = *state;
 
@@ -264,7 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(calls_are_resolved_through_what_functions_return),
 		CASE(a_changed_constant_is_read_alone_and_resolves_nothing),
-		CASE(a_changed_result_moves_edges_of_callers_with_unchanged_text),
+		CASE(a_changed_result_moves_edges_of_unchanged_callers),
 		CASE(lines_behind_an_edit_move_with_it),
 		CASE(edits_one_after_the_other_are_each_read_alone),
 		CASE(a_removed_file_takes_its_edges_along),
