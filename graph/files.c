@@ -565,12 +565,9 @@ static void parent_changes(struct graph *g, struct changed *changed,
 	changed_add_unit(g, changed, parent);
 }
 
-/* Before the change: remember symbols, and fingerprints of keys. */
-static void before_switch(struct graph *g, const struct files_change *c,
-			  struct changed *changed)
+/* Decide the fate of the new units; remember symbols whose body differs. */
+static void decide_fates(struct graph *g, const struct files_change *c)
 {
-	const struct source_file *f = &g->files[c->file];
-
 	for (uint32_t k = 0; k < c->count; k++) {
 		const struct facts_unit *now = c->pieces[k].u;
 		struct unit *u = &g->units[c->plan[k].n];
@@ -581,6 +578,15 @@ static void before_switch(struct graph *g, const struct files_change *c,
 		    now->kind == UNIT_MODULE)
 			symbol_touch(g, u->symbol);
 	}
+}
+
+/* Before the change: remember symbols, and fingerprints of keys. */
+static void before_switch(struct graph *g, const struct files_change *c,
+			  struct changed *changed)
+{
+	const struct source_file *f = &g->files[c->file];
+
+	decide_fates(g, c);
 	for (uint32_t k = 0; k < c->had; k++) {
 		unit_t n = f->units[c->from + k];
 		struct unit *u = &g->units[n];

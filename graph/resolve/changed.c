@@ -373,27 +373,27 @@ static uint64_t key_fingerprint(struct graph *g, node_t id)
 	return p.sum;
 }
 
-static void changed_add_key(struct changed *p, node_t key, bool always)
+static void changed_add_key(struct changed *c, node_t key, bool always)
 {
-	p->keys = must_grow(p->keys, &p->size, p->count + 1, sizeof(*p->keys));
-	p->keys[p->count++] =
+	c->keys = must_grow(c->keys, &c->size, c->count + 1, sizeof(*c->keys));
+	c->keys[c->count++] =
 		(struct changed_key){ .node = key, .always = always };
 }
 
-void changed_add_unit(struct graph *g, struct changed *p, unit_t n)
+void changed_add_unit(struct graph *g, struct changed *c, unit_t n)
 {
 	if (g->units[n].stamp == g->stamp)
 		return;
 	g->units[n].stamp = g->stamp;
 	for (node_t k = g->units[n].nodes; k != NONE; k = g->nodes[k].next)
-		changed_add_key(p, k, g->units[n].fate == FATE_REPLACED);
+		changed_add_key(c, k, g->units[n].fate == FATE_REPLACED);
 }
 
 /*
  * Of the keys about a class, only those that a method has a part in: so an
  * edit of a method costs no more in a large class.
  */
-static void changed_add_attrs(struct graph *g, struct changed *p, unit_t class,
+static void changed_add_attrs(struct graph *g, struct changed *c, unit_t class,
 			      const struct unit_piece *method)
 {
 	const struct facts_attr *a =
@@ -404,7 +404,7 @@ static void changed_add_attrs(struct graph *g, struct changed *p, unit_t class,
 				       method->sheet->atoms[a[k].name]);
 
 		if (key != NONE)
-			changed_add_key(p, key, false);
+			changed_add_key(c, key, false);
 	}
 }
 
@@ -419,25 +419,24 @@ static bool binds_outer(const struct facts *f, const struct facts_unit *u)
 	return false;
 }
 
-void changed_add(struct graph *g, struct changed *prints, unit_t n,
-		 unit_t parent, const struct unit_piece *says)
+void changed_add(struct graph *g, struct changed *c, unit_t n, unit_t parent,
+		 const struct unit_piece *says)
 {
 	const struct unit *u = &g->units[n], *p = &g->units[parent];
 	uint8_t kind = says->u->kind;
 
-	changed_add_unit(g, prints, n);
+	changed_add_unit(g, c, n);
 	if (p->sheet && u->sheet && u->u->kind != kind)
-		changed_add_unit(g, prints, parent);
+		changed_add_unit(g, c, parent);
 	else if (p->sheet && p->u->kind == UNIT_CLASS)
-		changed_add_attrs(g, prints, parent, says);
+		changed_add_attrs(g, c, parent, says);
 	if (p->sheet && p->u->kind == UNIT_MODULE &&
 	    (says->u->decorators.count || (u->sheet && u->u->decorators.count)))
-		changed_add_key(prints, node_get(g, KEY_FIXTURES, parent, 0),
-				false);
+		changed_add_key(c, node_get(g, KEY_FIXTURES, parent, 0), false);
 	if (!binds_outer(says->sheet->facts, says->u))
 		return;
 	for (n = parent; g->units[n].sheet; n = g->units[n].parent) {
-		changed_add_unit(g, prints, n);
+		changed_add_unit(g, c, n);
 		if (g->units[n].parent == n)
 			break;
 	}
@@ -453,26 +452,26 @@ static int by_node(const void *a, const void *b)
 	return (int)y->always - (int)x->always;
 }
 
-void changed_take(struct graph *g, struct changed *p)
+void changed_take(struct graph *g, struct changed *c)
 {
 	uint32_t count = 0;
 
-	if (p->count)
-		qsort(p->keys, p->count, sizeof(*p->keys), by_node);
-	for (uint32_t k = 0; k < p->count; k++) {
-		if (count && p->keys[count - 1].node == p->keys[k].node)
+	if (c->count)
+		qsort(c->keys, c->count, sizeof(*c->keys), by_node);
+	for (uint32_t k = 0; k < c->count; k++) {
+		if (count && c->keys[count - 1].node == c->keys[k].node)
 			continue;
-		p->keys[count] = p->keys[k];
-		p->keys[count++].before = key_fingerprint(g, p->keys[k].node);
+		c->keys[count] = c->keys[k];
+		c->keys[count++].before = key_fingerprint(g, c->keys[k].node);
 	}
-	p->count = count;
+	c->count = count;
 }
 
-void changed_invalidate(struct graph *g, struct changed *p)
+void changed_invalidate(struct graph *g, struct changed *c)
 {
-	for (uint32_t k = 0; k < p->count; k++)
-		if (p->keys[k].always ||
-		    key_fingerprint(g, p->keys[k].node) != p->keys[k].before)
-			solve_invalidate(g, p->keys[k].node);
-	free(p->keys);
+	for (uint32_t k = 0; k < c->count; k++)
+		if (c->keys[k].always ||
+		    key_fingerprint(g, c->keys[k].node) != c->keys[k].before)
+			solve_invalidate(g, c->keys[k].node);
+	free(c->keys);
 }

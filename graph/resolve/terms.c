@@ -462,7 +462,6 @@ static term_t join_records(struct terms *t, const struct term *a,
 	set_t values[TUPLE_MAX * 2];
 	struct term_run x = t->tuples[a->a], y = t->tuples[b->a];
 
-	assert(x.count <= TUPLE_MAX && y.count <= TUPLE_MAX);
 	while (i < x.count || k < y.count) {
 		uint32_t left = i < x.count ? t->pool[x.from + i] : 0;
 		uint32_t right = k < y.count ? t->pool[y.from + k] : 0;
@@ -514,12 +513,18 @@ static term_t join_terms(struct terms *t, term_t x, term_t y)
 	return only[0];
 }
 
+/* Is items[at] above its left and below its right neighbour? */
+static bool is_ordered_at(const term_t *items, uint32_t count, uint32_t at)
+{
+	return (at == 0 || items[at - 1] < items[at]) &&
+	       (at + 1 == count || items[at] < items[at + 1]);
+}
+
 /* Insert `x` into the sorted `items`; returns the new count. */
 static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 {
 	uint32_t at = 0;
 
-	assert(count <= SET_MAX * 2);
 	for (uint32_t n = 0; n < count; n++) {
 		if (items[n] == x)
 			return count;
@@ -537,8 +542,7 @@ static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 		return count;
 	memmove(items + at + 1, items + at, (count - at) * sizeof(*items));
 	items[at] = x;
-	assert(at == 0 || items[at - 1] < x);
-	assert(at == count || x < items[at + 1]);
+	assert(is_ordered_at(items, count + 1, at));
 	return count + 1;
 }
 
@@ -558,6 +562,7 @@ set_t set_join(struct terms *t, set_t a, set_t b)
 	memcpy(items, from, count * sizeof(*items));
 	added = (uint32_t)set_terms(t, b, &from);
 	memcpy(more, from, added * sizeof(*more));
+	assert(count <= SET_MAX && added <= SET_MAX);
 	for (uint32_t n = 0; n < added; n++)
 		count = insert(t, items, count, more[n]);
 	if (count > SET_MAX)

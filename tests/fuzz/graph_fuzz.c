@@ -1,20 +1,20 @@
 /*
- * Arbitrary bytes as the history of a small repository. The input is cut at
- * bytes 0x1e; of each piece the first byte says what happens, the second to
- * which file, the rest is text:
+ * Arbitrary bytes as the history of a small repository. The input is split at
+ * bytes 0x1e; of each piece the first byte is the operation, the second the
+ * file, the rest is text:
  *
- *	p  the file is put, as read from the text
- *	e  the file now reads the text
- *	i  the text is put in, at a place that the third byte tells
- *	d  something is taken out: from the third byte's place, so much as
- *	   the fourth says
- *	r  the file is removed
- *	n  the file is renamed to the one that the third byte tells
- *	s  settle, and look at everything
- *	k  likewise, and go on with the graph as it is loaded from a file
+ *	p  put the file, with the text read as a whole
+ *	e  the file's text is now this text
+ *	i  insert the text, at the place given by the third byte
+ *	d  delete from the place given by the third byte as many bytes as the
+ *	   fourth says
+ *	r  remove the file
+ *	n  rename the file to the one given by the third byte
+ *	s  settle and check everything
+ *	k  the same, and go on with the graph saved to a file and loaded
  *
- * Nothing may crash, and whenever it is looked at, the graph is the one that
- * is built from the present texts.
+ * Nothing may crash, and at each check the graph must equal the one built from
+ * the present texts.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -46,7 +46,7 @@ struct repo {
 	struct graph *g;
 	struct intern *names;
 	struct {
-		char *text; /* NULL: it is not there */
+		char *text; /* NULL: it does not exist */
 		size_t len;
 	} files[FILES];
 	struct picture before;
@@ -60,7 +60,7 @@ static void must(bool holds)
 	abort();
 }
 
-/* Of exactly its size, so that ASan sees one byte more. */
+/* A copy of exactly its size, so that ASan catches reads behind it. */
 static void keep(struct repo *r, size_t n, const uint8_t *text, size_t len)
 {
 	char *copy = must_alloc(len ? len : 1);
@@ -93,7 +93,7 @@ static void forget(struct repo *r, size_t n)
 	r->files[n].text = NULL;
 }
 
-/* text[from, from + gone) becomes what is given. */
+/* Replace text[from, from + gone) by the given bytes. */
 static void cut_in(struct repo *r, size_t n, size_t from, size_t gone,
 		   const uint8_t *in, size_t len)
 {

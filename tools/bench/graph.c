@@ -1,9 +1,9 @@
 /*
- * What tree-sitter alone takes for the files a graph is built from: the floor
- * that tools/bench/graph measures statetape against.
+ * The time tree-sitter alone takes for the files of a graph: the baseline that
+ * tools/bench/graph compares statetape with.
  *
  *	bench_graph DIRECTORY THREADS	read and parse every file, once
- *	bench_graph FILE TIMES		parse one file again and again
+ *	bench_graph FILE TIMES		parse one file that many times
  *
  * Prints one JSON object: seconds, files and bytes; or microseconds, p50 and
  * p99 of one parse.

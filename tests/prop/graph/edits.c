@@ -7,7 +7,7 @@
 
 #include "graph/base/alloc.h"
 
-/* A text cut into lines, each with its end. */
+/* A text split into lines, each with its newline. */
 struct lines {
 	ARRAY(char *) at;
 };
@@ -101,7 +101,7 @@ static bool begins(const char *line, const char *word)
 	return strncmp(line, word, strlen(word)) == 0;
 }
 
-/* A line that begins with one of two words; NONE: there is none. */
+/* A random line that begins with one of two words; NONE: there is none. */
 #define NONE UINT32_MAX
 static uint32_t find_line(struct editor *e, const struct lines *l,
 			  const char *word, const char *other)
@@ -116,7 +116,7 @@ static uint32_t find_line(struct editor *e, const struct lines *l,
 	return NONE;
 }
 
-/* Lines from a definition's first to the last that is further in. */
+/* The lines of a definition: from its first to the last indented deeper. */
 static uint32_t block_end(const struct lines *l, uint32_t from)
 {
 	size_t indent = indent_of(l->at.at[from]);
@@ -133,7 +133,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* An identifier of the text; its length, 0: none. */
+/* A random identifier of the text; returns its length, 0: none. */
 static size_t any_word(struct editor *e, const char *text, const char **ret)
 {
 	size_t len = strlen(text), n = 0;
@@ -171,7 +171,8 @@ static char *replaced(const char *text, const char *at, size_t n,
 	char *to = must_alloc(strlen(text) - n + m + 1);
 
 	memcpy(to, text, before);
-	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest is. */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): followed by text
+	 */
 	memcpy(to + before, by, m);
 	memcpy(to + before + m, at + n, strlen(at + n) + 1);
 	return to;
@@ -183,7 +184,7 @@ static void put_line(struct lines *l, uint32_t at, char *line)
 	l->at.at[at] = line;
 }
 
-/* Edits of one text; false: there is nothing to be done like that. */
+/* Edits of one text; false: the text has nothing to edit in that way. */
 
 static bool edit_token(struct editor *e, struct lines *l)
 {
@@ -234,7 +235,7 @@ static bool edit_swap(struct editor *e, struct lines *l)
 	return a != b;
 }
 
-/* A definition goes elsewhere: before another one, or to the end. */
+/* Move a definition before another one, or to the end. */
 static bool edit_move_block(struct editor *e, struct lines *l)
 {
 	uint32_t from = find_line(e, l, "def ", "class "), to, n, place;
@@ -257,7 +258,7 @@ static bool edit_move_block(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* A copy of a definition, perhaps another file's. */
+/* Copy a definition, perhaps from another file. */
 static bool edit_copy_block(struct editor *e, struct lines *l)
 {
 	struct lines from;
@@ -284,7 +285,7 @@ static bool edit_insert(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* A function says something else, in its header or in all. */
+/* Replace a function, or its header only. */
 static bool edit_function(struct editor *e, struct lines *l)
 {
 	uint32_t at = find_line(e, l, "def ", "async def "), end;
@@ -311,7 +312,7 @@ static bool edit_function(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* Somewhere in a body, where one definition can be read alone. */
+/* Edit inside a body, so that one definition can be read alone. */
 static bool edit_body(struct editor *e, struct lines *l)
 {
 	uint32_t at = any_line(e, l), k = 0;
@@ -342,7 +343,7 @@ static bool edit_body(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* Behind the last line of a definition, where it meets what follows. */
+/* Edit behind the last line of a definition, at the border to the next. */
 static bool edit_end(struct editor *e, struct lines *l)
 {
 	static const char *const more[] = {
@@ -446,7 +447,7 @@ static bool edit_bases(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* An import becomes one that stands elsewhere. */
+/* Replace an import by one from another place. */
 static bool edit_import(struct editor *e, struct lines *l)
 {
 	uint32_t at = find_line(e, l, "import ", "from "), other;
@@ -508,7 +509,7 @@ static bool edit_decorate(struct editor *e, struct lines *l)
 	return true;
 }
 
-/* def becomes class, and back; async comes and goes. */
+/* Turn def into class and back; add or remove async. */
 static bool edit_kind(struct editor *e, struct lines *l)
 {
 	uint32_t at = find_line(e, l, "def ", "class ");
@@ -600,7 +601,7 @@ static const char *step_edit(struct editor *e, op_list *ops)
 	return edits[k].what;
 }
 
-/* Everywhere in the file, as an editor's refactoring does. */
+/* Rename everywhere in the file, as an editor's refactoring does. */
 static const char *step_rename_word(struct editor *e, op_list *ops)
 {
 	const struct world_file *f = any_file(e);
@@ -672,7 +673,7 @@ static const char *step_remove(struct editor *e, op_list *ops)
 	return "remove a file";
 }
 
-/* To a name beside it, one in another directory, or another file's. */
+/* Rename a file: beside it, to another directory, or over another file. */
 static char *other_path(struct editor *e, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -768,7 +769,7 @@ static const char *step_any(struct editor *e, op_list *ops)
 	return step_edit(e, ops);
 }
 
-/* The rules' files say something else; NULL: they do not. */
+/* Change the rules' files; NULL: the change did not alter any. */
 static const char *step_rules(struct editor *e, op_list *ops)
 {
 	uint32_t had = ops->count;

@@ -1,6 +1,6 @@
 /*
- * What people and tools do to a repository, as operations: one step at a
- * time, chosen by the dice.
+ * What people and tools do to a repository, as operations: one step at a time,
+ * chosen at random.
  */
 #ifndef STATETAPE_TESTS_PROP_GRAPH_EDITS_H
 #define STATETAPE_TESTS_PROP_GRAPH_EDITS_H
@@ -14,7 +14,7 @@ struct editor {
 	struct world *world;
 	const struct source *source;
 	struct rules *rules; /* NULL: this repository has none */
-	/* Texts that files had before, to go back to. */
+	/* Earlier texts of files, to go back to. */
 	struct source_text past[16];
 	unsigned past_count;
 };
@@ -22,8 +22,8 @@ struct editor {
 void editor_release(struct editor *e);
 
 /*
- * Appends the operations of one step, the last of which settles; says what
- * kind of step it is. Nothing is done yet.
+ * Append the operations of one step, the last of which settles, without doing
+ * them; returns the kind of step.
  */
 const char *editor_step(struct editor *e, op_list *ops);
 

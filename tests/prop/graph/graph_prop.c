@@ -1,17 +1,17 @@
 /*
- * Incremental equals rebuilt. A repository in memory is edited by the dice;
- * after every step the graph that followed all edits must be the one that is
- * built from the present texts, symbol for symbol and edge for edge, and the
- * delta it told must be what comparing all of before with all of after tells.
- * Now and then it is saved and loaded, and the edits go on with that one.
+ * Incremental equals rebuilt. A repository in memory is edited at random;
+ * after every step the graph that followed all edits must equal the one built
+ * from the present texts, symbol for symbol and edge for edge, and its delta
+ * must be the difference between all of before and all of after. Now and then
+ * it is saved and loaded, and the edits go on with the loaded one.
  *
- * Usage: graph_prop [SEED]. The environment may say more:
- *   GRAPH_DATA	   where the cases are (tests/data/graph)
- *   GRAPH_CORPUS  a directory with real Python files, to be used as well
- *   GRAPH_RUNS	   repositories to make, one after the other
+ * Usage: graph_prop [SEED]. Environment:
+ *   GRAPH_DATA	   directory of the cases (tests/data/graph)
+ *   GRAPH_CORPUS  a directory of real Python files, to be used as well
+ *   GRAPH_RUNS	   number of repositories
  *   GRAPH_STEPS   steps in each
  *   GRAPH_TELL    name every step before it is done
- * A failure is shrunk, and told as the operations that lead to it.
+ * A failure is shrunk, and printed as the operations that lead to it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-/* Some groups of texts as they are, and some modules made up. */
+/* Some groups of texts as they are, and some generated modules. */
 static void begin(struct dice *d, const struct source *s, op_list *ops)
 {
 	uint32_t groups = (uint32_t)dice_below(d, 6) + (s->groups > s->tree);
@@ -50,7 +50,7 @@ static void begin(struct dice *d, const struct source *s, op_list *ops)
 	for (unsigned n = 0; n < MADE_MODULES; n++) {
 		CLEANUP(free_p) char *text = made_text(d, n);
 
-		/* Few or many: in small ones less else goes on. */
+		/* Few or many: small repositories have less noise. */
 		if (n && !(some >> n & 1) && some >> 32 & 3)
 			continue;
 		op_add(ops, OP_PUT, made_path(n), NULL, text);
@@ -58,7 +58,7 @@ static void begin(struct dice *d, const struct source *s, op_list *ops)
 	ops->at[ops->count - 1].settle = true;
 }
 
-/* What fails, in its own words, and in fewer. */
+/* Report a failure, as it was found and shrunk. */
 static void tell_failure(op_list *ops, struct lang_readers *r)
 {
 	struct world w;

@@ -1,8 +1,7 @@
 /*
- * Modules made up by the dice. There are few names, so that whatever one
- * module says is likely to be about something another one has: import cycles
- * with stars, classes that override each other's methods, functions that
- * return each other's results in circles.
+ * Generated modules. There are few names, so that what one module says is
+ * likely to concern another: cyclic imports with stars, classes that override
+ * each other's methods, functions that return each other's results in cycles.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,7 +61,7 @@ const char *made_path(unsigned n)
 
 /*
  * Names: classes C0.., functions f0.., variables V0.., methods m0.. Each is
- * mostly to be found in one module, and now and then in others.
+ * mostly defined in one module, and now and then in others.
  */
 #define NAMES 4
 
@@ -76,7 +75,7 @@ static void say_indent(struct maker *m)
 	say(m, "%*s", (int)m->indent * 4, "");
 }
 
-/* Mostly something that is called, or has been. */
+/* A name: mostly of something that is called, or was. */
 static void say_name(struct maker *m)
 {
 	switch (roll(m, 16)) {

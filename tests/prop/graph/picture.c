@@ -122,7 +122,7 @@ static void tell_edge(const struct intern *names, const char *what,
 		      text_of(names, e->callee), e->line);
 }
 
-/* Both sorted by name: what one has alone, or otherwise. */
+/* Compare two arrays sorted by name: entries of one alone, or different. */
 static unsigned differ_symbols(const struct intern *names,
 			       const struct picture *is,
 			       const struct picture *should, FILE *out)
@@ -197,7 +197,7 @@ static bool is_in_v(const struct seen_symbol *s)
 	       s->kind == SYMBOL_CLASS;
 }
 
-/* On the same side of V's border, or NULL. */
+/* The symbol on the same side of V; NULL: there is none. */
 static const struct seen_symbol *find(const struct picture *p, uint32_t name,
 				      bool in_v)
 {
@@ -275,7 +275,7 @@ static bool has_pair(const struct picture *p, const struct seen_edge *e)
 	       p->edges.at[low].callee == e->callee;
 }
 
-/* In both, and not in X. */
+/* In both pictures, and not in X. */
 static bool stayed(const struct picture *before, const struct picture *after,
 		   uint32_t name)
 {
@@ -293,7 +293,7 @@ static bool is_in_set(const name_set *s, uint32_t name)
 	return false;
 }
 
-/* Edges of `one`, which `other` may not have. */
+/* Edges of `one` that `other` does not have. */
 static void find_edges(const struct picture *before,
 		       const struct picture *after, const struct picture *one,
 		       const struct picture *other, struct sets *ret)

@@ -1,6 +1,6 @@
 /*
- * All that a graph says, as plain arrays that outlive it: for comparing two
- * graphs, and for computing by brute force what a change between two did.
+ * All symbols and edges of a graph as plain arrays that outlive it: to compare
+ * two graphs, and to compute by brute force the difference between two.
  */
 #ifndef STATETAPE_TESTS_PROP_GRAPH_PICTURE_H
 #define STATETAPE_TESTS_PROP_GRAPH_PICTURE_H
@@ -13,7 +13,7 @@
 #include "graph/base/intern.h"
 #include "graph/diff.h"
 
-/* Names and paths are numbers of one table, the same for all pictures. */
+/* Names and paths are numbers of one string table, shared by all pictures. */
 struct seen_symbol {
 	uint32_t name, file;
 	uint32_t kind, start_line, end_line, definitions, broken;
@@ -33,11 +33,11 @@ void picture_take(struct intern *names, const struct graph *g,
 		  struct picture *ret);
 void picture_release(struct picture *p);
 
-/* Tells `out` (if given) how they differ, up to some lines. */
+/* Prints to `out` (if not NULL) the first differences. */
 bool picture_same(const struct intern *names, const struct picture *is,
 		  const struct picture *should, FILE *out);
 
-/* Is `d`, told by graph `g`, what happened between the pictures? */
+/* Is `d`, from graph `g`, the difference between the pictures? */
 bool picture_explains(struct intern *names, const struct picture *before,
 		      const struct picture *after, const struct graph *g,
 		      const struct graph_delta *d, FILE *out);

@@ -287,7 +287,7 @@ static unsigned roll(struct rules *r, unsigned n)
 static void expand(struct rules *r, const char *way, unsigned self,
 		   struct text *t);
 
-/* An instance: of a leaf, or of what another carrier carries. */
+/* An instance: of a leaf class, or the one that another carrier carries. */
 static void say_instance(struct rules *r, struct text *t)
 {
 	unsigned other = roll(r, CARRIERS);
@@ -347,7 +347,7 @@ static void change_leaf(struct rules *r, unsigned n)
 	const char *way = leaf_texts[roll(r, LEAF_TEXTS)];
 	struct text t = { .len = 0 };
 
-	/* Mostly they are what they are called. */
+	/* Mostly the plain definition. */
 	if (roll(r, 2))
 		way = leaf_texts[0];
 	add(&t, "", 0);
@@ -465,7 +465,7 @@ static void write_reexports(const struct rules *r, struct text *t)
 		say(t, "def c0():\n    pass\n");
 }
 
-/* Names with another name in front, as uses say them. */
+/* Write the use of carrier n, its name preceded by `before`. */
 static void say_use(const struct rules *r, unsigned n, const char *before,
 		    struct text *t)
 {

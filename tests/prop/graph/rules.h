@@ -1,8 +1,8 @@
 /*
- * A small repository in which nearly everything leads somewhere: carriers,
- * each of which hands on an instance of some class in one of the ways the
- * graph knows, and places that call a method of what comes out. An edit
- * changes one carrier, and shows in edges elsewhere, or must not.
+ * A small repository in which nearly everything resolves: carriers, each of
+ * which passes on an instance of some class in one of the ways the graph
+ * knows, and places that call a method of the result. An edit changes one
+ * carrier; its effect must show in edges elsewhere, or must not.
  */
 #ifndef STATETAPE_TESTS_PROP_GRAPH_RULES_H
 #define STATETAPE_TESTS_PROP_GRAPH_RULES_H
@@ -31,10 +31,10 @@ struct rules {
 void rules_init(struct rules *r, struct dice *d);
 void rules_release(struct rules *r);
 
-/* Something changes; what, in words. */
+/* Make a random change; returns what it was, in words. */
 const char *rules_change(struct rules *r);
 
-/* Operations that make the world's files say what the rules do now. */
+/* Append the operations that bring the world's files up to date. */
 void rules_write(const struct rules *r, struct world *w, op_list *ops);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Fewer operations, shorter texts: greedily, as long as some step fails, no
- * matter how.
+ * Shrinking: leave out operations and lines of text, greedily, as long as some
+ * step still fails, in whatever way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct shrink {
 	unsigned tries;
 };
 
-/* Where the list fails: how many operations it takes; 0: it does not. */
+/* How many operations it takes until the list fails; 0: it does not. */
 static uint32_t fails_after(struct shrink *s)
 {
 	struct world w;
@@ -40,7 +40,7 @@ static void cut(struct shrink *s, uint32_t count)
 	op_list_release(&rest);
 }
 
-/* Without operations [from, to), if it fails without them. */
+/* Remove operations [from, to) if the list fails without them. */
 static bool drop_ops(struct shrink *s, uint32_t from, uint32_t to)
 {
 	op_list all = *s->ops, less = { .at = NULL }, gone = { .at = NULL };
@@ -77,7 +77,7 @@ static void shrink_ops(struct shrink *s)
 		}
 }
 
-/* `text` without `count` lines from `line` on; NULL: it has not so many. */
+/* `text` without `count` lines from `line` on; NULL: it has fewer. */
 static char *without_lines(const char *text, size_t line, size_t count)
 {
 	char *less = must_alloc(strlen(text) + 1);
@@ -116,7 +116,7 @@ static bool drop_lines(struct shrink *s, uint32_t n, size_t line, size_t count)
 	return false;
 }
 
-/* The same lines, wherever this file's texts have them. */
+/* Remove the same lines from all texts of this file. */
 static void drop_everywhere(struct shrink *s, uint32_t n, const char *line,
 			    size_t len)
 {

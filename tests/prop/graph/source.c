@@ -24,7 +24,7 @@ static char *slurp(const char *path, size_t max)
 	text = must_alloc(max + 2);
 	len = fread(text, 1, max + 1, f);
 	text[len] = '\0';
-	/* Texts are strings here; the fuzzer knows other bytes. */
+	/* Texts are strings here, without NUL; the fuzzer tries all bytes. */
 	if (len <= max && strlen(text) == len)
 		return text;
 	free(text);
@@ -42,7 +42,8 @@ static void add(struct source *s, const char *path, size_t path_len, char *text)
 	array_push(&s->texts, t);
 }
 
-/* The end of a section, where one or a case begins; blank lines before. */
+/* The end of a section: where the next one or a case begins, without the
+   blank lines before it. */
 static const char *section_end(const char *at)
 {
 	while (*at && strncmp(at, "-- ", 3) != 0 && strncmp(at, "== ", 3) != 0)

@@ -90,7 +90,7 @@ static void forget(struct world *w, const char *path)
 	*f = w->files.at[--w->files.count];
 }
 
-/* Facts of exactly their size, so that ASan sees one byte more. */
+/* A copy of exactly their size, so that ASan catches reads behind it. */
 static struct facts *facts_copy(const struct facts *f)
 {
 	return memcpy(must_alloc(f->size), f, f->size);
@@ -152,7 +152,7 @@ static void apply(struct world *w, const struct op *op)
 	}
 }
 
-/* As another process would, from the present texts. */
+/* Build a graph from the present texts, as another process would. */
 static void build(const struct world *w, struct picture *ret)
 {
 	struct graph *g = graph_new();
@@ -190,7 +190,7 @@ static bool judge(struct world *w, FILE *out)
 	return good;
 }
 
-/* The process ends, and another one goes on. */
+/* Save, load, and go on with the loaded graph. */
 static bool go_on_again(struct world *w, FILE *out)
 {
 	struct picture is;
@@ -199,7 +199,7 @@ static bool go_on_again(struct world *w, FILE *out)
 	w->g = graph_again(w->g);
 	w->again++;
 	if (!w->g) {
-		/* For whatever is still to be released. */
+		/* world_release() needs a graph. */
 		w->g = graph_new();
 		if (out)
 			(void)fprintf(out, "  it could not be loaded\n");

@@ -1,6 +1,6 @@
 /*
  * A repository in memory and the graph that follows it, changed by operations
- * that can be kept and done again in another world.
+ * that can be recorded and replayed in another world.
  */
 #ifndef STATETAPE_TESTS_PROP_GRAPH_WORLD_H
 #define STATETAPE_TESTS_PROP_GRAPH_WORLD_H
@@ -18,7 +18,7 @@ enum op_verb { OP_EDIT, OP_PUT, OP_REMOVE, OP_RENAME };
 
 struct op {
 	enum op_verb verb;
-	bool settle; /* and look at everything after it */
+	bool settle; /* and check everything after it */
 	bool again;  /* and go on with the graph as it is loaded from a file */
 	char *path;
 	char *to;   /* of a renaming */
@@ -27,7 +27,7 @@ struct op {
 
 typedef ARRAY(struct op) op_list;
 
-/* Copies what it is given; `to` and `text` may be NULL. */
+/* Copies its arguments; `to` and `text` may be NULL. */
 void op_add(op_list *ops, enum op_verb verb, const char *path, const char *to,
 	    const char *text);
 void op_list_release(op_list *ops);
@@ -39,7 +39,7 @@ struct world_file {
 };
 
 struct world {
-	struct lang_readers *reader; /* not ours */
+	struct lang_readers *reader; /* borrowed */
 	struct graph *g;
 	ARRAY(struct world_file) files;
 	struct intern *names;
@@ -53,14 +53,14 @@ void world_release(struct world *w);
 struct world_file *world_find(struct world *w, const char *path);
 
 /*
- * Do it. false: the graph is not what it should be now; `out` (if given) is
- * told why.
+ * Do the operation. false: the graph is now wrong; the reason is printed to
+ * `out` (if not NULL).
  */
 bool world_do(struct world *w, const struct op *op, FILE *out);
 
 /*
- * A shorter list that still fails, found by leaving out operations and lines
- * of text. Needs a list that fails.
+ * Shorten a list that fails, by leaving out operations and lines of text, to
+ * one that still fails.
  */
 void op_list_shrink(op_list *ops, struct lang_readers *r);
 

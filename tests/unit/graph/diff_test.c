@@ -12,7 +12,7 @@
 
 /*
  * One small world. main() calls load() and save(); load() reads LIMIT; the
- * module calls main(); `old` is gone, `fresh` is new.
+ * module calls main(); `old` was removed, `fresh` is new.
  */
 enum { MAIN, LOAD, SAVE, OLD, FRESH, LIMIT, MODULE, BOX, GONE_LIMIT };
 
@@ -73,7 +73,7 @@ static const struct symbol_change changed_module = {
 	.body = true,
 };
 
-/* Names of a set, joined by spaces. */
+/* The names in a set, joined by spaces. */
 static char *names(const struct diff_set *set)
 {
 	char *text = NULL;
@@ -141,7 +141,7 @@ static void changed_and_removed_symbols_are_x_and_new_ones_added(void **state)
 static void both_ends_of_a_moved_call_drift_unless_they_are_x(void **state)
 {
 	(void)state;
-	/* main() calls load() instead of save(), by its own text. */
+	/* main() calls load() instead of save() because its text changed. */
 	assert_diff(
 		&(struct change){ .symbols = { changed_main },
 				  .symbols_count = 1,
@@ -149,7 +149,8 @@ static void both_ends_of_a_moved_call_drift_unless_they_are_x(void **state)
 					     { MAIN, LOAD, EDGE_CALL, true } },
 				  .edges_count = 2 },
 		"m.main", "m.load m.save", "", "", "");
-	/* The same without a change of its text: a name means another. */
+	/* The same with its text unchanged: a name resolves to another symbol.
+	 */
 	assert_diff(
 		&(struct change){ .edges = { { MAIN, SAVE, EDGE_CALL, false },
 					     { MAIN, LOAD, EDGE_CALL, true } },
@@ -157,7 +158,7 @@ static void both_ends_of_a_moved_call_drift_unless_they_are_x(void **state)
 		"", "m.load m.main m.save", "", "", "");
 }
 
-static void ends_that_came_or_went_do_not_drift(void **state)
+static void added_and_removed_ends_of_an_edge_are_not_in_dx(void **state)
 {
 	(void)state;
 	assert_diff(
@@ -169,7 +170,7 @@ static void ends_that_came_or_went_do_not_drift(void **state)
 		"m.old", "m.main", "m.fresh", "", "");
 }
 
-static void calls_of_a_module_are_no_drift_of_anybody(void **state)
+static void module_level_calls_put_nothing_into_dx(void **state)
 {
 	(void)state;
 	assert_diff(&(struct change){ .symbols = { changed_module },
@@ -180,7 +181,7 @@ static void calls_of_a_module_are_no_drift_of_anybody(void **state)
 		    "", "", "", "m", "");
 }
 
-static void only_calls_make_drift(void **state)
+static void only_call_edges_put_their_ends_into_dx(void **state)
 {
 	(void)state;
 	assert_diff(
@@ -196,7 +197,7 @@ static void only_calls_make_drift(void **state)
 static void readers_of_a_changed_variable_are_r(void **state)
 {
 	(void)state;
-	/* Neither the module, nor fresh(), which knew no other LIMIT. */
+	/* Not the module, and not fresh(), which is new. */
 	assert_diff(&(struct change){ .symbols = { changed_limit, added_fresh },
 				      .symbols_count = 2 },
 		    "", "", "m.fresh", "m.LIMIT", "m.load");
@@ -231,7 +232,7 @@ static void a_variable_that_became_a_function_is_on_both_sides(void **state)
 		"", "m.save", "m.fresh", "m.fresh", "m.save");
 }
 
-static void modules_and_variables_that_came_are_told_apart(void **state)
+static void new_modules_and_variables_are_in_the_extended_set(void **state)
 {
 	const struct graph g = GRAPH(symbols, edges);
 	struct symbol_change came[] = {
@@ -247,11 +248,11 @@ static void modules_and_variables_that_came_are_told_apart(void **state)
 	assert_names(&diff.added, "m.fresh");
 	assert_names(&diff.extended_added, "m m.LIMIT");
 	assert_names(&diff.extended_x, "");
-	/* Nobody can have known it before. */
+	/* A new variable: no record can have shown it before. */
 	assert_names(&diff.extended_r, "");
 }
 
-static void a_module_that_became_a_variable_did_not_come(void **state)
+static void a_module_that_became_a_variable_is_not_added(void **state)
 {
 	struct symbol_change crossing[] = {
 		{ .symbol = LIMIT, .kind = SYMBOL_MODULE, .before = true },
@@ -268,7 +269,7 @@ static void a_module_that_became_a_variable_did_not_come(void **state)
 	assert_names(&diff.extended_added, "");
 }
 
-static void a_symbol_of_many_edges_is_named_once(void **state)
+static void a_symbol_with_many_changed_edges_is_listed_once(void **state)
 {
 	(void)state;
 	assert_diff(
@@ -287,17 +288,19 @@ int main(void)
 			changed_and_removed_symbols_are_x_and_new_ones_added),
 		cmocka_unit_test(
 			both_ends_of_a_moved_call_drift_unless_they_are_x),
-		cmocka_unit_test(ends_that_came_or_went_do_not_drift),
-		cmocka_unit_test(calls_of_a_module_are_no_drift_of_anybody),
-		cmocka_unit_test(only_calls_make_drift),
+		cmocka_unit_test(
+			added_and_removed_ends_of_an_edge_are_not_in_dx),
+		cmocka_unit_test(module_level_calls_put_nothing_into_dx),
+		cmocka_unit_test(only_call_edges_put_their_ends_into_dx),
 		cmocka_unit_test(readers_of_a_changed_variable_are_r),
 		cmocka_unit_test(readers_of_a_removed_variable_are_r),
 		cmocka_unit_test(
 			a_variable_that_became_a_function_is_on_both_sides),
 		cmocka_unit_test(
-			modules_and_variables_that_came_are_told_apart),
-		cmocka_unit_test(a_module_that_became_a_variable_did_not_come),
-		cmocka_unit_test(a_symbol_of_many_edges_is_named_once),
+			new_modules_and_variables_are_in_the_extended_set),
+		cmocka_unit_test(a_module_that_became_a_variable_is_not_added),
+		cmocka_unit_test(
+			a_symbol_with_many_changed_edges_is_listed_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

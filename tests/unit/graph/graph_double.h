@@ -1,7 +1,7 @@
 /*
- * A graph that is what a test says it is: a list of symbols and a list of
- * edges, behind the questions of graph/graph.h. What is asked only questions
- * (diff, walk) can be tested against it without any Python.
+ * A test double of the graph: a list of symbols and a list of edges behind the
+ * queries of graph/graph.h. Modules that only query (diff, walk) can be tested
+ * against it without any Python.
  */
 #ifndef STATETAPE_TESTS_UNIT_GRAPH_GRAPH_DOUBLE_H
 #define STATETAPE_TESTS_UNIT_GRAPH_GRAPH_DOUBLE_H

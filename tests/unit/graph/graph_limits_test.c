@@ -1,7 +1,7 @@
 /*
- * Programs nobody would write: very deep, very long, round in circles. None
- * may crash the graph, and the work must grow as the program does. Work is
- * counted (graph_stats.steps), not in seconds.
+ * Extreme programs: very deep, very long, cyclic. None may crash the graph,
+ * and the work must grow no faster than the program. Work is counted in steps
+ * (graph_stats.steps), not in seconds.
  */
 #include "graph/graph.h"
 
@@ -60,7 +60,7 @@ static void repeat(struct world *w, const char *what, unsigned times)
 		say(w, "%s", what);
 }
 
-/* What was said is the file's text now. */
+/* Put the text written so far as the file's text. */
 static void put(struct world *w, const char *path)
 {
 	assert_int_equal(graph_edit(w->g, w->r, path,
@@ -112,7 +112,7 @@ static uint64_t steps_for(maker *make, unsigned n)
 	return steps(&w);
 }
 
-/* Twice the program is twice the work, and a little. */
+/* A program of twice the size takes little more than twice the steps. */
 static void grows_with(maker *make, unsigned n)
 {
 	uint64_t once = steps_for(make, n), twice = steps_for(make, 2 * n);
@@ -145,7 +145,7 @@ static void nested_brackets_of_any_depth_are_read(void **state)
 		say(&w, "\n\n\ndef g():\n    f()\n");
 		put(&w, "m.py");
 		assert_int_equal(graph_settle(w.g, NULL), 0);
-		/* What stands behind it need not be found, but may. */
+		/* What follows the deep brackets may be lost. */
 		assert_true(graph_find(w.g, "m") != SYMBOL_NONE);
 	}
 }
@@ -215,7 +215,7 @@ static void make_circle(struct world *w, unsigned n)
 	put(w, "m.py");
 }
 
-static void functions_that_return_each_other_in_a_circle_end(void **state)
+static void functions_that_return_each_other_in_a_cycle_terminate(void **state)
 {
 	CLEANUP(world_release) struct world w;
 	uint64_t before;
@@ -233,7 +233,7 @@ static void functions_that_return_each_other_in_a_circle_end(void **state)
 	assert_int_equal(steps(&w), before);
 }
 
-/* Everybody returns what three others do. */
+/* Each function returns the results of three others. */
 static void make_tangle(struct world *w, unsigned n)
 {
 	for (unsigned k = 0; k < n; k++)
@@ -250,7 +250,7 @@ static void make_tangle(struct world *w, unsigned n)
 	put(w, "m.py");
 }
 
-static void functions_that_return_each_other_at_random_end(void **state)
+static void functions_that_return_each_other_at_random_terminate(void **state)
 {
 	CLEANUP(world_release) struct world w;
 
@@ -264,7 +264,7 @@ static void functions_that_return_each_other_at_random_end(void **state)
 		(void)snprintf(name, sizeof(name), "m.C%u.m", k);
 		assert_true(calls(&w, "m.g", name));
 	}
-	/* A value passes from one to the next once per thing in it. */
+	/* A value passes from one to the next once per term in it. */
 	grows_with(make_tangle, 500);
 }
 
@@ -284,7 +284,7 @@ static void make_stars(struct world *w, unsigned n)
 	}
 }
 
-static void a_circle_of_two_thousand_modules_with_stars_ends(void **state)
+static void a_cycle_of_two_thousand_star_imports_terminates(void **state)
 {
 	CLEANUP(world_release) struct world w;
 
@@ -297,7 +297,7 @@ static void a_circle_of_two_thousand_modules_with_stars_ends(void **state)
 	grows_with(make_stars, 1000);
 }
 
-/* A name that is imported from two modules in each of many. */
+/* Each of many modules imports the name from two others. */
 static void make_imports(struct world *w, unsigned n)
 {
 	for (unsigned k = 0; k < n; k++) {
@@ -327,7 +327,7 @@ static void imports_on_many_ways_are_followed_once(void **state)
 	grows_with(make_imports, 1000);
 }
 
-/* Python refuses some of these classes; we do not, but must come to an end. */
+/* Python refuses some of these classes; we do not, but must terminate. */
 static void make_conflicts(struct world *w, unsigned n)
 {
 	say(w, "class C0:\n    def m(self):\n        pass\n\n\n");
@@ -360,7 +360,7 @@ static void orders_that_conflict_are_still_orders(void **state)
 	grows_with(make_conflicts, 100);
 }
 
-/* Every line doubles the ways on which q became what it is. */
+/* Every line doubles the number of ways to the last use of q. */
 static void make_rebinding(struct world *w, unsigned n)
 {
 	say(w, "class Q:\n    def m(self):\n        return self\n\n\n");
@@ -429,7 +429,7 @@ static void nested_definitions_are_read(void **state)
 	assert_true(graph_find(w.g, "m.f.f.f.f") != SYMBOL_NONE);
 }
 
-/* A method for each attribute, and each calls another by an attribute. */
+/* A method for each attribute; each calls a method of another attribute. */
 static void make_class(struct world *w, unsigned n, const char *first)
 {
 	say(w, "class C:\n");
@@ -460,7 +460,7 @@ static void a_method_of_a_large_class_changes_alone(void **state)
 	assert_in_range(steps(&w) - before, 1, 50);
 }
 
-/* One file, of many lines that ask for what stands in others of them. */
+/* One file of many lines that depend on other lines of it. */
 struct shape {
 	const char *head, *first, *second;
 };
@@ -502,7 +502,7 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* What it takes to resolve it, the least of some times: others are at work. */
+/* Time to resolve it, the minimum of several runs: the machine is shared. */
 static double settle_seconds(const struct shape *s, unsigned n)
 {
 	double least = 1e9;
@@ -521,8 +521,8 @@ static double settle_seconds(const struct shape *s, unsigned n)
 	return least;
 }
 
-/* Four times the program, and not sixteen times the work. */
-static void a_long_file_is_resolved_in_its_length(void **state)
+/* Four times the program must not take sixteen times as long. */
+static void a_long_file_is_resolved_in_linear_time(void **state)
 {
 	(void)state;
 	for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
@@ -543,18 +543,18 @@ int main(void)
 		cmocka_unit_test(many_calls_in_a_line_are_solved_once),
 		cmocka_unit_test(a_hierarchy_two_thousand_deep_is_searched),
 		cmocka_unit_test(
-			functions_that_return_each_other_in_a_circle_end),
+			functions_that_return_each_other_in_a_cycle_terminate),
 		cmocka_unit_test(
-			functions_that_return_each_other_at_random_end),
+			functions_that_return_each_other_at_random_terminate),
 		cmocka_unit_test(
-			a_circle_of_two_thousand_modules_with_stars_ends),
+			a_cycle_of_two_thousand_star_imports_terminates),
 		cmocka_unit_test(imports_on_many_ways_are_followed_once),
 		cmocka_unit_test(orders_that_conflict_are_still_orders),
 		cmocka_unit_test(rebinding_is_followed_once),
 		cmocka_unit_test(long_chains_are_followed_to_their_end),
 		cmocka_unit_test(nested_definitions_are_read),
 		cmocka_unit_test(a_method_of_a_large_class_changes_alone),
-		cmocka_unit_test(a_long_file_is_resolved_in_its_length),
+		cmocka_unit_test(a_long_file_is_resolved_in_linear_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

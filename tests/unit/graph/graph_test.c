@@ -1,7 +1,7 @@
 /*
- * What a change costs and what it is told as: the definition that changed is
- * read alone, the sites that asked for something that changed are resolved
- * anew and no others, and the delta says what came and went.
+ * The cost of a change and its delta: only the definition that changed is
+ * read, only the slots that depend on something changed are resolved, and the
+ * delta lists what was added, removed and changed.
  */
 #include "graph/graph.h"
 
@@ -126,11 +126,11 @@ static void a_changed_constant_is_read_alone_and_resolves_nothing(void **state)
 	assert_int_equal(w->delta.symbols[0].symbol,
 			 graph_find(w->g, "core.Store.load"));
 	assert_int_equal(w->delta.edges_count, 0);
-	/* Its own sites, of which it has none but what it reads. */
+	/* Only its own slots: it has none but those of what it reads. */
 	assert_in_range(w->delta.sites, 0, 1);
 }
 
-static void another_result_moves_callers_whose_text_is_the_same(void **state)
+static void a_changed_result_moves_edges_of_unchanged_callers(void **state)
 {
 	struct world *w = *state;
 
@@ -175,7 +175,7 @@ static void lines_behind_an_edit_move_with_it(void **state)
 			 graph_find(w->g, "core.Store.save"));
 }
 
-/* What a class reads as a whole is known anew after each edit inside. */
+/* The hash of a class's whole text is updated after each edit inside it. */
 static void edits_one_after_the_other_are_each_read_alone(void **state)
 {
 	static const struct {
@@ -208,7 +208,7 @@ static void edits_one_after_the_other_are_each_read_alone(void **state)
 	}
 }
 
-static void a_file_that_goes_takes_its_edges_along(void **state)
+static void a_removed_file_takes_its_edges_along(void **state)
 {
 	struct world *w = *state;
 	struct symbol s;
@@ -263,10 +263,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(calls_are_resolved_through_what_functions_return),
 		CASE(a_changed_constant_is_read_alone_and_resolves_nothing),
-		CASE(another_result_moves_callers_whose_text_is_the_same),
+		CASE(a_changed_result_moves_edges_of_unchanged_callers),
 		CASE(lines_behind_an_edit_move_with_it),
 		CASE(edits_one_after_the_other_are_each_read_alone),
-		CASE(a_file_that_goes_takes_its_edges_along),
+		CASE(a_removed_file_takes_its_edges_along),
 		CASE(a_renamed_file_is_another_module),
 		CASE(the_same_text_again_is_no_change),
 		CASE(the_graph_agrees_with_itself),

@@ -22,7 +22,7 @@ static struct outline *outline(const char *path, const char *text)
 	return o;
 }
 
-/* Names of those that cover these lines. */
+/* The names of the symbols that cover these lines. */
 static void covered(const struct outline *o, uint32_t start, uint32_t end,
 		    const char *names)
 {
@@ -114,7 +114,7 @@ static void definitions_of_one_name_are_one_symbol(void **state)
 	outline_free(o);
 }
 
-static void text_at_module_level_is_the_modules(void **state)
+static void text_at_module_level_belongs_to_the_module(void **state)
 {
 	struct outline *o = outline("a.py", "\"\"\"Words.\n" /* 1 */
 					    "# not a comment\n"
@@ -138,7 +138,7 @@ static void text_at_module_level_is_the_modules(void **state)
 	outline_free(o);
 }
 
-static void every_statement_of_a_variable_is_its(void **state)
+static void every_statement_of_a_variable_belongs_to_it(void **state)
 {
 	struct outline *o = outline("a.py", "X = [\n" /* 1 */
 					    "    1,\n"
@@ -181,8 +181,8 @@ int main(void)
 		cmocka_unit_test(a_module_is_named_by_its_path),
 		cmocka_unit_test(symbols_stand_on_their_lines),
 		cmocka_unit_test(definitions_of_one_name_are_one_symbol),
-		cmocka_unit_test(text_at_module_level_is_the_modules),
-		cmocka_unit_test(every_statement_of_a_variable_is_its),
+		cmocka_unit_test(text_at_module_level_belongs_to_the_module),
+		cmocka_unit_test(every_statement_of_a_variable_belongs_to_it),
 		cmocka_unit_test(any_bytes_have_an_outline),
 	};
 

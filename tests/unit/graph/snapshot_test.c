@@ -79,7 +79,7 @@ static void assert_sound(const struct world *w)
 		fail_msg("%s", why);
 }
 
-static void what_is_loaded_was_saved(void **state)
+static void a_loaded_graph_equals_the_saved_one(void **state)
 {
 	struct world *w = *state;
 	symbol_t f;
@@ -100,7 +100,7 @@ static void what_is_loaded_was_saved(void **state)
 	assert_sound(w);
 }
 
-static void an_empty_graph_can_be_kept_and_filled(void **state)
+static void an_empty_graph_can_be_saved_loaded_and_filled(void **state)
 {
 	struct world *w = *state;
 
@@ -112,7 +112,7 @@ static void an_empty_graph_can_be_kept_and_filled(void **state)
 	assert_sound(w);
 }
 
-static void what_is_loaded_follows_edits(void **state)
+static void a_loaded_graph_follows_edits(void **state)
 {
 	struct world *w = *state;
 	struct graph_delta d;
@@ -151,7 +151,7 @@ static int swallow(struct snapshot_sink *s, const void *bytes, size_t len)
 	return 0;
 }
 
-static void what_is_not_settled_is_not_kept(void **state)
+static void an_unsettled_graph_is_not_saved(void **state)
 {
 	struct world *w = *state;
 	struct snapshot_sink out = { .write = swallow };
@@ -167,8 +167,8 @@ static void what_is_not_settled_is_not_kept(void **state)
 	assert_int_equal(callers(w, "a.f"), 1);
 }
 
-/* Names that were given up are never forgotten: some day it is too much. */
-static void a_worn_graph_keeps_its_facts_alone(void **state)
+/* Names are never forgotten, so a graph of many former names wears out. */
+static void a_worn_graph_saves_only_its_facts(void **state)
 {
 	struct world *w = *state;
 	struct snapshot_sink out = { .write = swallow };
@@ -199,11 +199,11 @@ static void a_worn_graph_keeps_its_facts_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(what_is_loaded_was_saved),
-		EACH(an_empty_graph_can_be_kept_and_filled),
-		EACH(what_is_loaded_follows_edits),
-		EACH(what_is_not_settled_is_not_kept),
-		EACH(a_worn_graph_keeps_its_facts_alone),
+		EACH(a_loaded_graph_equals_the_saved_one),
+		EACH(an_empty_graph_can_be_saved_loaded_and_filled),
+		EACH(a_loaded_graph_follows_edits),
+		EACH(an_unsettled_graph_is_not_saved),
+		EACH(a_worn_graph_saves_only_its_facts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

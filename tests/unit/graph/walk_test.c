@@ -12,7 +12,7 @@
 
 /*
  * z calls y and x, which both call w; w calls z again. sub() overrides w and
- * is called by x. The numbers run against the names on purpose.
+ * is called by x. Symbol numbers are in reverse order of names on purpose.
  */
 enum { Z, Y, X, W, SUB, LIMIT, FAR };
 
@@ -81,7 +81,7 @@ static void places_come_by_depth_and_then_by_name(void **state)
 	assert_walk(Z, BIT(WALK_CALLEES), 2, 100, "z0<z x1<z y1<z sub2<x w2<x");
 }
 
-static void a_circle_is_walked_once(void **state)
+static void a_cycle_is_walked_once(void **state)
 {
 	(void)state;
 	assert_walk(W, BIT(WALK_CALLEES), 50, 100,
@@ -90,7 +90,7 @@ static void a_circle_is_walked_once(void **state)
 		    "far0<far");
 }
 
-static void steps_go_against_the_edges_too(void **state)
+static void steps_follow_edges_backwards_too(void **state)
 {
 	(void)state;
 	assert_walk(W, BIT(WALK_CALLERS), 2, 100, "w0<w x1<w y1<w z2<x");
@@ -100,7 +100,7 @@ static void steps_go_against_the_edges_too(void **state)
 		    "sub0<sub LIMIT1<sub w1<sub");
 }
 
-static void the_step_tells_how_one_came_there(void **state)
+static void a_place_names_the_step_that_led_to_it(void **state)
 {
 	(void)state;
 	CLEANUP(walk_release) struct walk w;
@@ -117,7 +117,7 @@ static void the_step_tells_how_one_came_there(void **state)
 	assert_false(walk_is_back(WALK_OVERRIDDEN));
 }
 
-static void what_is_too_much_is_cut_by_depth_and_name(void **state)
+static void places_beyond_the_maximum_are_cut_by_depth_and_name(void **state)
 {
 	(void)state;
 	CLEANUP(walk_release) struct walk w;
@@ -137,10 +137,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_walk_of_no_step_stays_where_it_is),
 		cmocka_unit_test(places_come_by_depth_and_then_by_name),
-		cmocka_unit_test(a_circle_is_walked_once),
-		cmocka_unit_test(steps_go_against_the_edges_too),
-		cmocka_unit_test(the_step_tells_how_one_came_there),
-		cmocka_unit_test(what_is_too_much_is_cut_by_depth_and_name),
+		cmocka_unit_test(a_cycle_is_walked_once),
+		cmocka_unit_test(steps_follow_edges_backwards_too),
+		cmocka_unit_test(a_place_names_the_step_that_led_to_it),
+		cmocka_unit_test(
+			places_beyond_the_maximum_are_cut_by_depth_and_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

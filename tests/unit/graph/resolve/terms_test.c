@@ -1,6 +1,6 @@
 /*
- * Sets of terms are a lattice: joining is the same in any order, and never
- * loses anything; deep nests and large sets are cut in one way.
+ * Sets of terms are a lattice: joining gives the same in any order and loses
+ * nothing; deep nesting and large sets are cut in one way.
  */
 #include "graph/resolve/terms.h"
 
@@ -57,7 +57,7 @@ static void a_set_holds_one_list_and_joins_what_is_in_it(void **state)
 	assert_int_equal(only(t, both).a, set_join(t, a, b));
 }
 
-static void tuples_join_place_by_place_if_as_long(void **state)
+static void tuples_of_one_length_join_item_by_item(void **state)
 {
 	struct terms *t = *state;
 	set_t a = set_one(t, TERM_INSTANCE, 1, 0);
@@ -103,7 +103,7 @@ static void of_equal_keys_in_a_record_the_last_counts(void **state)
 	assert_int_equal(record_at(t, &r, 7), b);
 }
 
-/* In whatever order they come, and however often. */
+/* In any order, and with repetitions. */
 static void a_record_of_too_many_keys_keeps_its_values(void **state)
 {
 	struct terms *t = *state;
@@ -125,7 +125,7 @@ static void a_record_of_too_many_keys_keeps_its_values(void **state)
 	assert_int_equal(record_at(t, &r, 3), set_join(t, a, b));
 }
 
-static void a_nest_of_lists_ends(void **state)
+static void nested_lists_are_cut_at_the_depth_limit(void **state)
 {
 	struct terms *t = *state;
 	set_t s = SET_NONE, before;
@@ -139,7 +139,7 @@ static void a_nest_of_lists_ends(void **state)
 	assert_in_range(steps, 1, TERM_DEPTH + 2);
 }
 
-static void too_many_is_any(void **state)
+static void a_set_of_too_many_terms_is_any(void **state)
 {
 	struct terms *t = *state;
 	set_t up = SET_NONE, down = SET_NONE;
@@ -163,7 +163,7 @@ int main(void)
 			a_set_holds_one_list_and_joins_what_is_in_it, make,
 			release),
 		cmocka_unit_test_setup_teardown(
-			tuples_join_place_by_place_if_as_long, make, release),
+			tuples_of_one_length_join_item_by_item, make, release),
 		cmocka_unit_test_setup_teardown(records_join_by_their_keys,
 						make, release),
 		cmocka_unit_test_setup_teardown(
@@ -172,9 +172,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_record_of_too_many_keys_keeps_its_values, make,
 			release),
-		cmocka_unit_test_setup_teardown(a_nest_of_lists_ends, make,
-						release),
-		cmocka_unit_test_setup_teardown(too_many_is_any, make, release),
+		cmocka_unit_test_setup_teardown(
+			nested_lists_are_cut_at_the_depth_limit, make, release),
+		cmocka_unit_test_setup_teardown(a_set_of_too_many_terms_is_any,
+						make, release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
