@@ -1,10 +1,10 @@
 /*
- * Open addressing, at most half full. A slot belongs to the table only if it
- * bears the present epoch, so emptying a table is counting on.
+ * Open addressing, at most half full. A slot is in use only if it carries the
+ * current epoch, so that incrementing the epoch empties the table.
  */
 #include "graph/facts/python/table.h"
 
-/* Names are short: the way to the library would take longer. */
+/* Names are short: a call into the library would take longer. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -28,7 +28,7 @@ void strings_clear(struct strings *s)
 	s->ends.count = 0;
 	s->text.count = 0;
 	s->hashes.count = 0;
-	/* After 2^32 files the old slots would come alive again. */
+	/* After 2^32 files the slots of the first would be in use again. */
 	if (++s->epoch == 0) {
 		free(s->slots);
 		s->slots = NULL;
