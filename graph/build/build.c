@@ -24,6 +24,7 @@
  */
 #include "graph/build/build.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -170,6 +171,7 @@ static void finish(struct builder *m, struct build_item *i)
 	bool wanted;
 
 	(void)pthread_mutex_lock(&m->lock);
+	assert(!i->done && m->finished < m->tree.count);
 	i->done = true;
 	m->finished++;
 	/* Waking the owner for each file would cost more than small files. */
@@ -281,6 +283,7 @@ static int put_all(struct builder *m, int r)
 			settle_at = piece_end(m, settle_at);
 		}
 		await(m, i);
+		assert(!i->same || (i->entry && !i->facts));
 		tally(&m->report, i);
 		m->stale += i->stale || (!i->entry && i->facts);
 		if (r == 0)
@@ -297,6 +300,7 @@ static int load(struct builder *m)
 {
 	if (!m->loaded || m->has_graph)
 		return 0;
+	assert(m->cache);
 	m->has_graph = true;
 	return cache_load(m->cache, m->g);
 }
@@ -578,6 +582,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 	CLEANUP(builder_release) struct builder m;
 	int r;
 
+	assert(b->root_fd >= 0);
 	builder_init(&m, b, g);
 	/* If there is none, or it is unusable, a new one is written. */
 	if (b->state_fd < 0 || cache_open(b->state_fd, &m.cache) < 0)

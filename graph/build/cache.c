@@ -17,6 +17,7 @@
  */
 #include "graph/build/cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdalign.h>
@@ -235,6 +236,7 @@ size_t cache_count(const struct cache *c)
 
 const struct cache_entry *cache_entry(const struct cache *c, size_t n)
 {
+	assert(n < c->header->count);
 	return &c->entries[n];
 }
 
@@ -245,6 +247,7 @@ size_t cache_dirs_count(const struct cache *c)
 
 const struct cache_dir *cache_dir(const struct cache *c, size_t n)
 {
+	assert(n < c->header->dirs);
 	return &c->dirs[n];
 }
 
@@ -339,6 +342,7 @@ bool cache_is_good(const struct cache *c, size_t chunk)
 {
 	uint64_t from = (uint64_t)chunk * CHUNK, to = from + CHUNK;
 
+	assert(chunk < c->header->chunks);
 	if (!chunk)
 		from = sizeof(struct cache_header);
 	if (to > c->header->index)
@@ -503,6 +507,8 @@ int cache_writer_dir(struct cache_writer *w, const struct tree_dir *dir,
 	struct cache_dir d = { .stamp = dir->stamp, .parent = parent };
 	int r = add_path(w, dir->path, &d.path);
 
+	assert(w->g && w->header.count == 0);
+	assert(w->header.dirs ? parent < w->header.dirs : parent == 0);
 	if (r < 0)
 		return r;
 	w->dirs = must_grow(w->dirs, &w->dirs_size, w->header.dirs + 1,
@@ -522,9 +528,11 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 	struct snapshot_facts f;
 	int r = add_path(w, file->path, &e.path);
 
+	assert(w->g && dir < w->header.dirs);
 	if (r < 0)
 		return r;
 	if (snapshot_facts(w->g, file->path, &f)) {
+		assert(f.facts->lang == e.lang);
 		e.facts = f.at;
 		e.facts_size = f.facts->size;
 		e.facts_hash = XXH3_64bits(f.facts, f.facts->size);
@@ -610,6 +618,7 @@ int cache_writer_commit(struct cache_writer *w)
 {
 	int r = write_index(w);
 
+	assert(!w->committed);
 	if (r == 0)
 		r = write_header(w);
 	if (r < 0)

@@ -7,6 +7,7 @@
  */
 #include "graph/build/tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -321,6 +322,7 @@ static int list_taken(struct lister *l)
 	size_t n = 0;
 	int r = 0;
 
+	assert(l->dirs_count <= TAKEN_MAX);
 	while (l->dirs_count)
 		taken[n++] = l->dirs[--l->dirs_count];
 	while (n && r == 0)
@@ -361,6 +363,7 @@ static void list_some(size_t n, void *arg)
 		if (r < 0)
 			s->error = r;
 		move_dirs(&l, &s->all, l.dirs_count);
+		assert(s->busy > 0 && l.dirs_count == 0);
 		s->busy--;
 		(void)pthread_cond_broadcast(&s->more);
 	}
@@ -438,6 +441,7 @@ int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret)
 {
 	struct tree_listing s = { .root_fd = root_fd };
 
+	assert(threads > 0);
 	(void)pthread_mutex_init(&s.lock, NULL);
 	(void)pthread_cond_init(&s.more, NULL);
 	if (is_open_dir(root_fd, dir))
@@ -510,6 +514,7 @@ static int see_dir(struct lister *l, struct tree_memory *m, size_t k)
 	struct tree_place *p = &m->dirs[k];
 	bool alive = !*p->path || m->dirs[p->dir].same || p->seen;
 
+	assert(p->dir < k || (p->dir == 0 && k == 0));
 	p->same = alive && p->there && p->was.inode &&
 		  tree_same_stamp(&p->was, &p->now);
 	if (p->same)
@@ -522,6 +527,7 @@ static int see_dir(struct lister *l, struct tree_memory *m, size_t k)
 static void see_file(struct lister *l, const struct tree_memory *m,
 		     const struct tree_place *p)
 {
+	assert(p->dir < m->dirs_count);
 	if (!m->dirs[p->dir].same || !p->there)
 		return;
 	if (p->now.size > TREE_FILE_MAX) {

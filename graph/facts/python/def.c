@@ -341,6 +341,7 @@ static void unit(struct reader *r, struct pending p, bool method)
 	if (method)
 		r->unit->flags |= UNIT_METHOD;
 	read_definition(r);
+	assert(r->levels.count == 0 && r->depth == 0);
 	if (r->unit->kind != UNIT_FUNCTION)
 		r->unit->flags &= (uint8_t)~UNIT_METHOD;
 	end_body(r);
@@ -353,6 +354,8 @@ static void read_pending(struct reader *r)
 
 	while (r->pending.count) {
 		p = r->pending.at[--r->pending.count];
+		assert(p.parent < r->units.count &&
+		       r->binds.at[p.bind].kind == BIND_DEF);
 		r->binds.at[p.bind].value = r->units.count - p.parent;
 		unit(r, p, r->units.at[p.parent].kind == UNIT_CLASS);
 	}
@@ -367,6 +370,7 @@ void reader_units(struct reader *r, TSNode root)
 	r->span->row = r->span->column = 0;
 	end_header(r);
 	(void)reader_suite(r);
+	assert(r->levels.count == 0 && r->depth == 0);
 	end_body(r);
 	turn_around(r, 0);
 	read_pending(r);

@@ -15,6 +15,7 @@ uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
 	e->b = b;
 	e->c = c;
 	(void)array_add(&r->places);
+	assert(r->places.count == r->exprs.count);
 	return r->exprs.count - 1 - r->unit->exprs.from;
 }
 
@@ -44,6 +45,7 @@ struct facts_range reader_list(struct reader *r, uint32_t from)
 		.count = r->items.count - from,
 	};
 
+	assert(from <= r->items.count);
 	array_append(&r->lists, r->items.at + from, range.count);
 	r->items.count = from;
 	return range;
@@ -308,6 +310,7 @@ void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 {
 	struct facts_site *s = array_add(&r->sites);
 
+	assert(e < expr_count(r));
 	s->kind = (uint8_t)kind;
 	s->expr = e;
 	s->line = p.line;

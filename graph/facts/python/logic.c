@@ -73,6 +73,7 @@ void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth)
 {
 	uint32_t i, e;
 
+	assert(from <= to && to <= r->checks.count);
 	for (i = from; i < to; i++) {
 		struct reader_check c = r->checks.at[i];
 		uint8_t known = truth ? c.yes : c.no;

@@ -303,6 +303,7 @@ static struct facts *assemble(struct reader *r, struct facts *head)
 	size_t size = sizeof(*head), i;
 	char *block;
 
+	assert(r->exprs.count == r->places.count);
 	for (i = 0; i < n; i++) {
 		*sections[i].offset = (uint32_t)size;
 		size += ALIGN(sections[i].size);
@@ -327,6 +328,7 @@ static struct facts *finish(struct reader *r)
 {
 	struct facts head;
 
+	assert(r->units.count > 0 && r->pending.count == 0);
 	/* Including its padding, which goes to disk, too. */
 	memset(&head, 0, sizeof(head));
 	head.lang = LANG_PYTHON;
@@ -370,6 +372,7 @@ static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
 {
 	const char *line;
 
+	assert(to >= *at);
 	while ((line = memchr(text + *at, '\n', to - *at))) {
 		*at = (uint32_t)(line - text) + 1;
 		*point = (TSPoint){ .row = point->row + 1 };

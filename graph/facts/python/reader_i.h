@@ -21,6 +21,7 @@
 #ifndef STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
 #define STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <tree_sitter/api.h>
@@ -459,6 +460,7 @@ static inline uint32_t expr_count(const struct reader *r)
 
 static inline struct facts_expr *expr_at(const struct reader *r, uint32_t e)
 {
+	assert(e < expr_count(r));
 	return &r->exprs.at[r->unit->exprs.from + e];
 }
 
@@ -501,6 +503,7 @@ static inline bool string_is(const struct reader *r, facts_str s,
 {
 	uint32_t from = s ? r->strings.ends.at[s - 1] : 0;
 
+	assert(s < r->strings.ends.count);
 	return r->strings.ends.at[s] - from - 1 == len &&
 	       !memcmp(r->strings.text.at + from, text, len);
 }

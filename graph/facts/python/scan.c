@@ -88,10 +88,13 @@ static void add_gap(struct reader *r, struct gap gap)
 {
 	uint32_t from = r->gaps.count, to;
 
+	assert(gap.start < gap.end);
 	while (from && r->gaps.at[from - 1].start >= gap.start)
 		from--;
 	for (to = from; to < r->gaps.count && r->gaps.at[to].start < gap.end;)
 		to++;
+	/* Sorted and apart, as the parser wants its ranges. */
+	assert(!from || r->gaps.at[from - 1].end <= gap.start);
 	array_reserve(&r->gaps, 1);
 	memmove(r->gaps.at + from + 1, r->gaps.at + to,
 		(r->gaps.count - to) * sizeof(gap));

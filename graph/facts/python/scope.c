@@ -29,6 +29,7 @@ uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind)
 
 void reader_block_close(struct reader *r, uint32_t around)
 {
+	assert(around < r->block); /* blocks are numbered as they open */
 	r->blocks.at[r->unit->blocks.from + r->block].end = expr_count(r);
 	r->block = around;
 	if (!r->comps)
@@ -52,6 +53,7 @@ uint32_t reader_scope_open(struct reader *r, bool comp,
 
 void reader_scope_close(struct reader *r, const struct reader_enclosing *o)
 {
+	assert(o->scope < r->scope);
 	reader_block_close(r, o->block);
 	r->scope = o->scope;
 	r->home = o->home;

@@ -4,6 +4,8 @@
  */
 #include "graph/facts/python/table.h"
 
+#include <assert.h>
+
 /* Names are short: a call into the library would take longer. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -102,6 +104,7 @@ uint32_t strings_add(struct strings *s, const char *text, uint32_t len)
 	array_push(&s->text, '\0');
 	array_push(&s->ends, s->text.count);
 	array_push(&s->hashes, hash);
+	assert(s->ends.count == s->hashes.count && s->ends.count <= s->mask);
 	return slot->string;
 }
 
@@ -157,6 +160,7 @@ uint32_t *pairs_at(struct pairs *p, uint32_t a, uint32_t b, uint32_t fresh)
 		*slot = (struct pairs_slot){ p->epoch, a, b, fresh };
 		p->count++;
 	}
+	assert(p->count <= p->mask); /* a free slot is left: find() ends */
 	return &slot->value;
 }
 

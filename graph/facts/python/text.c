@@ -51,6 +51,7 @@ static void put_place(struct reader *r, uint32_t i)
 	const struct reader_span *s = &r->spans.at[i];
 	const struct reader_span *around = &r->spans.at[i - u->parent];
 
+	assert(s->start >= around->start && s->body >= s->start);
 	u->start = s->start - around->start;
 	u->end = s->end - around->start;
 	u->line = s->row - around->row;
@@ -100,6 +101,7 @@ void reader_texts(struct reader *r)
 {
 	uint32_t i;
 
+	assert(r->units.count > 0 && r->spans.count == r->units.count);
 	find_ends(r);
 	for (i = 0; i < r->units.count; i++) {
 		put_place(r, i);
@@ -130,6 +132,7 @@ void reader_hash_variables(struct reader *r)
 {
 	uint32_t i, next;
 
+	assert(r->first_pieces.count == r->variables.count);
 	for (i = 0; i < r->variables.count; i++) {
 		r->chars.count = 0;
 		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {

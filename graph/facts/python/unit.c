@@ -58,6 +58,7 @@ static bool is_bound(const struct reader *r, uint32_t block, facts_str name)
 	while (!pairs_has(&r->bound, scope, name)) {
 		if (scope == HEADER || scope == 0)
 			return false;
+		assert(scope < r->scopes.count - r->unit->scopes.from);
 		block = r->scopes.at[r->unit->scopes.from + scope].block;
 		scope = scope_of(r, block);
 	}
@@ -131,6 +132,7 @@ static void mix(struct reader *r, uint32_t a, uint32_t b)
 
 static void mix_string(struct reader *r, facts_str s)
 {
+	assert(s == FACTS_NONE || s < r->strings.hashes.count);
 	array_push(&r->mix, s == FACTS_NONE ? 0 : r->strings.hashes.at[s]);
 }
 
@@ -273,6 +275,7 @@ void reader_close_unit(struct reader *r)
 {
 	struct facts_unit *u = r->unit;
 
+	assert(u == array_last(&r->units));
 	u->decorators = add_list(r, r->decorators.at, r->decorators.count);
 	u->bases = add_list(r, r->bases.at, r->bases.count);
 	u->returns = add_list(r, r->returns.at, r->returns.count);

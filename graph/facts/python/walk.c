@@ -92,6 +92,7 @@ bool reader_next(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 
+	assert(r->levels.count > 0);
 	l->at++;
 	if (l->many ? see_next_of_many(r, l) : see_child(r, l))
 		return true;
@@ -103,6 +104,7 @@ void reader_up(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 
+	assert(r->levels.count > 0);
 	r->node = l->node;
 	r->syn = l->syn;
 	if (l->many)
