@@ -1,30 +1,30 @@
 /*
- * What a start costs is what changed. The graph of the last time is loaded
- * (cache.h), and files that changed since are put into it, those gone taken
- * out: that gives the graph a build from nothing would. Where there is none
- * that will do, one is built.
+ * A start costs as much as has changed. The graph of the last run is loaded
+ * (cache.h), changed files are put into it and deleted ones removed, which
+ * gives the same graph as a build from nothing (graph/README.md, Incremental =
+ * rebuilt). Without a usable cache the graph is built from nothing.
  *
  * Workers compute, one thread owns. Each worker takes the next file off a
- * queue, reads it, and leaves its facts; the calling thread puts them into
- * the graph in the order of their paths, so that a build gives the same
- * numbers each time.
+ * queue, reads it, and leaves its facts; the calling thread, the owner, puts
+ * them into the graph in the order of their paths, so that every build gives
+ * the same numbers.
  *
  * The queue has the large files first, so that no worker is left with one at
- * the end, and then all others by their paths: while workers parse, the owner
- * finds those it waits for.
+ * the end, and then all others in the order of their paths, which is the order
+ * in which the owner waits for them.
  *
- * Resolving is the owner's alone, and would leave all other processors idle
- * at the end. So it is done in pieces, while workers parse what is left: the
- * graph is settled when half of the files are in it, then when half of the rest
- * are, and so on, so that little is left for the end. What asked for something
- * that comes later is resolved again; that costs less than is gained, for files
- * mostly ask for what is near them or before them.
+ * Only the owner resolves names, which would leave the other processors idle at
+ * the end. So it resolves in pieces while workers parse: the graph is settled
+ * when half of the files are in it, then when half of the rest are, and so on.
+ * A site that depends on a file put in later is resolved again; that costs less
+ * than is gained, because most sites depend on files nearby or before.
  *
- * A new cache takes longer to write than a few files take to parse, so it is
- * written when enough of the old one will not do.
+ * Writing a cache takes longer than parsing a few files, so a new one is
+ * written only when enough entries of the old one are stale.
  */
 #include "graph/build/build.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,22 +44,22 @@
 
 #define LARGE	    (64U << 10) /* parsed in some 10 ms */
 #define LOOK_AT	    64		/* places per task */
-#define STALE_SHARE 100		/* one file in so many: a new cache */
-#define PIECE_LEAST 64		/* files */
+#define STALE_SHARE 100		/* a new cache if one file in 100 is stale */
+#define PIECE_LEAST 64		/* files in a piece */
 #define PROGRESS_NS 50000000
 
 /* A file on its way into the graph. */
 struct build_item {
 	struct tree_file *file;
-	const struct cache_entry *entry; /* what the cache has of its path */
+	const struct cache_entry *entry; /* of its path; NULL: none */
 	/* Set by a worker, before `done`: */
 	XXH128_hash_t hash;
 	struct facts *facts;	    /* NULL: it could not be read */
-	const struct facts *mapped; /* they are a copy of these */
-	bool same;		    /* the graph that was loaded has it */
-	bool stale;		    /* the cache's entry will not do */
+	const struct facts *mapped; /* the cached facts they are a copy of */
+	bool same;		    /* the loaded graph has it as it is */
+	bool stale;		    /* the next cache needs another entry */
 	bool too_large;
-	bool read; /* there are facts, or were before the graph had them */
+	bool read; /* it had facts, which the graph took over */
 	bool done; /* protected by lock */
 };
 
@@ -70,9 +70,9 @@ struct builder {
 	int64_t began_ns;
 	struct tree tree;
 	struct cache *cache;	  /* NULL: none */
-	atomic_bool loaded;	  /* the graph is (to be) the cache's */
-	bool has_graph;		  /* it was loaded */
-	size_t stale;		  /* places for which the cache will not do */
+	atomic_bool loaded;	  /* the graph is, or will be, the cache's */
+	bool has_graph;		  /* it has been loaded */
+	size_t stale;		  /* files and directories, see STALE_SHARE */
 	struct build_item *items; /* by path */
 	uint32_t *queue;	  /* numbers of items */
 	size_t queue_count;
@@ -80,7 +80,7 @@ struct builder {
 
 	pthread_mutex_t lock; /* the only one; not held while working */
 	pthread_cond_t ready;
-	const struct build_item *awaited; /* protected by lock; by the owner */
+	const struct build_item *awaited; /* protected by lock; set by owner */
 	size_t finished;		  /* protected by lock */
 };
 
@@ -110,7 +110,7 @@ static bool use_entry(const struct builder *m, struct build_item *i,
 	return true;
 }
 
-/* Without opening the file, if its stamp can be trusted. */
+/* Use the cached facts without opening the file, if its stamp allows it. */
 static bool use_stamp(const struct builder *m, struct build_item *i)
 {
 	const struct cache_entry *e = i->entry;
@@ -122,8 +122,9 @@ static bool use_stamp(const struct builder *m, struct build_item *i)
 }
 
 /*
- * By its content. An entry is stale if the next start could do with a better
- * one: its stamp is another now, or was racy and no longer is.
+ * Use the cached facts of the same content. The entry is stale if a new one
+ * would spare the next start this work: the stamp differs, or was racy and no
+ * longer is.
  */
 static bool use_hash(const struct builder *m, struct build_item *i)
 {
@@ -170,9 +171,10 @@ static void finish(struct builder *m, struct build_item *i)
 	bool wanted;
 
 	(void)pthread_mutex_lock(&m->lock);
+	assert(!i->done && m->finished < m->tree.count);
 	i->done = true;
 	m->finished++;
-	/* Waking the owner for each file would cost more than some files. */
+	/* Waking the owner for each file would cost more than small files. */
 	wanted = m->awaited == i;
 	(void)pthread_mutex_unlock(&m->lock);
 	if (wanted)
@@ -256,9 +258,10 @@ static unsigned threads_of(const struct builder *m)
 }
 
 /*
- * How many files are left when the graph is settled next. With one processor,
- * or with little to parse, nobody works meanwhile. When the pieces end does not
- * depend on who is faster: builds are all alike.
+ * The number of remaining files at which the graph is settled next; 0: at the
+ * end. With one processor, or with little to parse, no worker would run
+ * meanwhile. It does not depend on the speed of workers, so that builds are
+ * reproducible.
  */
 static size_t piece_end(const struct builder *m, size_t left)
 {
@@ -267,7 +270,7 @@ static size_t piece_end(const struct builder *m, size_t left)
 	return left / 2;
 }
 
-/* All that was computed is taken, also after an error. */
+/* Takes every item, also after an error: workers may still be at them. */
 static int put_all(struct builder *m, int r)
 {
 	size_t settle_at = piece_end(m, m->tree.count);
@@ -280,6 +283,7 @@ static int put_all(struct builder *m, int r)
 			settle_at = piece_end(m, settle_at);
 		}
 		await(m, i);
+		assert(!i->same || (i->entry && !i->facts));
 		tally(&m->report, i);
 		m->stale += i->stale || (!i->entry && i->facts);
 		if (r == 0)
@@ -291,16 +295,17 @@ static int put_all(struct builder *m, int r)
 
 /* The whole */
 
-/* Make the graph the cache's, if that one is good; once. */
+/* Loads the cache's graph, once, if it was found good. */
 static int load(struct builder *m)
 {
 	if (!m->loaded || m->has_graph)
 		return 0;
+	assert(m->cache);
 	m->has_graph = true;
 	return cache_load(m->cache, m->g);
 }
 
-/* Files that are gone are no reason to parse, but for another cache. */
+/* Removes deleted files, and counts them as stale. */
 static int drop_gone(struct builder *m)
 {
 	size_t count = m->cache ? cache_count(m->cache) : 0, i = 0;
@@ -309,6 +314,7 @@ static int drop_gone(struct builder *m)
 	for (size_t e = 0; e < count && r == 0; e++) {
 		const struct cache_entry *entry = cache_entry(m->cache, e);
 
+		/* Entries and files are both in the order of their paths. */
 		while (i < m->tree.count && m->items[i].entry < entry)
 			i++;
 		if (i < m->tree.count && m->items[i].entry == entry)
@@ -330,7 +336,7 @@ static int run(struct builder *m)
 		wanted = m->queue_count;
 	while (n < wanted && pthread_create(&threads[n], NULL, work, m) == 0)
 		n++;
-	/* A process that may have no threads takes its time. */
+	/* If no thread can be created, the owner does the work. */
 	if (n == 0 && m->queue_count)
 		(void)work(m);
 	r = load(m);
@@ -375,7 +381,7 @@ static void find_entries(struct builder *m)
 	}
 }
 
-/* Files that need no more than a look are done with at once. */
+/* Files whose stamp suffices are done at once; the others are queued. */
 static void fill_queue(struct builder *m)
 {
 	size_t n = m->tree.count;
@@ -404,11 +410,11 @@ static void check_chunk(size_t n, void *arg)
 		m->loaded = false;
 }
 
-/* Look at all places where something was the last time, some per task. */
+/* Looking at all places of the last run, LOOK_AT per task. */
 struct build_look {
 	struct builder *m;
 	struct tree_memory memory;
-	size_t dirs; /* tasks */
+	size_t dirs; /* tasks that look at directories */
 };
 
 static size_t tasks_for(size_t places)
@@ -453,7 +459,7 @@ static void remember(struct build_look *l)
 	}
 }
 
-/* A directory that had to be listed is a place that a new cache knows. */
+/* Counts the listed directories whose stamps a new cache could trust. */
 static void count_listed(struct builder *m, const struct tree_memory *t)
 {
 	for (size_t k = 0; k < t->dirs_count; k++)
@@ -461,7 +467,7 @@ static void count_listed(struct builder *m, const struct tree_memory *t)
 			    !cache_is_racy(m->began_ns, &t->dirs[k].now);
 }
 
-/* While some look at places, the caller loads the graph. */
+/* Helpers look at places while the caller loads the graph. */
 static int list_by_stamps(struct builder *m)
 {
 	struct build_look l = { .m = m };
@@ -482,7 +488,7 @@ static int list_by_stamps(struct builder *m)
 	return r;
 }
 
-/* List the files; and load the cache's graph, once all of it is checked. */
+/* Lists the files, and loads the cache's graph once all of it is checked. */
 static int see_all(struct builder *m)
 {
 	size_t chunks = m->cache ? cache_chunks(m->cache) : 0;
@@ -501,7 +507,7 @@ static int see_all(struct builder *m)
 	return by_stamps ? list_by_stamps(m) : 0;
 }
 
-/* What the next start had better not trust its directory's stamp for. */
+/* The next start must look at unread files, so it must list their dirs. */
 static void mark_unread(struct builder *m)
 {
 	for (size_t k = 0; k < m->tree.count; k++)
@@ -531,7 +537,7 @@ static int write_cache(struct builder *m, struct cache_writer *w)
 	return r == 0 ? cache_writer_commit(w) : r;
 }
 
-/* If it cannot be written, the graph matters more. */
+/* A cache that cannot be written is reported; the build is still good. */
 static void keep(struct builder *m)
 {
 	struct cache_writer *w = NULL;
@@ -576,8 +582,9 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 	CLEANUP(builder_release) struct builder m;
 	int r;
 
+	assert(b->root_fd >= 0);
 	builder_init(&m, b, g);
-	/* None, or one that will not do: a new one is written. */
+	/* If there is none, or it is unusable, a new one is written. */
 	if (b->state_fd < 0 || cache_open(b->state_fd, &m.cache) < 0)
 		m.cache = NULL;
 	r = see_all(&m);
@@ -600,7 +607,7 @@ int build_all(const struct build *b, struct graph *g, struct build_report *ret)
 
 /* One at a time */
 
-/* -ENOENT: there is none that a build would put into the graph. */
+/* -ENOENT: no file is there that a build would put into the graph. */
 static int refresh_file(struct graph *g, struct lang_readers *r, int root_fd,
 			const char *path, struct buf *text)
 {
@@ -615,7 +622,7 @@ static int refresh_file(struct graph *g, struct lang_readers *r, int root_fd,
 
 struct build_known {
 	const char *dir;
-	char **paths; /* of the graph's files below it */
+	char **paths; /* of the graph's files below dir */
 	size_t count;
 	uint32_t size;
 };
@@ -646,7 +653,7 @@ static int compare_path(const void *key, const void *element)
 	return strcmp(key, ((const struct tree_file *)element)->path);
 }
 
-/* What is known below `dir` goes if it is not there; all else is read. */
+/* Removes known files below `dir` that are gone, and reads all others. */
 static int refresh_below(struct graph *g, struct lang_readers *r, int root_fd,
 			 const char *dir, struct buf *text)
 {
@@ -669,8 +676,8 @@ static int refresh_below(struct graph *g, struct lang_readers *r, int root_fd,
 }
 
 /*
- * A path may name a file, a directory that came or went with all that is in
- * it, or a mark that decides whether its directory is looked into.
+ * A path may name a file, a directory that came or went with all its contents,
+ * or a mark file that excludes its directory.
  */
 int build_refresh(struct graph *g, struct lang_readers *r, int root_fd,
 		  const char *path, struct buf *text)

@@ -1,10 +1,9 @@
 /*
  * From files on disk to a graph: all of them at the start, and one at a time
- * when something happened to it. Whichever way a graph came to know its
- * files, it is the same graph.
+ * when it changes. Both ways give the same graph.
  *
- * Nothing a file holds is an error: bytes that are no text, or no program,
- * are what they are. What cannot be read is left out and counted.
+ * No content of a file is an error, even if it is no text or no program. Files
+ * that cannot be read are left out and counted.
  */
 #ifndef STATETAPE_GRAPH_BUILD_BUILD_H
 #define STATETAPE_GRAPH_BUILD_BUILD_H
@@ -27,38 +26,38 @@ enum build_trust {
 typedef void build_progress(size_t done, size_t total, void *arg);
 
 struct build {
-	int root_fd;		/* the repository, opened as a directory */
-	int state_fd;		/* where the cache is (cache.h), -1: nowhere */
-	enum build_trust trust; /* in the cache */
-	unsigned threads;	/* 0: as many as there are processors */
-	build_progress *progress; /* NULL: nobody asks */
+	int root_fd;		  /* the repository, opened as a directory */
+	int state_fd;		  /* directory of the cache, -1: no cache */
+	enum build_trust trust;	  /* in the cache */
+	unsigned threads;	  /* 0: as many as there are processors */
+	build_progress *progress; /* may be NULL */
 	void *arg;
 };
 
 struct build_report {
-	size_t files;	   /* in the graph now */
+	size_t files;	   /* in the graph */
 	uint64_t bytes;	   /* in these files */
-	size_t parsed;	   /* of them, read anew */
-	size_t cached;	   /* and found in the cache */
-	size_t broken;	   /* and with a syntax error */
-	size_t vast;	   /* and too much to be parsed */
-	size_t unreadable; /* left out, directories too */
-	size_t too_large;  /* left out */
-	int cache_error;   /* why no new cache was written, 0: none needed */
+	size_t parsed;	   /* of these files */
+	size_t cached;	   /* of these files, found in the cache */
+	size_t broken;	   /* of these files, with a syntax error */
+	size_t vast;	   /* of these files, too large to be parsed */
+	size_t unreadable; /* files and directories left out */
+	size_t too_large;  /* files left out */
+	int cache_error;   /* why writing a new cache failed, or 0 */
 };
 
 /*
- * Put every file below the root into `g`, which is new, and settle it.
- * Fails only as a whole: -ENOTDIR and what else the root has to say, -E2BIG
- * (tree.h), or what the graph says.
+ * Put every file below the root into `g`, which is new, and settle it. Fails
+ * only as a whole: with an error of opening the root (-ENOTDIR, ...), -E2BIG
+ * (tree.h), or an error of the graph.
  */
 int build_all(const struct build *b, struct graph *g, struct build_report *ret);
 
 /*
- * Something happened at `path`: make the graph say what is there now. It may
- * be a file or a directory ("": the root), may have come, changed or gone. The
- * graph is not settled. `text` is scratch memory that may serve for many calls.
- * -EINVAL: not a path of tree.h's.
+ * Something happened at `path`: update the graph to what is there now. The path
+ * may name a file or a directory ("": the root) that came, changed or went. The
+ * graph is not settled. `text` is scratch memory for any number of calls.
+ * -EINVAL: not a path as tree_is_path() wants it.
  */
 int build_refresh(struct graph *g, struct lang_readers *r, int root_fd,
 		  const char *path, struct buf *text);

@@ -3,21 +3,21 @@
  *
  *	header | facts and graph | chunks | entries | dirs | by hash | paths
  *
- * What snapshot.c writes is hashed in chunks of CHUNK bytes, counted from the
- * start of the file, the first without the header. Entries and directories
- * stand in the order of their paths; `by hash` has the entries' numbers in
- * the order of their contents' hashes; paths end with a NUL. The header's hash
- * covers the header, the index's all of the index, and an entry has one for
- * its facts: these are only looked at when the graph is not good, or not the
- * one that is wanted.
+ * The bytes that snapshot.c writes are hashed in chunks of CHUNK bytes, counted
+ * from the start of the file, the first without the header. Entries and
+ * directories are sorted by path; `by hash` holds the entries' numbers sorted
+ * by content hash and language; each path ends with a NUL. The header's hash
+ * covers the header, the index's hash covers the index, and each entry has a
+ * hash of its facts, which is checked only when the graph is damaged or has
+ * other facts for the path.
  *
- * The new file is written beside the old one and renamed over it. Who holds
- * the lock on the new one may write it; after the rename its next writer
- * would open the name anew, so whoever gets the lock looks whether the name
- * still means the file it has.
+ * The new file is written beside the old one and renamed over it. A writer must
+ * hold the lock on the new file. It may get the lock on a file that was renamed
+ * meanwhile, so it checks that the name still leads to the file it opened.
  */
 #include "graph/build/cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdalign.h>
@@ -46,11 +46,11 @@
 
 struct cache_header {
 	alignas(CACHE_ALIGN) char magic[8];
-	uint64_t program; /* which wrote it, see program_hash() */
+	uint64_t program; /* that wrote it, see program_hash() */
 	int64_t began_ns; /* before the first file was looked at */
 	uint64_t size;	  /* of the whole file */
-	uint64_t graph;	  /* what snapshot_load() wants to know, 0: none */
-	uint64_t index;	  /* where it begins */
+	uint64_t graph;	  /* for snapshot_load(), 0: there is none */
+	uint64_t index;	  /* where the index begins */
 	uint64_t chunks, count, dirs; /* in it */
 	uint64_t index_hash;
 	uint64_t hash; /* of all above */
@@ -69,9 +69,9 @@ struct cache {
 };
 
 /*
- * Facts are what the code that reads them says they are, and that code is in
- * this program: another one, by its file, may mean something else by the same
- * bytes. The sizes are here for whoever has no /proc.
+ * The bytes of a cache mean what the code of the program that wrote them says.
+ * Another program file may have other code, so it is identified by its inode
+ * and times. The sizes and versions are for systems without /proc.
  */
 static uint64_t program_hash(void)
 {
@@ -120,7 +120,7 @@ static bool lies_in(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
 	return at >= from && at <= to && size <= to - at;
 }
 
-/* Nothing an entry points to lies elsewhere than it should. */
+/* Do the entry's offsets point into the right parts of the file? */
 static bool is_entry_good(const struct cache *c, const struct cache_entry *e)
 {
 	const struct cache_header *h = c->header;
@@ -134,12 +134,12 @@ static bool is_dir_good(const struct cache *c, size_t n)
 {
 	const struct cache_dir *d = &c->dirs[n];
 
-	/* Parents come first; the root is its own. */
+	/* Parents come first; the root is its own parent. */
 	return lies_in(d->path, 1, c->paths, c->header->size) &&
 	       (n ? d->parent < n : d->parent == 0);
 }
 
-/* Do the parts of the index fit into it? None of the numbers is trusted. */
+/* Finds the parts of the index; false: they do not fit into the file. */
 static bool find_parts(struct cache *c)
 {
 	const struct cache_header *h = c->header;
@@ -185,7 +185,7 @@ static bool is_index_good(struct cache *c)
 
 int cache_open(int state_fd, struct cache **ret)
 {
-	/* O_NONBLOCK: of a FIFO in its place we want to be told. */
+	/* O_NONBLOCK: opening a FIFO in its place must not block. */
 	CLEANUP(close_p)
 	int fd = openat(state_fd, CACHE_NAME,
 			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -236,6 +236,7 @@ size_t cache_count(const struct cache *c)
 
 const struct cache_entry *cache_entry(const struct cache *c, size_t n)
 {
+	assert(n < c->header->count);
 	return &c->entries[n];
 }
 
@@ -246,6 +247,7 @@ size_t cache_dirs_count(const struct cache *c)
 
 const struct cache_dir *cache_dir(const struct cache *c, size_t n)
 {
+	assert(n < c->header->dirs);
 	return &c->dirs[n];
 }
 
@@ -277,7 +279,7 @@ const struct cache_entry *cache_find(const struct cache *c, const char *path)
 	return NULL;
 }
 
-/* The same bytes are other facts in another language. */
+/* The same bytes have other facts in another language. */
 static int compare_keys(const struct cache_entry *e, unsigned lang,
 			XXH128_hash_t hash)
 {
@@ -340,6 +342,7 @@ bool cache_is_good(const struct cache *c, size_t chunk)
 {
 	uint64_t from = (uint64_t)chunk * CHUNK, to = from + CHUNK;
 
+	assert(chunk < c->header->chunks);
 	if (!chunk)
 		from = sizeof(struct cache_header);
 	if (to > c->header->index)
@@ -360,17 +363,17 @@ struct cache_writer {
 	FILE *out;
 	bool committed;
 	struct cache_header header;
-	XXH3_state_t *chunk; /* so far, and the hashes of those before */
-	uint64_t *chunks;
+	XXH3_state_t *chunk; /* hash of the current one so far */
+	uint64_t *chunks;    /* hashes of those before it */
 	uint32_t chunks_size;
-	struct graph *g; /* that was written */
+	struct graph *g; /* the one that was written */
 	struct cache_entry *entries;
 	struct cache_dir *dirs;
 	uint32_t entries_size, dirs_size;
 	struct buf paths;
 };
 
-/* The new file, locked and empty. */
+/* Opens the new file, locks and empties it. */
 static int open_new(int state_fd, int *ret_fd)
 {
 	CLEANUP(close_p)
@@ -412,7 +415,7 @@ static void end_chunk(struct cache_writer *w)
 	(void)XXH3_64bits_reset(w->chunk);
 }
 
-/* What lies in chunks. */
+/* Appends bytes that are hashed in chunks. */
 static int write_bytes(struct snapshot_sink *sink, const void *bytes,
 		       size_t len)
 {
@@ -491,7 +494,7 @@ int cache_writer_graph(struct cache_writer *w, struct graph *g)
 	return r;
 }
 
-/* Where it will be, counted from the first path. */
+/* *ret: its offset from the first path. */
 static int add_path(struct cache_writer *w, const char *path, uint64_t *ret)
 {
 	*ret = w->paths.len;
@@ -504,6 +507,8 @@ int cache_writer_dir(struct cache_writer *w, const struct tree_dir *dir,
 	struct cache_dir d = { .stamp = dir->stamp, .parent = parent };
 	int r = add_path(w, dir->path, &d.path);
 
+	assert(w->g && w->header.count == 0);
+	assert(w->header.dirs ? parent < w->header.dirs : parent == 0);
 	if (r < 0)
 		return r;
 	w->dirs = must_grow(w->dirs, &w->dirs_size, w->header.dirs + 1,
@@ -523,9 +528,11 @@ int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 	struct snapshot_facts f;
 	int r = add_path(w, file->path, &e.path);
 
+	assert(w->g && dir < w->header.dirs);
 	if (r < 0)
 		return r;
 	if (snapshot_facts(w->g, file->path, &f)) {
+		assert(f.facts->lang == e.lang);
 		e.facts = f.at;
 		e.facts_size = f.facts->size;
 		e.facts_hash = XXH3_64bits(f.facts, f.facts->size);
@@ -556,7 +563,7 @@ static uint32_t *sort_by_hash(struct cache_entry *entries, size_t count)
 	return order;
 }
 
-/* The parts of the index, in their order. */
+/* Writes the parts of the index in their order. */
 static int write_index(struct cache_writer *w)
 {
 	struct cache_header *h = &w->header;
@@ -611,6 +618,7 @@ int cache_writer_commit(struct cache_writer *w)
 {
 	int r = write_index(w);
 
+	assert(!w->committed);
 	if (r == 0)
 		r = write_header(w);
 	if (r < 0)
@@ -625,7 +633,8 @@ void cache_writer_free(struct cache_writer *w)
 {
 	if (!w)
 		return;
-	/* Before the lock goes: later the name may be somebody else's. */
+	/* Before closing releases the lock: another writer may take the name.
+	 */
 	if (!w->committed)
 		(void)unlinkat(w->state_fd, CACHE_NEW, 0);
 	(void)fclose(w->out);

@@ -1,12 +1,13 @@
 /*
- * What is kept from one start to the next, in one file per repository: the
- * settled graph (snapshot.h), the facts it was made of, and what files and
- * directories looked like then. Facts are a function of a file's bytes and of
- * this program; so they are kept under a hash of the bytes, and a file that
- * another program wrote (an older build of this one included) counts as none.
+ * The cache keeps, from one start to the next, in one file per repository: the
+ * settled graph (snapshot.h), the facts it was made of, and the stamps of files
+ * and directories. Facts are a function of a file's bytes, its language and
+ * this program; so they are found by language and a hash of the bytes, and a
+ * cache that another program wrote (an older build of this one, too) is
+ * ignored.
  *
- * Losing the file costs time, never truth: everything in it is checked before
- * it is used, and nothing is ever synced.
+ * Losing the file costs time, never correctness: everything in it is checked
+ * before it is used, and it is never synced.
  */
 #ifndef STATETAPE_GRAPH_BUILD_CACHE_H
 #define STATETAPE_GRAPH_BUILD_CACHE_H
@@ -22,17 +23,16 @@ struct facts;
 struct graph;
 struct lang;
 
-#define CACHE_NAME                                                \
-	"graph.cache" /* in the directory of a repository's state \
-		       */
+/* In the state directory of a repository. */
+#define CACHE_NAME "graph.cache"
 
-/* One file of the repository, as it was. */
+/* One file of the repository when the cache was written. */
 struct cache_entry {
 	struct tree_stamp stamp;
 	XXH128_hash_t hash; /* of its content */
-	uint64_t path;	    /* where in the cache's file these are */
+	uint64_t path;	    /* offsets in the cache's file */
 	uint64_t facts;
-	uint64_t facts_size; /* 0: it has none by themselves */
+	uint64_t facts_size; /* 0: parts of the file were read anew */
 	uint64_t facts_hash;
 	uint32_t dir;  /* number of its directory */
 	uint16_t lang; /* id of its language */
@@ -48,11 +48,11 @@ struct cache_dir {
 
 struct cache; /* mapped, immutable: any thread may read it */
 
-/* -ENOENT: there is none. -EBADMSG: it is damaged, or not this program's. */
+/* -ENOENT: there is none. -EBADMSG: it is damaged, or another program's. */
 int cache_open(int state_fd, struct cache **ret);
 void cache_free(struct cache *c); /* accepts NULL */
 
-/* By their paths. */
+/* Entries and directories are sorted by path. */
 size_t cache_count(const struct cache *c);
 const struct cache_entry *cache_entry(const struct cache *c, size_t n);
 const char *cache_path(const struct cache *c, const struct cache_entry *e);
@@ -65,45 +65,45 @@ const struct cache_entry *cache_find_hash(const struct cache *c,
 					  const struct lang *lang,
 					  XXH128_hash_t hash);
 
-/* When the files were looked at: see cache_writer_new(). */
+/* When the first file was looked at, see cache_writer_new(). */
 int64_t cache_began(const struct cache *c);
 /*
- * Could a file have been written to after it was looked at, and still bear
- * this stamp? Clocks that file systems stamp with are coarse: what changed
- * shortly before we began may have changed again within a tick.
+ * Could a file have changed after it was looked at, and still have this stamp?
+ * File systems stamp with a coarse clock: a file that changed shortly before
+ * the build began may have changed again within the same tick.
  */
 bool cache_is_racy(int64_t began_ns, const struct tree_stamp *s);
 
-/* Checked, and valid as long as the cache. NULL: they are damaged. */
+/* Checked; valid as long as the cache. NULL: damaged, or there are none. */
 const struct facts *cache_facts(const struct cache *c,
 				const struct cache_entry *e);
 
 /*
- * The graph, of the files that cache_entry() tells. Before it is loaded, each
- * of the chunks that facts and graph lie in has to be found good; any thread
- * may look. No chunks: there is no graph. `g` is new; it needs the cache no
- * more. What fails is the system; then `g` can only be freed.
+ * The graph of the files in the cache. Before cache_load(), every chunk must
+ * have been found good by cache_is_good(), which any thread may call. Without
+ * chunks there is no graph. `g` is new, and does not need the cache afterwards.
+ * After a failure, which is the system's, `g` can only be freed.
  */
 size_t cache_chunks(const struct cache *c);
 bool cache_is_good(const struct cache *c, size_t chunk);
 int cache_load(const struct cache *c, struct graph *g);
 
 /*
- * A new cache in the making, which takes the old one's place in one step.
- * `began_ns`: when (by CLOCK_REALTIME) the first file was looked at. -EBUSY:
- * another process is writing one.
+ * Writes a new cache, which replaces the old one atomically. `began_ns`: when
+ * (by CLOCK_REALTIME) the first file was looked at. -EBUSY: another process is
+ * writing one.
  */
 struct cache_writer;
 int cache_writer_new(int state_fd, int64_t began_ns, struct cache_writer **ret);
-/* First the graph, then directories and files in the order of their paths. */
+/* First the graph, then directories, then files, both sorted by path. */
 int cache_writer_graph(struct cache_writer *w, struct graph *g);
 int cache_writer_dir(struct cache_writer *w, const struct tree_dir *dir,
 		     uint32_t parent);
-/* A file the graph knows, as it was read. */
+/* A file of the graph: its stamp and content hash when it was read. */
 int cache_writer_file(struct cache_writer *w, const struct tree_file *file,
 		      XXH128_hash_t hash, uint32_t dir);
 int cache_writer_commit(struct cache_writer *w);
-/* Accepts NULL. What was not committed has not happened. */
+/* Accepts NULL. Discards a cache that was not committed. */
 void cache_writer_free(struct cache_writer *w);
 
 #endif

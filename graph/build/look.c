@@ -12,8 +12,8 @@
 #include "graph/base/clock.h"
 
 /*
- * A kernel or a sandbox that has no openat2() gets the check of the last part
- * alone.
+ * Without openat2(), in an old kernel or a sandbox, only the last part of the
+ * path is checked.
  */
 int look_open(int root_fd, const char *path, int flags)
 {
@@ -58,7 +58,7 @@ static void fail(struct look *ret, int error)
 			      .error = absent ? 0 : error };
 }
 
-/* A descriptor of whatever it is, without opening it; -1: `ret` says why. */
+/* An O_PATH descriptor of whatever it is; -1: `ret` says why. */
 static int find(int root_fd, const char *path, struct look *ret)
 {
 	int fd = look_open(root_fd, path, O_PATH);
@@ -109,7 +109,7 @@ static void read_link(int fd, struct buf *text, struct look *ret)
 		take_text(ret, text);
 }
 
-/* As much as the buffer may hold. 1: that is not all of it. */
+/* Reads as much as the buffer may hold. 1: there is more. */
 static int read_text(int fd, struct buf *text, size_t expected)
 {
 	ssize_t n;
@@ -121,7 +121,7 @@ static int read_text(int fd, struct buf *text, size_t expected)
 	for (;;) {
 		if (text->len == text->max)
 			return 1;
-		/* It grew meanwhile. */
+		/* The file grew meanwhile. */
 		if (text->len == text->size && buf_reserve(text, 1) < 0)
 			return -ENOMEM;
 		n = read(fd, text->data + text->len, text->size - text->len);
@@ -133,7 +133,7 @@ static int read_text(int fd, struct buf *text, size_t expected)
 	}
 }
 
-/* What the buffer holds, and all that follows. */
+/* Hashes what the buffer holds, and the rest of the file. */
 static int hash_rest(int fd, struct buf *text, struct look *ret)
 {
 	XXH3_state_t *state = XXH3_createState();
@@ -182,7 +182,7 @@ static void read_file(int root_fd, const char *path, struct buf *text,
 		fail(ret, -r);
 }
 
-/* Mostly it is a file, so that is tried first: one call less. */
+/* Tries a file first: most are, and that saves a system call. */
 void look_at(int root_fd, const char *path, struct buf *text, struct look *ret)
 {
 	*ret = (struct look){ 0 };
@@ -195,7 +195,7 @@ void look_at(int root_fd, const char *path, struct buf *text, struct look *ret)
 		fd = find(root_fd, path, ret);
 		if (fd >= 0 && ret->kind == LOOK_LINK)
 			read_link(fd, text, ret);
-		/* A file that came this moment is read again. */
+		/* If a file has appeared since, it is read. */
 		if (ret->kind != LOOK_FILE)
 			return;
 	}

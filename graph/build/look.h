@@ -1,7 +1,7 @@
 /*
- * What lies at a path now, with its content and the content's hash. The root
- * is a descriptor of the directory below any mount, and nothing leads out of
- * it: no link is followed anywhere on the way. Any thread may call these.
+ * Looks at what a path is now: its type, its content and the content's hash.
+ * The root is a descriptor of the directory below any mount, and no symbolic
+ * link is followed, so nothing leads out of it. Any thread may call these.
  */
 #ifndef STATETAPE_GRAPH_BUILD_LOOK_H
 #define STATETAPE_GRAPH_BUILD_LOOK_H
@@ -18,9 +18,9 @@
 enum look_kind {
 	LOOK_ABSENT,
 	LOOK_FILE,
-	LOOK_LINK, /* its content is where it leads to */
+	LOOK_LINK, /* its content is its target */
 	LOOK_DIRECTORY,
-	LOOK_OTHER, /* a device, a socket: nothing with a content */
+	LOOK_OTHER, /* a device, a socket: it has no content */
 	LOOK_UNREADABLE,
 };
 
@@ -29,8 +29,8 @@ struct look {
 	struct tree_stamp stamp; /* from before the first byte was read */
 	XXH128_hash_t hash;
 	uint64_t bytes;
-	uint64_t names; /* that lead to it: hard links */
-	/* The content, in the buffer; NULL: larger than TREE_FILE_MAX. */
+	uint64_t names; /* number of hard links */
+	/* The content, in the caller's buffer; NULL: too large for it. */
 	const char *text;
 	size_t len;
 	int error; /* why it is unreadable */
@@ -38,13 +38,13 @@ struct look {
 
 /* Kind and stamp alone. */
 void look_only(int root_fd, const char *path, struct look *ret);
-/* The same with its content. */
+/* The same, with the content read into `text`. */
 void look_at(int root_fd, const char *path, struct buf *text, struct look *ret);
 
-/* Open without following a link; a descriptor or a negative errno. */
+/* Open without following any link; a descriptor or a negative errno. */
 int look_open(int root_fd, const char *path, int flags);
 
-/* By what lstat(2) said of it. */
+/* From the results of lstat(2). */
 enum look_kind look_kind(mode_t mode);
 struct tree_stamp look_stamp(const struct stat *st);
 

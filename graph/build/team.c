@@ -1,5 +1,6 @@
 #include "graph/build/team.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -47,6 +48,7 @@ struct team *team_begin(unsigned helpers, size_t count, team_task *task,
 void team_finish(struct team *t)
 {
 	(void)help(t);
+	assert(t->next >= t->count); /* every task was taken */
 	while (t->helpers > 0)
 		(void)pthread_join(t->threads[--t->helpers], NULL);
 	free(t);

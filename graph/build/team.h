@@ -1,6 +1,5 @@
 /*
- * Tasks that know nothing of each other, done by several threads. Which does
- * which, and in what order, is left to chance.
+ * Independent tasks, done by several threads in no particular order.
  */
 #ifndef STATETAPE_GRAPH_BUILD_TEAM_H
 #define STATETAPE_GRAPH_BUILD_TEAM_H
@@ -15,16 +14,16 @@ typedef void team_task(size_t n, void *arg);
 struct team;
 
 /*
- * Begin: `helpers` threads take task 0, 1, ... up to `count`, while the caller
- * does something else. A process that may have no threads does it all in
- * team_finish().
+ * Starts up to `helpers` threads, which do tasks 0 to count - 1 while the
+ * caller does something else. If no thread can be created, team_finish() does
+ * them all.
  */
 struct team *team_begin(unsigned helpers, size_t count, team_task *task,
 			void *arg);
-/* The caller does what is left, and waits for the others. */
+/* Does the remaining tasks, waits for the helpers, and frees the team. */
 void team_finish(struct team *t);
 
-/* As many as there are processors for this process. */
+/* The number of processors this process may run on. */
 unsigned team_processors(void);
 
 #endif

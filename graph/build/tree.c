@@ -1,12 +1,13 @@
 /*
- * Listing is done by several threads, which take directories off one list and
- * put those they find on it. Listing again (the second half) asks the kernel
- * about the places it remembers and reads only directories that look
- * different, so a start on a repository at rest costs a stat per place. The
- * order of what is found is that of paths, whoever found it.
+ * Several threads list a tree: they take directories off a shared list and add
+ * those they find. Listing again (second half of this file) compares stamps and
+ * reads only directories that changed, so that a start on an unchanged
+ * repository costs one stat(2) per place. The result is sorted by path,
+ * whichever thread found it.
  */
 #include "graph/build/tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@
 #include "graph/facts/lang.h"
 
 #define NAMES_SIZE (64U << 10)
-#define TAKEN_MAX  8 /* directories at a time */
+#define TAKEN_MAX  8 /* directories that a thread takes at a time */
 
 static const char *const skipped[] = { "__pycache__", "node_modules" };
 static const char *const marks[] = { "pyvenv.cfg", "conda-meta",
@@ -33,7 +34,7 @@ static const char *const marks[] = { "pyvenv.cfg", "conda-meta",
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Names of directories. */
+/* Is a directory of this name excluded? */
 static bool is_skipped(const char *name, size_t len)
 {
 	if (name[0] == '.')
@@ -67,7 +68,7 @@ bool tree_is_path(const char *path)
 	}
 }
 
-/* Does the directory `path`, of `len` bytes, bear a mark? */
+/* Does the directory path[0 .. len) contain a mark? */
 static bool is_marked(int root_fd, const char *path, size_t len)
 {
 	char name[PATH_MAX];
@@ -84,13 +85,13 @@ static bool is_marked(int root_fd, const char *path, size_t len)
 	return false;
 }
 
-/* Is each directory that `path` names before a slash looked into? */
+/* Is no directory that `path` leads through excluded? */
 static bool is_open_way(int root_fd, const char *path)
 {
 	const char *name = path;
 	const char *slash;
 
-	/* What is longer cannot be opened, whatever it leads through. */
+	/* A longer path cannot be opened. */
 	if (strlen(path) >= PATH_MAX)
 		return false;
 	for (; (slash = strchr(name, '/')); name = slash + 1)
@@ -106,13 +107,13 @@ bool tree_covers(int root_fd, const char *path)
 	       is_open_way(root_fd, path);
 }
 
-/* A listing under way. */
+/* What one thread has found. */
 struct lister {
 	int root_fd;
 	struct tree tree;
 	uint32_t files_size, tree_dirs_size;
 	char *names; /* NAMES_SIZE bytes, aligned for struct dirent64 */
-	char **dirs; /* still to be looked into */
+	char **dirs; /* still to be listed */
 	size_t dirs_count;
 	uint32_t dirs_size;
 };
@@ -143,7 +144,7 @@ static void add_file(struct lister *l, char *path, struct tree_stamp stamp)
 	t->files[t->count++].stamp = stamp;
 }
 
-/* It was looked into; takes over `path`. */
+/* It was listed; takes over `path`. */
 static void add_seen(struct lister *l, char *path, struct tree_stamp stamp)
 {
 	struct tree *t = &l->tree;
@@ -167,7 +168,7 @@ static char *join(const char *dir, const char *name)
 	return path;
 }
 
-/* A name in `dir`. What it is need be asked only if the kernel did not say. */
+/* A name in `dir`. Its type is looked up only if getdents64() had none. */
 static void see(struct lister *l, int dir_fd, const char *dir,
 		const struct dirent64 *e)
 {
@@ -191,7 +192,7 @@ static void see(struct lister *l, int dir_fd, const char *dir,
 	}
 }
 
-/* Take back what was found since: the directory bears a mark. */
+/* The directory has a mark: drop what was found since. */
 static void forget_since(struct lister *l, size_t files, size_t dirs)
 {
 	while (l->tree.count > files)
@@ -201,16 +202,16 @@ static void forget_since(struct lister *l, size_t files, size_t dirs)
 }
 
 /*
- * One handful of names. -ECANCELED: one of them is a mark. Not readdir():
- * opening a stream takes three system calls more for each directory, and a
- * repository has as many of these as files.
+ * One buffer of names. -ECANCELED: one of them is a mark. Not readdir():
+ * opening a stream takes three system calls more per directory, and
+ * repositories have about as many directories as files.
  */
 static int see_all(struct lister *l, int fd, const char *dir, ssize_t len)
 {
 	for (ssize_t at = 0; at < len;) {
 		const struct dirent64 *e = (const void *)(l->names + at);
 
-		/* Who names the root wants it, whatever lies in it. */
+		/* The root is never excluded: the user named it. */
 		if (*dir && tree_is_mark(e->d_name))
 			return -ECANCELED;
 		see(l, fd, dir, e);
@@ -221,7 +222,7 @@ static int see_all(struct lister *l, int fd, const char *dir, ssize_t len)
 	return 0;
 }
 
-/* *ret_stamp: from before the first name was read; zeros, if in doubt. */
+/* *ret_stamp: from before the first name was read; zeros: do not trust. */
 static int list_dir(struct lister *l, const char *dir,
 		    struct tree_stamp *ret_stamp)
 {
@@ -244,20 +245,20 @@ static int list_dir(struct lister *l, const char *dir,
 		l->tree.too_large = too_large;
 		r = 0;
 	}
-	/* A file that is too large may shrink. */
+	/* A file that is too large may shrink without changing it. */
 	if (r < 0 || l->tree.too_large > too_large)
 		*ret_stamp = (struct tree_stamp){ 0 };
 	return r;
 }
 
-/* Not being there, or being something else, is nothing that could be read. */
+/* There is no directory of that name, as opposed to an unreadable one. */
 static bool is_absence(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP ||
 	       error == -EXDEV;
 }
 
-/* Takes over `dir`. Only what ends the whole listing is an error. */
+/* Takes over `dir`. Returns only errors that end the whole listing. */
 static int list_one(struct lister *l, char *dir)
 {
 	struct tree_stamp stamp = { 0 };
@@ -271,7 +272,7 @@ static int list_one(struct lister *l, char *dir)
 		free(dir);
 		return 0;
 	}
-	/* One that cannot be read is looked at again the next time. */
+	/* An unreadable one has a stamp of zeros: it is listed next time. */
 	l->tree.unreadable += r < 0;
 	add_seen(l, dir, stamp);
 	return 0;
@@ -286,13 +287,13 @@ static int list_all(struct lister *l)
 	return r;
 }
 
-/* Several listers, each of which finds work for all. */
+/* A listing by several threads, each of which finds work for all. */
 struct tree_listing {
 	int root_fd;
 	pthread_mutex_t lock; /* the only one; not held while listing */
 	pthread_cond_t more;
-	struct lister all; /* protected by lock, as all below */
-	size_t busy;	   /* listers that may find more directories */
+	struct lister all; /* protected by lock, as are those below */
+	size_t busy;	   /* threads that may find more directories */
 	int error;
 };
 
@@ -302,7 +303,7 @@ static void move_dirs(struct lister *from, struct lister *to, size_t count)
 		add_dir(to, from->dirs[--from->dirs_count]);
 }
 
-/* Wait for directories to list; false: there are none and will be none. */
+/* Waits for directories to list; false: there will be none. */
 static bool take_dirs_locked(struct tree_listing *s, struct lister *l)
 {
 	while (!s->all.dirs_count && s->busy)
@@ -314,13 +315,14 @@ static bool take_dirs_locked(struct tree_listing *s, struct lister *l)
 	return true;
 }
 
-/* Only as many as were taken: what is found below is for all to take. */
+/* Lists those that were taken; the directories found in them are shared. */
 static int list_taken(struct lister *l)
 {
 	char *taken[TAKEN_MAX];
 	size_t n = 0;
 	int r = 0;
 
+	assert(l->dirs_count <= TAKEN_MAX);
 	while (l->dirs_count)
 		taken[n++] = l->dirs[--l->dirs_count];
 	while (n && r == 0)
@@ -361,6 +363,7 @@ static void list_some(size_t n, void *arg)
 		if (r < 0)
 			s->error = r;
 		move_dirs(&l, &s->all, l.dirs_count);
+		assert(s->busy > 0 && l.dirs_count == 0);
 		s->busy--;
 		(void)pthread_cond_broadcast(&s->more);
 	}
@@ -377,7 +380,7 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Is `dir` itself, and all above it, looked into? */
+/* Are `dir` and all directories above it not excluded? */
 static bool is_open_dir(int root_fd, const char *dir)
 {
 	CLEANUP(free_p) char *inside = join(dir, "");
@@ -398,7 +401,7 @@ uint32_t tree_parent(const struct tree *t, const char *path)
 	struct tree_dir key = { .path = dir };
 	const struct tree_dir *found;
 
-	/* One above it, if that was not seen. */
+	/* The next one above, if that was not listed. */
 	do {
 		char *slash = strrchr(dir, '/');
 
@@ -409,7 +412,7 @@ uint32_t tree_parent(const struct tree *t, const char *path)
 	return found ? (uint32_t)(found - t->dirs) : 0;
 }
 
-/* Whoever lists again mostly finds them in order. */
+/* Listing again mostly gives sorted results, which need no qsort(). */
 static void sort(void *at, size_t count, size_t size,
 		 int compare(const void *, const void *))
 {
@@ -423,7 +426,7 @@ static void sort(void *at, size_t count, size_t size,
 	}
 }
 
-/* What was found, in order. */
+/* Hands over what was found, sorted. */
 static void finish(struct lister *l, struct tree *ret)
 {
 	struct tree *t = &l->tree;
@@ -438,6 +441,7 @@ int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret)
 {
 	struct tree_listing s = { .root_fd = root_fd };
 
+	assert(threads > 0);
 	(void)pthread_mutex_init(&s.lock, NULL);
 	(void)pthread_cond_init(&s.more, NULL);
 	if (is_open_dir(root_fd, dir))
@@ -475,7 +479,8 @@ static int compare_place(const void *key, const void *element)
 	return strcmp(key, ((const struct tree_place *)element)->path);
 }
 
-/* List it; directories in it that are remembered come by themselves. */
+/* Lists it. Known directories in it are only marked: see_dir() comes to them.
+ */
 static int list_changed(struct lister *l, struct tree_memory *m,
 			const char *path)
 {
@@ -499,16 +504,17 @@ static int list_changed(struct lister *l, struct tree_memory *m,
 }
 
 /*
- * A directory that looks the same holds the same names, and these were what
- * they are: a file that became a directory would have changed its directory.
- * What stands in one that is gone, or that was listed and does not have it,
- * is gone with it. Parents come before those in them.
+ * A directory with the same stamp holds the same names, each of the same type:
+ * a file that became a directory would have changed it. A directory whose
+ * parent is gone, or was listed and does not contain it, is gone. Parents come
+ * before their contents.
  */
 static int see_dir(struct lister *l, struct tree_memory *m, size_t k)
 {
 	struct tree_place *p = &m->dirs[k];
 	bool alive = !*p->path || m->dirs[p->dir].same || p->seen;
 
+	assert(p->dir < k || (p->dir == 0 && k == 0));
 	p->same = alive && p->there && p->was.inode &&
 		  tree_same_stamp(&p->was, &p->now);
 	if (p->same)
@@ -521,6 +527,7 @@ static int see_dir(struct lister *l, struct tree_memory *m, size_t k)
 static void see_file(struct lister *l, const struct tree_memory *m,
 		     const struct tree_place *p)
 {
+	assert(p->dir < m->dirs_count);
 	if (!m->dirs[p->dir].same || !p->there)
 		return;
 	if (p->now.size > TREE_FILE_MAX) {
@@ -559,7 +566,7 @@ void tree_release(struct tree *t)
 	*t = (struct tree){ 0 };
 }
 
-/* Up to the end, which may have moved since the size was asked for. */
+/* Reads to the end, which may have moved since fstat(). */
 static int read_all(int fd, struct buf *text)
 {
 	size_t room;
@@ -576,7 +583,8 @@ static int read_all(int fd, struct buf *text)
 			return -errno;
 		if (n > 0)
 			text->len += (size_t)n;
-		/* A regular file gives less than it is asked for at its end. */
+		/* A regular file returns less than requested only at its end.
+		 */
 	} while (n < 0 || (size_t)n == room);
 	return text->len > TREE_FILE_MAX ? -EFBIG : 0;
 }

@@ -1,15 +1,14 @@
 /*
- * The files of a repository that the graph is made of, as they lie on disk.
- * Those are the regular files whose language we know (lang.h), in directories
- * that hold somebody's source. Not looked into are hidden directories,
- * __pycache__, node_modules, and directories that say of themselves that they
- * are an environment (pyvenv.cfg, conda-meta) or a cache (CACHEDIR.TAG).
+ * The files on disk that the graph is made of: the regular files of a known
+ * language (lang.h), in directories that hold source. Excluded are hidden
+ * directories, __pycache__, node_modules, and directories marked as an
+ * environment (pyvenv.cfg, conda-meta) or a cache (CACHEDIR.TAG).
  *
- * Symbolic links are not followed: what they lead to inside the repository is
- * there under its own name, and what lies outside is not ours to read.
+ * Symbolic links are not followed: a target inside the repository has its own
+ * path, and a target elsewhere does not belong to the repository.
  *
  * Paths are relative to the root, whose descriptor the caller holds. Any
- * thread may call these.
+ * thread may call these functions.
  */
 #ifndef STATETAPE_GRAPH_BUILD_TREE_H
 #define STATETAPE_GRAPH_BUILD_TREE_H
@@ -23,7 +22,7 @@
 #define TREE_FILE_MAX  (16U << 20)
 #define TREE_FILES_MAX (1U << 20)
 
-/* What a file's inode says of its content: if all are the same, so is that. */
+/* From a file's inode: with equal stamps, the content is the same. */
 struct tree_stamp {
 	uint64_t size, inode;
 	int64_t mtime_ns, ctime_ns;
@@ -35,9 +34,9 @@ struct tree_file {
 };
 
 /*
- * A directory that was looked into. Which names it holds is as its stamp says;
- * a stamp of zeros proves nothing, for there was something about it that can
- * change without its knowing.
+ * A directory that was listed. While its stamp is the same, it holds the same
+ * names. A stamp of zeros never matches: the listing depended on something
+ * that can change without changing the directory.
  */
 struct tree_dir {
 	char *path; /* "": the root */
@@ -45,35 +44,36 @@ struct tree_dir {
 };
 
 struct tree {
-	struct tree_file *files; /* by the bytes of their paths */
+	struct tree_file *files; /* sorted by strcmp() of their paths */
 	size_t count;
-	struct tree_dir *dirs; /* likewise */
+	struct tree_dir *dirs; /* sorted by strcmp() of their paths */
 	size_t dirs_count;
-	size_t unreadable; /* directories and files left out as such */
+	size_t unreadable; /* directories that could not be read */
 	size_t too_large;  /* files beyond TREE_FILE_MAX, left out */
 };
 
 /*
- * List the files below `dir` ("": all), with so many threads. A directory that
- * is not there, or is not looked into, has none. What cannot be read is
- * counted. An error is the root's, or -E2BIG: more than TREE_FILES_MAX files.
+ * List the files below `dir` ("": all), with `threads` threads, at least one. A
+ * directory that does not exist or is excluded has none. Directories that
+ * cannot be read are counted. Fails with an error of reading the root, or
+ * -E2BIG: more than TREE_FILES_MAX files.
  */
 int tree_list(int root_fd, const char *dir, unsigned threads, struct tree *ret);
 
 /*
- * The same as tree_list() of all, by one who remembers what was there and
- * knows of each place whether it looks the same: only directories that do not
- * are listed. tree_look() for all places comes first, and may be called by
- * several threads; directories are in the order of their paths.
+ * tree_list_again() gives what tree_list() of all would, but lists only
+ * directories that changed since the last run. The caller supplies the places
+ * of that run, directories sorted by path, and first calls tree_look() for each
+ * of them, from any number of threads.
  */
 struct tree_place {
 	const char *path;
-	struct tree_stamp was; /* zeros: that cannot be trusted */
+	struct tree_stamp was; /* zeros: not to be trusted */
 	uint32_t dir;	       /* number of the directory it is in */
 	/* Set by tree_look(): */
-	bool there; /* as a regular file, as a directory */
+	bool there; /* it is a regular file, or a directory, as before */
 	struct tree_stamp now;
-	/* tree_list_again()'s: */
+	/* Used by tree_list_again(): */
 	bool same, seen;
 };
 struct tree_memory {
@@ -85,7 +85,7 @@ struct tree_memory {
 void tree_look(int root_fd, struct tree_place *p, bool dir);
 int tree_list_again(int root_fd, struct tree_memory *m, struct tree *ret);
 
-/* The number of the directory that `path` is in; of the root: its own. */
+/* The number of the directory that `path` is in; for the root its own. */
 uint32_t tree_parent(const struct tree *t, const char *path);
 bool tree_same_stamp(const struct tree_stamp *a, const struct tree_stamp *b);
 
@@ -96,16 +96,16 @@ void tree_release(struct tree *t);
 bool tree_is_path(const char *path);
 /* Would tree_list() name a file of this path, if a regular one is there? */
 bool tree_covers(int root_fd, const char *path);
-/* Does a file of this name decide whether its directory is looked into? */
+/* Does a file of this name exclude its directory? */
 bool tree_is_mark(const char *name);
 
 /* A buffer for tree_read(). */
 #define TREE_TEXT BUF(TREE_FILE_MAX + 1)
 
 /*
- * Read a file into `text`, in place of what it held. *ret_stamp (if given) is
+ * Read a file into `text`, replacing its contents. *ret_stamp (if not NULL) is
  * from before the first byte was read. -EMEDIUMTYPE: not a regular file.
- * -EFBIG. What the system says otherwise.
+ * -EFBIG: larger than TREE_FILE_MAX. Else an error of the system.
  */
 int tree_read(int root_fd, const char *path, struct buf *text,
 	      struct tree_stamp *ret_stamp);

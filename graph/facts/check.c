@@ -1,7 +1,8 @@
 /*
- * Facts that come from a disk. Every number in them is looked at: whoever
- * follows one stays inside of the block, and whoever goes from expression to
- * expression goes down, and so arrives. Whether they are true is not asked.
+ * Checks facts that come from disk. Every number is checked: following one
+ * stays inside the block, and going from an expression to its parts goes to
+ * smaller numbers, so it ends. Whether the facts are true of a file is not
+ * checked.
  */
 #include "graph/facts/facts.h"
 
@@ -9,7 +10,7 @@
 
 #include "graph/facts/lang.h"
 
-/* One unit's share of the arrays. */
+/* The unit being checked, and its part of the arrays. */
 struct facts_view {
 	const struct facts *f;
 	const struct facts_unit *u;
@@ -32,7 +33,7 @@ static bool is_string(const struct facts_view *v, uint32_t s)
 	return s < v->f->strings_count;
 }
 
-/* Items of a list, all of them expressions before `limit`. */
+/* Is each item of the list FACTS_NONE or an expression before `limit`? */
 static bool are_exprs(const struct facts_view *v, uint32_t from, uint32_t count,
 		      uint32_t limit)
 {
@@ -46,7 +47,7 @@ static bool are_exprs(const struct facts_view *v, uint32_t from, uint32_t count,
 	return true;
 }
 
-/* No entry of the list may be missing: it is one of a call's arguments. */
+/* The same, without FACTS_NONE: arguments of a call, items of a display. */
 static bool are_all_exprs(const struct facts_view *v, uint32_t from,
 			  uint32_t count, uint32_t limit)
 {
@@ -79,7 +80,7 @@ static bool check_store(const struct facts_view *v, const struct facts_expr *e,
 	return all[e->a].kind == EXPR_INDEX && e->b < n;
 }
 
-/* `n` is the expression's number: those it is made of have smaller ones. */
+/* `n` is the expression's number: its parts have smaller ones. */
 static bool check_expr(const struct facts_view *v, const struct facts_expr *e,
 		       uint32_t n)
 {
@@ -145,7 +146,7 @@ static bool check_exprs(const struct facts_view *v)
 	return true;
 }
 
-/* Blocks and scopes form a tree: each is in one that came before it. */
+/* Blocks and scopes form a tree: each lies in one with a smaller number. */
 static bool check_flow(const struct facts_view *v)
 {
 	const struct facts_block *b = facts_blocks(v->f, v->u);
@@ -244,7 +245,7 @@ static bool check_lists(const struct facts_view *v)
 	       are_exprs(v, u->yields.from, u->yields.count, n);
 }
 
-/* How many of each the arrays have room for. */
+/* How many elements each array has room for. */
 struct room {
 	uint32_t exprs, lists, scopes, blocks, binds, attrs, params, sites;
 };
@@ -258,7 +259,7 @@ static bool check_ranges(const struct facts_unit *u, const struct room *r)
 	       is_range(u->sites, r->sites);
 }
 
-/* `ends`: the first unit after the one around, which it must not pass. */
+/* Units nest: none ends after its parent. */
 static bool check_place(const struct facts *f, uint32_t i)
 {
 	const struct facts_unit *u = &facts_units(f)[i], *parent;
@@ -292,7 +293,7 @@ static bool check_units(const struct facts *f, const struct room *r)
 	return true;
 }
 
-/* Strings end one behind the other, each with a NUL. */
+/* Each string ends with a NUL, after the one before it. */
 static bool check_strings(const struct facts *f)
 {
 	const uint32_t *ends = facts_at(f, f->strings);
@@ -327,8 +328,8 @@ static bool check_variables(const struct facts *f, const struct room *r)
 }
 
 /*
- * The arrays in the order in which they lie. Of each: what an element takes,
- * and how many there are, or where to say how many there is room for.
+ * The arrays in the order of their offsets. For each: the size of an element,
+ * and how many elements there are, or where to return how many fit.
  */
 static bool check_layout(const struct facts *f, struct room *r)
 {

@@ -1,8 +1,8 @@
 /*
- * Arbitrary bytes as a Python file. Whatever they are, facts come of it that
- * pass their own check, that say the same when read again, and whose units
- * read alone agree with the file, if it is whole. The same bytes as facts must
- * be refused, or be safe to look at.
+ * Arbitrary bytes as a Python file. Their facts must pass facts_check(), be the
+ * same when read again, and, if the file has no errors, agree with each unit
+ * read alone. The same bytes taken as facts must be refused by facts_check(),
+ * or be safe to follow.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void show(const struct facts *f)
 	facts_dump(nowhere, f, DUMP_ALL);
 }
 
-/* `starts`: where the units before it begin, from the file's start. */
+/* `starts`: where the units before it begin, from the start of the file. */
 static void read_alone(struct lang_readers *r, const struct facts *f,
 		       const char *text, uint32_t i, uint32_t *starts)
 {
@@ -70,7 +70,7 @@ static void read_file(struct lang_readers *r, const char *text, size_t len)
 		read_alone(r, f, text, i, starts);
 }
 
-/* Bytes as facts: of the right size and language, or nothing gets far. */
+/* Size and language are set, or facts_check() would refuse nearly all. */
 static void read_facts(const uint8_t *data, size_t len)
 {
 	CLEANUP(free_p) struct facts *f = NULL;

@@ -1,7 +1,7 @@
 /*
- * Facts as text, for people and for tests to compare with: expressions look
- * like the Python they came from, and what only statements make looks like a
- * call: iter(x), item(x, 0), enter(x), caught(E), narrow(x, C).
+ * Facts as text, for people and for golden tests: expressions look like the
+ * Python they came from, and those implied by statements look like calls:
+ * iter(x), item(x, 0), enter(x), caught(E), narrow(x, C).
  */
 #ifndef STATETAPE_TESTS_SUPPORT_FACTS_DUMP_H
 #define STATETAPE_TESTS_SUPPORT_FACTS_DUMP_H
@@ -12,7 +12,7 @@
 #include "graph/facts/facts.h"
 
 enum {
-	DUMP_PLACES = 1 << 0, /* where units are, and how they are cut */
+	DUMP_PLACES = 1 << 0, /* where units and their bodies lie */
 	DUMP_HEAD = 1 << 1,   /* decorators, bases, parameters, returns */
 	DUMP_BLOCKS = 1 << 2,
 	DUMP_BINDS = 1 << 3, /* and attributes of self */
@@ -27,7 +27,7 @@ void facts_dump_expr(FILE *out, const struct facts *f,
 		     const struct facts_unit *u, uint32_t e);
 void facts_dump_unit(FILE *out, const struct facts *f, uint32_t unit,
 		     unsigned what);
-/* Of all units, and what the file as a whole has. */
+/* Dumps all units, and the facts of the file as a whole. */
 void facts_dump(FILE *out, const struct facts *f, unsigned what);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * For golden tests of facts: a source, and what a dump of it must say. The
- * dump's lines are compared as they are, so each test asks for few kinds.
+ * For golden tests of facts: a source text, and its expected dump. The dump is
+ * compared byte for byte, so each test dumps few kinds of facts.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_FACTS_GOLDEN_H
 #define STATETAPE_TESTS_SUPPORT_FACTS_GOLDEN_H
 
-/* cmocka wants these before it, whoever includes this. */
+/* cmocka.h needs these before it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static inline struct facts *read_text(void **state, const char *text)
 	return read_bytes(state, text, strlen(text));
 }
 
-/* For free(). */
+/* The result is freed with free(). */
 static inline char *dump_facts(const struct facts *f, unsigned what)
 {
 	char *dump = NULL;

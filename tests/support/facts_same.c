@@ -148,7 +148,7 @@ static bool same_flow(const struct pair *p)
 		       p->x->lists.count * sizeof(uint32_t));
 }
 
-/* `root`: it is one of the two that were asked about. */
+/* `root`: it is one of the two units compared, not one inside them. */
 static const char *differ_places(const struct pair *p, bool root)
 {
 	const struct facts_unit *x = p->x, *y = p->y;

@@ -1,11 +1,11 @@
 /*
- * What binds names: targets of all sorts, and imports.
+ * Bindings: targets of assignments and loops, imports, and __all__.
  */
 #include "graph/facts/python/reader_i.h"
 
 /*
- * A statement at the module's own level that assigns to plain names is a
- * statement of those variables, and no longer one of the module.
+ * The text of a statement at module level that assigns to plain names belongs
+ * to these variables, and not to the module.
  */
 static void note_variable(struct reader *r, facts_str name)
 {
@@ -51,7 +51,7 @@ struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
 	return b;
 }
 
-/* self.name, in a method whose first parameter is self. */
+/* Is it self.name, in a method whose first parameter is self? */
 static void note_attr(struct reader *r, facts_str object, facts_str name,
 		      struct bind_target t)
 {
@@ -86,7 +86,7 @@ static void bind_attribute(struct reader *r, uint32_t object, facts_str name,
 	reader_bind(r, t.kind, name, t.value)->extra = t.extra;
 }
 
-/* Of what is put somewhere: can it be called, or lead to what can? */
+/* Can a stored value be called, or lead to something that can? */
 static bool is_of_use(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
@@ -95,7 +95,7 @@ static bool is_of_use(const struct reader *r, uint32_t e)
 	       (x->kind != EXPR_BINARY || x->c == OP_OR || x->c == OP_ADD);
 }
 
-/* `e` puts something into what `place` names. */
+/* `e` puts `value` into the container that `place` names. */
 static void bind_store(struct reader *r, uint32_t place, uint32_t e,
 		       uint32_t value)
 {
@@ -112,7 +112,7 @@ static void bind_store(struct reader *r, uint32_t place, uint32_t e,
 	(void)reader_bind(r, BIND_STORE, name, t.value);
 }
 
-/* a[b] = value binds nothing, but looks at a and b. */
+/* a[b] = value binds no name; it evaluates a and b, and stores in a. */
 static void target_item(struct reader *r, struct bind_target t)
 {
 	uint32_t e = reader_expr(r), place = e;
@@ -183,7 +183,7 @@ static void target_attribute(struct reader *r, struct bind_target t)
 	bind_attribute(r, object, name, t);
 }
 
-/* Which of the children is starred, FACTS_NONE if none; their number. */
+/* Which child is starred, FACTS_NONE: none; and how many there are. */
 static uint32_t find_star(struct reader *r, uint32_t *ret_count)
 {
 	uint32_t star = FACTS_NONE;
@@ -269,7 +269,7 @@ void reader_target(struct reader *r, struct bind_target t)
 	r->depth--;
 }
 
-/* "a.b.c" as it is meant: there may be blanks between. */
+/* "a.b.c" without the blanks that may stand between. */
 static facts_str module_name(struct reader *r)
 {
 	bool ok;
@@ -299,7 +299,7 @@ static facts_str first_part(struct reader *r, facts_str dotted)
 	return strings_add(&r->strings, r->chars.at, r->chars.count);
 }
 
-/* name, or name as alias; whether there is an alias. */
+/* `name` or `name as alias`; returns whether there is an alias. */
 static bool imported(struct reader *r, facts_str *ret_name,
 		     facts_str *ret_alias)
 {
@@ -337,7 +337,7 @@ unsigned reader_import(struct reader *r)
 	return FLOW_ON;
 }
 
-/* from (this) import ...: the dots, and the name behind them. */
+/* The dots of `from ..a import b`, and the name after them. */
 static facts_str relative(struct reader *r, uint8_t *ret_level)
 {
 	facts_str module = 0;
@@ -393,7 +393,7 @@ unsigned reader_import_from(struct reader *r)
 	return FLOW_ON;
 }
 
-/* Strings in a display, or in several that are added up. */
+/* Adds the strings of a display, or of a sum of displays, to __all__. */
 static bool known_strings(struct reader *r, uint32_t expr)
 {
 	const struct facts_expr *e = expr_at(r, expr), *item;

@@ -1,7 +1,7 @@
 /*
- * The patterns of match statements. A pattern is given what it is matched
- * against, as an expression, and says what that is once it has matched: the
- * same, or an EXPR_NARROW of it.
+ * The patterns of match statements. The reader of a pattern takes the value
+ * that is matched, as an expression, and returns what it is after a match: the
+ * same expression, or an EXPR_NARROW of it.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -23,7 +23,7 @@ static bool is_capture(struct reader *r)
 	return n == 1;
 }
 
-/* A name alone takes the value; a.b is compared with it. */
+/* A plain name captures the value; a.b is compared with it. */
 static uint32_t name_pattern(struct reader *r, uint32_t value)
 {
 	if (is_capture(r))
@@ -33,7 +33,7 @@ static uint32_t name_pattern(struct reader *r, uint32_t value)
 	return value;
 }
 
-/* name=p, in the brackets of a class. */
+/* name=p, in Class(name=p). */
 static void keyword_pattern(struct reader *r, uint32_t value)
 {
 	facts_str name;
@@ -47,7 +47,7 @@ static void keyword_pattern(struct reader *r, uint32_t value)
 		(void)pattern(r, e);
 }
 
-/* What stands in Class(...): by name, or by a position we do not follow. */
+/* An argument of Class(...): by name; by position, it is not followed. */
 static void class_argument(struct reader *r, uint32_t value)
 {
 	if (!down(r))
@@ -83,7 +83,7 @@ static uint32_t as_pattern(struct reader *r, uint32_t value)
 	return value;
 }
 
-/* A() | B(): the value is of one of the classes, if all are classes. */
+/* A() | B() narrows to either class, if all alternatives are classes. */
 static uint32_t union_pattern(struct reader *r, uint32_t value)
 {
 	uint32_t from = r->items.count;
@@ -107,7 +107,7 @@ static uint32_t union_pattern(struct reader *r, uint32_t value)
 	return reader_make(r, EXPR_NARROW, value, e, 0);
 }
 
-/* Is the case_pattern at hand a starred one? */
+/* Is the current case_pattern a starred one? */
 static bool is_splat(struct reader *r)
 {
 	bool splat = false;
@@ -119,7 +119,7 @@ static bool is_splat(struct reader *r)
 	return splat;
 }
 
-/* (p), which is p; the grammar has it as a tuple without a comma. */
+/* Is it (p), which means p? The grammar has a tuple without a comma. */
 static bool is_group(struct reader *r)
 {
 	bool group = r->syn == SYN_TUPLE_PATTERN;
@@ -152,7 +152,7 @@ static uint32_t sequence_pattern(struct reader *r, uint32_t value)
 	return value;
 }
 
-/* *name and **name: the name takes what is left. */
+/* *name and **name capture the rest. */
 static void splat_pattern(struct reader *r, uint32_t value)
 {
 	bool ok;
@@ -212,7 +212,7 @@ static uint32_t pattern_of(struct reader *r, uint32_t value)
 		splat_pattern(r, value);
 		return value;
 	default:
-		/* A constant, to be compared with. */
+		/* A constant, which the value is compared with. */
 		(void)reader_expr(r);
 		return value;
 	}
@@ -228,7 +228,7 @@ static uint32_t pattern(struct reader *r, uint32_t value)
 	return value;
 }
 
-/* Does the pattern at hand match anything? `_`, or a name alone. */
+/* Does the current pattern match anything? So do `_` and a plain name. */
 static bool is_irrefutable(struct reader *r)
 {
 	bool any = false;
@@ -243,7 +243,7 @@ static bool is_irrefutable(struct reader *r)
 	return any;
 }
 
-/* The subject itself, if it has a name, is what it was found to be. */
+/* Narrows the subject too, if it is a name or a name's attribute. */
 static void narrow_subject(struct reader *r, uint32_t subject, uint32_t found)
 {
 	const struct facts_expr *e = expr_at(r, found);

@@ -1,8 +1,7 @@
 /*
- * Most attributes are a.b or a.b.c with nothing between. Then the text says
- * what the tree would, and is asked with less effort: each name in the tree
- * stands below several nodes that are hidden, and is found by going through
- * them.
+ * Most attributes are plain chains, a.b or a.b.c. Reading these from the text
+ * gives the same as reading them from the tree, where each name stands below
+ * several hidden nodes, and is faster.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -11,7 +10,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Other letters than these are left to the parser. */
+/* Names with other letters are read from the tree. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -25,7 +24,7 @@ static bool is_constant(const char *text, size_t len)
 	       (len == 5 && !memcmp(text, "False", 5));
 }
 
-/* As deep as it would be in the tree, which must not be too deep. */
+/* DEPTH_MAX holds as it would in the tree, where each dot is a level. */
 uint32_t reader_last_dot(const struct reader *r)
 {
 	uint32_t start = start_of(r->node), end = end_of(r->node);

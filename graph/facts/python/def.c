@@ -1,7 +1,7 @@
 /*
- * Units: what a definition says of itself, and its body. Those met in a body
- * wait until it is read, and are then read in their order, each with all that
- * is inside of it before the next.
+ * Units: the header of a definition, and its body. Definitions met in a body
+ * wait until the body is read, and are then read in source order, each with all
+ * units inside it before the next.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -37,7 +37,7 @@ static void begin_span(struct reader *r, TSNode node)
 	r->span = s;
 }
 
-/* A new unit, and its header and body as yet empty blocks. */
+/* Begins a unit with two empty blocks: header and body. */
 static void begin(struct reader *r, enum facts_unit_kind kind)
 {
 	struct facts_unit *u = array_add(&r->units);
@@ -106,7 +106,7 @@ static void decorator(struct reader *r)
 	reader_add_site(r, SITE_DECORATOR, e, place);
 }
 
-/* The parts of a parameter that has more than a name. */
+/* A parameter that is more than a name. */
 static void parameter_parts(struct reader *r, struct facts_param *p)
 {
 	bool ok;
@@ -169,7 +169,7 @@ static void parameters(struct reader *r)
 		parameter(r, &keyword);
 }
 
-/* [T, U: bound]: known in the header, as what they are bound to. */
+/* [T, U: bound]: names of the header, bound to their bounds. */
 static void type_parameter(struct reader *r)
 {
 	facts_str name = reader_leading_name(r);
@@ -222,7 +222,7 @@ static void body(struct reader *r)
 		array_push(&r->returns, FACTS_NONE);
 }
 
-/* Of the words and signs: `async`, and the colon before the body. */
+/* Of the tokens only `async` and the colon before the body matter. */
 static void token(struct reader *r)
 {
 	uint32_t start = start_of(r->node);
@@ -296,7 +296,7 @@ static int by_place(const void *a, const void *b)
 	return s < t ? -1 : s > t;
 }
 
-/* The last is taken first. Out of order is only what errors made so. */
+/* The last is taken first. Only errors leave them out of source order. */
 static void turn_around(struct reader *r, uint32_t from)
 {
 	struct pending *p = r->pending.at + from, t;
@@ -341,6 +341,7 @@ static void unit(struct reader *r, struct pending p, bool method)
 	if (method)
 		r->unit->flags |= UNIT_METHOD;
 	read_definition(r);
+	assert(r->levels.count == 0 && r->depth == 0);
 	if (r->unit->kind != UNIT_FUNCTION)
 		r->unit->flags &= (uint8_t)~UNIT_METHOD;
 	end_body(r);
@@ -353,6 +354,8 @@ static void read_pending(struct reader *r)
 
 	while (r->pending.count) {
 		p = r->pending.at[--r->pending.count];
+		assert(p.parent < r->units.count &&
+		       r->binds.at[p.bind].kind == BIND_DEF);
 		r->binds.at[p.bind].value = r->units.count - p.parent;
 		unit(r, p, r->units.at[p.parent].kind == UNIT_CLASS);
 	}
@@ -367,12 +370,13 @@ void reader_units(struct reader *r, TSNode root)
 	r->span->row = r->span->column = 0;
 	end_header(r);
 	(void)reader_suite(r);
+	assert(r->levels.count == 0 && r->depth == 0);
 	end_body(r);
 	turn_around(r, 0);
 	read_pending(r);
 }
 
-/* Down to the block of the `if` around, if there is one. */
+/* Down to the block of the `if` that set_alone() put around it. */
 static bool enter_block(struct reader *r)
 {
 	if (!down_quiet(r) || r->syn != SYN_IF_STATEMENT || next_quiet(r))

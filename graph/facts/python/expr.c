@@ -1,6 +1,6 @@
 /*
- * Expressions. Each gets its number when all below it have theirs, in the
- * order Python evaluates them: the branches of a conditional expression come
+ * Expressions. Each gets its number after its parts have theirs, in the order
+ * in which Python evaluates them: the branches of a conditional expression come
  * after its condition, the elements of a comprehension after its loops.
  */
 #include "graph/facts/python/reader_i.h"
@@ -15,6 +15,7 @@ uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
 	e->b = b;
 	e->c = c;
 	(void)array_add(&r->places);
+	assert(r->places.count == r->exprs.count);
 	return r->exprs.count - 1 - r->unit->exprs.from;
 }
 
@@ -28,7 +29,7 @@ uint32_t reader_name(struct reader *r)
 	TSPoint p = ts_node_start_point(r->node);
 	uint32_t e;
 
-	/* The parser makes names up where one is missing. */
+	/* Where a name is missing the parser invents an empty one. */
 	if (start_of(r->node) == end_of(r->node))
 		return reader_unknown(r);
 	e = reader_make(r, EXPR_NAME, string_of(r, r->node), r->block, 0);
@@ -36,7 +37,7 @@ uint32_t reader_name(struct reader *r)
 	return e;
 }
 
-/* items[from ..], which are done with, as a list. */
+/* Moves items[from ..] from the stack to a list. */
 struct facts_range reader_list(struct reader *r, uint32_t from)
 {
 	struct facts_range range = {
@@ -44,6 +45,7 @@ struct facts_range reader_list(struct reader *r, uint32_t from)
 		.count = r->items.count - from,
 	};
 
+	assert(from <= r->items.count);
 	array_append(&r->lists, r->items.at + from, range.count);
 	r->items.count = from;
 	return range;
@@ -57,7 +59,6 @@ uint32_t reader_of_items(struct reader *r, enum facts_expr_kind kind,
 	return reader_make(r, kind, 0, items.from, items.count);
 }
 
-/* One alone, or as a tuple; items[from ..]. */
 uint32_t reader_one_or_tuple(struct reader *r, uint32_t from)
 {
 	if (r->items.count != from + 1)
@@ -73,7 +74,7 @@ static void push_item(struct reader *r)
 	array_push(&r->items, e);
 }
 
-/* All children; the first is of a type, if told so. */
+/* Pushes all children; `first_is_type`: the first is an annotation. */
 uint32_t reader_args(struct reader *r, bool first_is_type)
 {
 	uint32_t from = r->items.count;
@@ -119,7 +120,7 @@ static void push_pair(struct reader *r)
 
 	for (ok = down(r); ok; ok = next(r))
 		push_item(r);
-	/* A broken one. */
+	/* An error cut it short. */
 	while (r->items.count < from + 2)
 		array_push(&r->items, reader_unknown(r));
 	r->items.count = from + 2;
@@ -153,7 +154,7 @@ static uint32_t pair(struct reader *r)
 	return reader_of_items(r, EXPR_TUPLE, from);
 }
 
-/* What wraps one expression and adds nothing; the last if there are more. */
+/* A node that only wraps an expression; the last, if there are more. */
 static uint32_t inner(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
@@ -164,7 +165,7 @@ static uint32_t inner(struct reader *r)
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
-/* (*a), which Python refuses and the grammar takes, is a tuple or is not. */
+/* Python rejects (*a), the grammar accepts it: taken as a tuple. */
 static uint32_t parenthesized(struct reader *r)
 {
 	uint32_t from = r->items.count;
@@ -198,7 +199,7 @@ static uint32_t await(struct reader *r)
 	return reader_make(r, EXPR_AWAIT, inner(r), 0, 0);
 }
 
-/* A side of a slice that is a plain small number. */
+/* A side of a slice: a small number, or FACTS_OTHER. */
 static uint32_t side(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
@@ -208,7 +209,7 @@ static uint32_t side(const struct reader *r, uint32_t e)
 	return x->b;
 }
 
-/* a:b:c, each of which may be missing: it is the colons one must count. */
+/* a:b:c. Each side may be missing, so the colons are counted. */
 static uint32_t slice(struct reader *r)
 {
 	uint32_t sides[] = { FACTS_NONE, FACTS_NONE, FACTS_NONE };
@@ -229,8 +230,9 @@ static uint32_t slice(struct reader *r)
 }
 
 /*
- * In places the grammar lets a star cling to the first name only: (*a).b for
- * *(a.b). It is taken off what was made last, and put on the whole.
+ * In some places the grammar binds a star to the first name only: it parses
+ * *a.b as (*a).b. Then the star is removed from the part, which was made last,
+ * and put on the whole.
  */
 static bool take_star(struct reader *r, uint32_t *e)
 {
@@ -287,7 +289,7 @@ static uint32_t keyword_argument(struct reader *r)
 	return reader_make(r, EXPR_KEYWORD, value, name, 0);
 }
 
-/* A call stands where its callee's last token does. */
+/* The place of a call is that of its callee's last token. */
 static struct reader_place place_of_callee(const struct reader *r, TSNode n,
 					   enum syn syn, uint32_t e)
 {
@@ -308,6 +310,7 @@ void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 {
 	struct facts_site *s = array_add(&r->sites);
 
+	assert(e < expr_count(r));
 	s->kind = (uint8_t)kind;
 	s->expr = e;
 	s->line = p.line;
@@ -349,12 +352,12 @@ static uint32_t call(struct reader *r)
 	return put_star(r, e, starred);
 }
 
-/* What is in the brackets; the first alone is a type, if told so. */
+/* Pushes the indexes; `first_only`: only the first is an annotation. */
 static void indexes(struct reader *r, bool first_only)
 {
 	bool ok = true;
 
-	/* The grammar has List[int] of annotations one level deeper. */
+	/* In annotations the grammar has List[int] one level deeper. */
 	if (r->syn == SYN_TYPE_PARAMETER)
 		ok = down(r);
 	for (; ok; ok = next(r)) {
@@ -365,8 +368,8 @@ static void indexes(struct reader *r, bool first_only)
 }
 
 /*
- * Types in brackets are annotations as those around them are, but for what
- * Literal[] holds, and what Annotated[] holds beside the type.
+ * Indexes of an annotation are annotations, except for those of Literal[], and
+ * those of Annotated[] after the first.
  */
 static uint32_t subscript(struct reader *r)
 {
@@ -511,7 +514,7 @@ static uint32_t yield(struct reader *r)
 	return e;
 }
 
-/* Decimal, up to nine digits: enough for indexes. */
+/* Decimal numbers of up to nine digits, which suffice for indexes. */
 static uint32_t integer(struct reader *r)
 {
 	uint32_t start = start_of(r->node), end = end_of(r->node);
@@ -546,7 +549,7 @@ static uint32_t constant(struct reader *r)
 	}
 }
 
-/* a.b.c where the grammar has it as one: in imports, and in patterns. */
+/* a.b.c as one node: the grammar has these in imports and patterns. */
 static uint32_t dotted_name(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
@@ -581,7 +584,7 @@ static uint32_t union_type(struct reader *r)
 	return e == FACTS_NONE ? reader_unknown(r) : e;
 }
 
-/* T: bound. Those who bind T look themselves. */
+/* T: bound. type_parameter() in def.c reads the bound itself. */
 static uint32_t constrained_type(struct reader *r)
 {
 	uint32_t e;
@@ -665,7 +668,7 @@ bool reader_is_expr(enum syn syn)
 	return readers[syn] != NULL;
 }
 
-/* The element of e, and the place where e is asked for it. */
+/* The element of e, and a site for the calls that iterating makes. */
 uint32_t reader_iter(struct reader *r, uint32_t e, bool async)
 {
 	struct reader_place place = r->places.at[r->unit->exprs.from + e];

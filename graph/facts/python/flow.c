@@ -1,10 +1,10 @@
 /*
- * Statements with blocks in them. Each alternative is a block of its own, and
- * what its condition tells is bound in it.
+ * Statements that contain blocks. Each alternative is a block of its own, in
+ * which the names that its condition narrows are bound.
  */
 #include "graph/facts/python/reader_i.h"
 
-/* A clause that begins with a bare word: "else", "try", "finally". */
+/* The head of a clause that is one word: "else", "try", "finally". */
 static void bare_head(struct reader *r, uint32_t start)
 {
 	uint32_t end = start;
@@ -37,8 +37,8 @@ static unsigned clause(struct reader *r, bool own)
 }
 
 /*
- * if, elif, else. checks[first ..] are those of all conditions so far, of
- * which those before `own` were false when a branch is reached.
+ * if, elif, else. checks[first ..] are those of all conditions so far; those
+ * before `own` belong to conditions that are false in the current branch.
  */
 struct flow_choice {
 	uint32_t first, own;
@@ -109,13 +109,13 @@ unsigned reader_if(struct reader *r)
 	choice_parts(r, &c);
 	if (c.otherwise)
 		return c.flow;
-	/* Who comes here when no branch goes on has met no condition. */
+	/* If no branch goes on, all conditions are false after it. */
 	if (!(c.flow & FLOW_ON))
 		reader_narrow(r, c.first, r->checks.count, false);
 	return c.flow | FLOW_ON;
 }
 
-/* `forever`: its condition never fails. Breaks of the body end here. */
+/* `forever`: its condition is always true. A break of the body ends it. */
 static unsigned loop_flow(bool forever, unsigned body, unsigned otherwise)
 {
 	unsigned flow = otherwise & FLOW_BREAK;
@@ -173,7 +173,7 @@ static bool is_true(const struct reader *r, uint32_t e)
 	       (x->a == CONST_BOOL || x->a == CONST_INT);
 }
 
-/* The condition is met anew in each round, so it stands in the loop. */
+/* The condition is evaluated in each round, so it belongs to the loop. */
 unsigned reader_while(struct reader *r)
 {
 	uint32_t start = start_of(r->node), checks = r->checks.count, to;
@@ -203,12 +203,12 @@ unsigned reader_while(struct reader *r)
 	return loop_flow(e != FACTS_NONE && is_true(r, e), body, otherwise);
 }
 
-/* except E as e: what is caught, and its name. */
+/* except E as e: binds e. */
 static void caught(struct reader *r, uint32_t classes, bool group)
 {
 	struct bind_target t = { BIND_VALUE, 0, FACTS_NONE };
 
-	/* except* gives a group of them, which no class of ours is. */
+	/* except* binds an exception group, whose class is not followed. */
 	if (group || expr_at(r, classes)->kind == EXPR_STAR)
 		t.value = reader_unknown(r);
 	else
@@ -216,7 +216,7 @@ static void caught(struct reader *r, uint32_t classes, bool group)
 	reader_target(r, t);
 }
 
-/* The classes, and a name if there is one: in one node, or in two. */
+/* The classes, and perhaps a name: the grammar has one node or two. */
 static void except_head(struct reader *r, uint32_t *classes, bool group)
 {
 	if (*classes != FACTS_NONE) {
@@ -253,7 +253,7 @@ static unsigned handler(struct reader *r)
 	return flow;
 }
 
-/* What is last in it runs in any case; all else in some. */
+/* `finally` always runs; each other part runs in some cases. */
 unsigned reader_try(struct reader *r)
 {
 	unsigned body = FLOW_ON, caught_flow = 0, last = FLOW_ON, one;

@@ -1,12 +1,12 @@
 /*
- * What conditions tell about names. A call of isinstance() leaves a check
- * behind; `not` turns it around, `and` and `or` thin it out, and whatever else
- * is made of a condition forgets it (reader_expr()). Those who branch on a
- * condition bind what its checks say in the block of either outcome.
+ * What conditions imply about names. A call of isinstance() pushes a check on
+ * r->checks; `not` inverts it, `and` and `or` weaken it, and any other
+ * expression drops it (reader_expr()). A statement that branches on a condition
+ * binds what the checks imply in the block of each outcome.
  */
 #include "graph/facts/python/reader_i.h"
 
-/* Is it a name, or a name's attribute? Of others nothing is remembered. */
+/* Is it a name, or a name's attribute? Only these are narrowed. */
 static bool is_place(const struct reader *r, uint32_t e)
 {
 	const struct facts_expr *x = expr_at(r, e);
@@ -73,6 +73,7 @@ void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth)
 {
 	uint32_t i, e;
 
+	assert(from <= to && to <= r->checks.count);
 	for (i = from; i < to; i++) {
 		struct reader_check c = r->checks.at[i];
 		uint8_t known = truth ? c.yes : c.no;
@@ -109,8 +110,8 @@ uint32_t reader_not(struct reader *r)
 }
 
 /*
- * Of `a and b` nothing follows when it is false, of `a or b` when it is true:
- * that is, of a and b each.
+ * When `a and b` is false, or `a or b` is true, nothing follows for a or for b
+ * alone.
  */
 static void thin_checks(struct reader *r, uint32_t from, bool and)
 {
@@ -130,11 +131,11 @@ static void thin_checks(struct reader *r, uint32_t from, bool and)
 }
 
 /*
- * The right operand is looked at only when the left one was true (`and`) or
- * false (`or`): where that tells something it gets a block of its own.
+ * The right operand is evaluated only when the left one was true (`and`) or
+ * false (`or`): where that implies something, it gets a block of its own.
  *
- * `a and b` has the value of b: where it has that of a, a was false, and so
- * had better be None than anything one calls.
+ * `a and b` is taken as b: where its value is a, a is false, and false values
+ * are rarely called.
  */
 uint32_t reader_boolean(struct reader *r)
 {
@@ -166,7 +167,7 @@ uint32_t reader_boolean(struct reader *r)
 	return reader_of_items(r, EXPR_EITHER, items);
 }
 
-/* What a condition with checks[from .. to) leads to, when it is `truth`. */
+/* The branch for when a condition with checks[from .. to) is `truth`. */
 static uint32_t outcome(struct reader *r, uint32_t from, uint32_t to,
 			bool truth)
 {
@@ -184,7 +185,7 @@ static uint32_t outcome(struct reader *r, uint32_t from, uint32_t to,
 	return e;
 }
 
-/* a if b else c: b goes first. */
+/* a if b else c: b is evaluated first. */
 uint32_t reader_conditional(struct reader *r)
 {
 	uint32_t from = r->checks.count;

@@ -1,7 +1,7 @@
 /*
- * The reader itself: from bytes to a tree, through the walk
- * (facts/python/reader_i.h says how), and from what that gathered to one block
- * of memory.
+ * The reader of Python. It scans a large text (scan.c), has tree-sitter parse
+ * it, walks the tree (reader_i.h), and copies the facts it gathered into one
+ * block of memory.
  */
 #include <limits.h>
 
@@ -30,7 +30,7 @@ static enum syn syn_of(const char *name)
 	return SYN_SKIP;
 }
 
-/* By name, once, for the grammar has several symbols of some names. */
+/* By name: the grammar has several symbols of some names. */
 static void find_symbols(struct reader *r, const TSLanguage *language)
 {
 	uint32_t i;
@@ -49,7 +49,7 @@ static void find_symbols(struct reader *r, const TSLanguage *language)
 		ts_language_field_id_for_name(language, "operator", 8);
 }
 
-/* Places in arrays are counted before there is anything in them. */
+/* Pointers into arrays are formed before anything is in them. */
 static void arrays_open(struct reader *r)
 {
 	array_reserve(&r->levels, 1);
@@ -138,7 +138,7 @@ static void free_reader(void *reader)
 	free(r);
 }
 
-/* Of the last line: one that ends, or that has something in it. */
+/* The row of the last line; an empty one after the last newline is none. */
 static uint32_t last_row(const char *text, size_t len)
 {
 	const char *at = text;
@@ -170,8 +170,8 @@ static void clear(struct reader *r, const char *text, uint32_t len)
 }
 
 /*
- * What stands in an error and is whole: statements, and expressions that make
- * calls. An error may be in an error, as deep as the text is.
+ * Reads the whole statements inside an error, and expressions, for the calls in
+ * them. Errors nest as deep as the text does.
  */
 void reader_salvage(struct reader *r)
 {
@@ -197,12 +197,12 @@ void reader_salvage(struct reader *r)
 	}
 }
 
-/* `def`: the place of the definition's keyword; FACTS_NONE: the module. */
+/* `def`: where the definition's keyword stands; FACTS_NONE: the module. */
 static void mark_broken(struct reader *r, uint32_t def)
 {
 	uint32_t from = 0, to = r->units.count, i;
 
-	/* Units are in their order, and so are their keywords. */
+	/* Units are in source order, and so are their keywords. */
 	while (to - from > 1) {
 		i = from + (to - from) / 2;
 		if (r->spans.at[i].def <= def)
@@ -215,7 +215,7 @@ static void mark_broken(struct reader *r, uint32_t def)
 	r->units.at[from].flags |= UNIT_BROKEN;
 }
 
-/* The definition that a node makes; FACTS_NONE: it makes none. */
+/* Where the current node's keyword stands; FACTS_NONE: no definition. */
 static uint32_t def_of(const struct reader *r)
 {
 	TSNode n = r->node;
@@ -228,7 +228,7 @@ static uint32_t def_of(const struct reader *r)
 	return ts_node_is_null(n) ? FACTS_NONE : start_of(n);
 }
 
-/* Onwards from a node whose children are done, or are of no interest. */
+/* To the next node that is not below this one. */
 static bool go_on(struct reader *r, TSTreeCursor *at)
 {
 	while (!ts_tree_cursor_goto_next_sibling(at)) {
@@ -240,8 +240,9 @@ static bool go_on(struct reader *r, TSTreeCursor *at)
 }
 
 /*
- * Every error, and the definition around it. Only what has errors in it is
- * entered; the definition is on the stack of items, once for each level.
+ * Marks the definitions that contain errors. Only nodes that have errors below
+ * them are entered; the stack of items holds the enclosing definition of each
+ * level.
  */
 static void find_errors(struct reader *r, TSNode root)
 {
@@ -267,7 +268,7 @@ static void find_errors(struct reader *r, TSNode root)
 	ts_tree_cursor_delete(&at);
 }
 
-/* One array of the block: where it is, and what to copy there. */
+/* One array of the block: where its offset goes, and its contents. */
 struct section {
 	uint32_t *offset;
 	const void *from;
@@ -281,7 +282,7 @@ struct section {
 	}
 #define ALIGN(size) (((size) + 7) & ~(size_t)7)
 
-/* Behind a head, the arrays, in one block. NULL: they are too large. */
+/* Puts the head and the arrays into one block. NULL: it would be too large. */
 static struct facts *assemble(struct reader *r, struct facts *head)
 {
 	const struct section sections[] = {
@@ -302,6 +303,7 @@ static struct facts *assemble(struct reader *r, struct facts *head)
 	size_t size = sizeof(*head), i;
 	char *block;
 
+	assert(r->exprs.count == r->places.count);
 	for (i = 0; i < n; i++) {
 		*sections[i].offset = (uint32_t)size;
 		size += ALIGN(sections[i].size);
@@ -326,7 +328,8 @@ static struct facts *finish(struct reader *r)
 {
 	struct facts head;
 
-	/* All of it, for the gaps in it go to disk, too. */
+	assert(r->units.count > 0 && r->pending.count == 0);
+	/* Including its padding, which goes to disk, too. */
 	memset(&head, 0, sizeof(head));
 	head.lang = LANG_PYTHON;
 	head.units_count = r->units.count;
@@ -349,7 +352,7 @@ static struct facts *finish(struct reader *r)
 	return assemble(r, &head);
 }
 
-/* Look over it, if it is large. */
+/* Scans a large text for gaps; returns its tokens, 0 for a small one. */
 static uint32_t scan(struct reader *r, const char *text, uint32_t len)
 {
 	r->gaps.count = 0;
@@ -364,11 +367,12 @@ static bool is_vast(void *reader, const char *text, size_t len)
 	       scan(r, text, (uint32_t)len) >= TOKENS_MAX;
 }
 
-/* From one place to another, further on. */
+/* Advances a place and its row and column to a later place. */
 static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
 {
 	const char *line;
 
+	assert(to >= *at);
 	while ((line = memchr(text + *at, '\n', to - *at))) {
 		*at = (uint32_t)(line - text) + 1;
 		*point = (TSPoint){ .row = point->row + 1 };
@@ -377,7 +381,7 @@ static void walk_to(const char *text, uint32_t to, uint32_t *at, TSPoint *point)
 	*at = to;
 }
 
-/* What lies between the gaps, as the parser wants to be told. */
+/* The text between the gaps, in the parser's terms. */
 static void ranges_of_gaps(struct reader *r, const char *text, uint32_t len)
 {
 	TSPoint point = { 0 };
@@ -398,7 +402,7 @@ static void ranges_of_gaps(struct reader *r, const char *text, uint32_t len)
 	}
 }
 
-/* What lies in gaps is not parsed, nor is what takes too much work. */
+/* Excludes the gaps from parsing, and limits the parser's work. */
 static void set_bounds(struct reader *r, TSParser *p, const char *text,
 		       uint32_t len)
 {
@@ -408,10 +412,10 @@ static void set_bounds(struct reader *r, TSParser *p, const char *text,
 }
 
 /*
- * Every text has a parser of its own: that costs little, for the grammar's
- * scanner would have to be made anew anyway (it keeps from one text to the
- * next whether it was in a formatted string), and whatever else tree-sitter
- * holds for the text can then go at once: trees are never deleted.
+ * Each text gets a new parser. That costs little, because the grammar's scanner
+ * must be new anyway (it would remember from the last text whether it was
+ * inside a formatted string); and then clearing the heap frees everything that
+ * tree-sitter holds for the text: trees are never deleted.
  */
 static TSTree *parse(struct reader *r, const char *text, uint32_t len)
 {
@@ -445,7 +449,7 @@ static struct facts *read_tree(struct reader *r, TSTree *tree, const char *text,
 	return finish(r);
 }
 
-/* Of what is too much, the module alone: all that is known is what it reads. */
+/* A text that is too large becomes a module without contents. */
 static TSTree *parse_file(struct reader *r, const char *text, uint32_t len)
 {
 	TSTree *tree = NULL;
@@ -478,8 +482,8 @@ static struct facts *read_whole(void *reader, const char *text, size_t len)
 }
 
 /*
- * Signs that could mean something else in a file: what resets the count of
- * columns, what ends a file, what goes on behind the text.
+ * No characters whose effect depends on the rest of the file: a form feed
+ * resets the column, a NUL ends the file, a final backslash continues the line.
  */
 static bool is_plain_text(const char *text, size_t len)
 {
@@ -487,7 +491,7 @@ static bool is_plain_text(const char *text, size_t len)
 	       !memchr(text, '\0', len);
 }
 
-/* The parser keeps the depth of a block in a byte, a tab being eight. */
+/* The parser keeps the indentation of a block in a byte; a tab counts 8. */
 static bool is_shallow(const char *text, size_t len)
 {
 	const char *at = text, *end = text + len;
@@ -505,8 +509,9 @@ static bool is_shallow(const char *text, size_t len)
 }
 
 /*
- * A definition as it is in its file: as far in, and in a block. How far in it
- * stands decides where its lines may begin, and where it ends.
+ * Placed above an indented definition, so that it stands in a block with the
+ * indentation of its file: that decides where its lines may begin, and where
+ * it ends.
  */
 #define ABOVE "if 1:\n"
 

@@ -1,24 +1,27 @@
 /*
- * Inside the reader of facts: one walk over the syntax tree, from a node at
- * hand to the next.
+ * Python's reader, from the inside: one walk over the syntax tree. r->node is
+ * the current node and r->syn its kind.
  *
- * It moves by down() and next(), which see nothing but nodes that say
- * something: tokens and comments are passed over, and what stands in an error
- * is saved on the way (reader_salvage()). When next() finds nothing more it
- * has gone back up, so that a loop over children ends where it began:
+ * The walk moves by down() and next(), which stop only at nodes that carry
+ * meaning: they skip tokens and comments, and read the whole statements inside
+ * an error on the way (reader_salvage()). When next() finds no further sibling
+ * it goes back up, so that a loop over children ends at the node where it
+ *began:
  *
  *	for (ok = down(r); ok; ok = next(r))
  *		... r->syn, r->node ...
  *
- * Every reader_...() that reads the node at hand ends with that at hand.
- * They call each other as deep as the text is nested, up to DEPTH_MAX.
+ * Every reader_...() that reads the current node leaves it current. They call
+ * each other as deep as the text is nested, up to DEPTH_MAX.
  *
- * A unit is read whole before those inside it, which wait in `pending`: so
- * all that is a unit's lies together, and units may nest without limit.
+ * A unit is read completely before the units inside it, which wait in
+ * `pending`: so the facts of a unit lie together, and units may nest without
+ * limit.
  */
 #ifndef STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
 #define STATETAPE_GRAPH_FACTS_PYTHON_READER_I_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <tree_sitter/api.h>
@@ -28,20 +31,20 @@
 #include "graph/facts/python/parse_heap.h"
 #include "graph/facts/python/table.h"
 
-/* Beyond it, counted in each unit, expressions and statements are left out. */
+/* Expressions and statements nested deeper, in each unit, are left out. */
 #define DEPTH_MAX 1000
-/* A stretch of data that is shorter is parsed; so is a text that is. */
+/* Shorter runs of data are parsed, and shorter texts are not scanned. */
 #define GAP_MIN (32u << 10)
 /*
- * A file of more tokens, long runs of plain data not counted (scan.c), is not
- * parsed: about a second's work for the parser, and 230 MB. No file of fewer
- * bytes has as many.
+ * A file with more tokens, not counting long runs of plain data (scan.c), is
+ * not parsed: that many take the parser about a second and 230 MB. A file of
+ * fewer bytes cannot have as many.
  */
 #define TOKENS_MAX (1u << 20)
-/* What a condition may tell about names; more is forgotten. */
+/* Checks kept per condition; further ones are dropped. */
 #define CHECKS_MAX 8
 
-/* The grammar's named nodes, as far as we tell them apart. */
+/* The grammar's named nodes that the reader distinguishes. */
 #define SYNTAX(X)                                               \
 	X(IDENTIFIER, "identifier")                             \
 	X(ATTRIBUTE, "attribute")                               \
@@ -167,27 +170,27 @@ enum syn {
 		SYNS
 };
 
-/* Where in the file a unit lies, absolute. */
+/* Where a unit lies in the file, in absolute bytes and rows. */
 struct reader_span {
 	uint32_t start, body, end;
 	uint32_t row, column; /* of the start */
 	uint32_t last_row;    /* of the end */
-	uint32_t def;	      /* the keyword's place, which tells it apart */
+	uint32_t def;	      /* where its keyword stands; unique */
 };
 
 struct reader_place {
 	uint32_t line, column;
 };
 
-/* A definition met and not read yet. */
+/* A definition that was met but not read yet. */
 struct pending {
 	TSNode node;
 	uint32_t parent; /* unit */
-	uint32_t bind;	 /* that of its name there, in all binds */
+	uint32_t bind;	 /* the binding of its name, in r->binds */
 	bool conditional;
 };
 
-/* An isinstance() in a condition: what is known when that is true or false. */
+/* An isinstance() in a condition: what its being true or false implies. */
 enum reader_known { KNOWN_NOTHING, KNOWN_IS, KNOWN_IS_NOT };
 struct reader_check {
 	uint32_t what;	/* EXPR_NAME, or EXPR_ATTR of one */
@@ -197,52 +200,52 @@ struct reader_check {
 
 struct reader_outer {
 	facts_str name;
-	uint8_t kind; /* as struct facts_bind has it */
+	uint8_t kind; /* as facts_bind.outer */
 };
 
-/* Text of the module's own, or of a variable. */
+/* A piece of text at module level: the module's, or a variable's. */
 struct reader_piece {
 	uint32_t start, end;
 	uint32_t depth;	   /* of blocks */
 	uint32_t variable; /* FACTS_NONE: the module's */
-	uint32_t next;	   /* of the same variable; FACTS_NONE: none */
+	uint32_t next; /* of the same variable; FACTS_NONE: it is the last */
 };
 
-/* Text that is not parsed. */
+/* A run of data that the parser does not see (scan.c). */
 struct gap {
 	uint32_t start, end;
 };
 struct scan_open;
 
-/* A node whose children are read. */
+/* A node whose children the walk is visiting. */
 struct level {
 	TSNode node;
 	enum syn syn;
-	bool tokens;	    /* are seen, too */
-	bool many;	    /* children: then there is a cursor */
-	uint32_t at, count; /* else: which of how many is at hand */
+	bool tokens;	    /* stop at tokens, too */
+	bool many;	    /* it has many children: `cursor` is used */
+	uint32_t at, count; /* else: the current child, and their number */
 	TSTreeCursor cursor;
 };
 
 struct reader {
-	struct parse_heap *heap; /* the parser's memory, and its tree's */
+	struct parse_heap *heap; /* of the parser and its tree */
 	uint8_t *syns;		 /* enum syn by TSSymbol */
 	uint32_t syns_count;
 	TSFieldId name_field, definition_field, operator_field;
 
-	/* The file, and where in it we are. */
+	/* The text, and where in its tree the walk is. */
 	const char *text;
 	uint32_t len;
 	bool vast;   /* it is not parsed */
 	bool broken; /* its tree has errors */
-	bool uneven; /* a line is indented as Python would not have it */
-	bool hollow; /* something without a body */
-	bool joined; /* statements begin in lines that others go on in */
-	TSNode node; /* at hand */
+	bool uneven; /* the parser accepts an indentation Python rejects */
+	bool hollow; /* a block has no statement */
+	bool joined; /* a statement begins in a continued line */
+	TSNode node; /* the current one */
 	enum syn syn;
 	ARRAY(struct level) levels;
 
-	/* The facts so far. */
+	/* The facts read so far. */
 	ARRAY(struct facts_unit) units;
 	ARRAY(struct reader_span) spans; /* of units */
 	ARRAY(struct facts_expr) exprs;
@@ -260,68 +263,67 @@ struct reader {
 	struct strings strings;
 	ARRAY(struct reader_piece) pieces;
 	ARRAY(struct pending) pending;
-	struct pairs variable_of;     /* name -> variable's last piece, */
-	ARRAY(uint32_t) first_pieces; /* and its first, by variable */
+	struct pairs variable_of;     /* name -> its variable's last piece */
+	ARRAY(uint32_t) first_pieces; /* by variable */
 
-	/* The unit at hand, and where in it we are. */
+	/* The unit being read, and where in it the walk is. */
 	struct facts_unit *unit;
 	struct reader_span *span;
 	uint32_t block, scope;
 	uint32_t home;	/* block that := binds in: not a comprehension's */
-	uint32_t comps; /* comprehensions around, inside of any lambda */
+	uint32_t comps; /* enclosing comprehensions, up to a lambda */
 	uint32_t lambdas;
 	uint32_t depth;
 	uint32_t block_depth;
 	uint32_t line;	 /* of the statement, relative */
 	bool annotation; /* strings are types here */
-	bool async;	 /* of the `with` at hand */
+	bool async;	 /* of the current `with` */
 	bool assigning;	 /* names bound now are variables of the module */
-	uint32_t piece;	 /* the statement's, once it has one */
+	uint32_t piece;	 /* of the statement; FACTS_NONE: none yet */
 	uint32_t stmt_start, stmt_end, stmt_row, stmt_last_row;
 
-	/* Stacks of what is being read. */
+	/* Stacks of parts that are being read. */
 	ARRAY(uint32_t) items;
 	ARRAY(struct reader_check) checks;
 	ARRAY(char) chars;
 
-	/* Lists that are known when the unit is. */
+	/* Lists that go to r->lists at the unit's end. */
 	ARRAY(uint32_t) decorators;
 	ARRAY(uint32_t) bases;
 	ARRAY(uint32_t) returns;
 	ARRAY(uint32_t) yields;
 	ARRAY(struct reader_outer) outers;
 
-	/* For what is derived at a unit's end. */
+	/* Scratch memory of unit.c. */
 	struct pairs bound, path_of;
 	ARRAY(uint32_t) paths; /* by expression */
 	ARRAY(uint64_t) mix;
 
-	ARRAY(char) alone; /* text of a definition read by itself */
+	ARRAY(char) alone; /* text of a definition that is read by itself */
 
-	/* Before it is parsed (facts/python/scan.c). */
+	/* Scratch memory of scan.c, before the text is parsed. */
 	ARRAY(struct gap) gaps;
 	ARRAY(struct scan_open) opens;
-	ARRAY(TSRange) ranges; /* what lies between gaps */
+	ARRAY(TSRange) ranges; /* the text between gaps */
 };
 
-/* facts/python/reader.c */
+/* reader.c: reads what is whole in the error at r->node */
 void reader_salvage(struct reader *r);
 
-/* facts/python/walk.c: from node to node; most go by down() and next(), below
- */
-void reader_see(struct reader *r, TSNode node); /* what it is */
+/* walk.c: from node to node; most callers use down() and next(), below */
+void reader_see(struct reader *r, TSNode node); /* makes it the current one */
 void reader_begin_at(struct reader *r, TSNode node);
-/* false: there is none. `tokens`: those that say nothing by themselves, too. */
+/* To the first child; false: there is none. `tokens`: stop at them, too. */
 bool reader_down(struct reader *r, bool tokens);
-/* To the second that says something, where that is read before the first. */
+/* To the second child that carries meaning, skipping the first. */
 bool reader_down_second(struct reader *r);
 bool reader_next(struct reader *r);
 void reader_up(struct reader *r);
 
-/* facts/python/scan.c: fills r->gaps; how many tokens stand outside of them. */
+/* scan.c: fills r->gaps; returns the number of tokens between them */
 uint32_t reader_scan(struct reader *r, const char *text, uint32_t len);
 
-/* facts/python/expr.c: numbers of expressions in the unit */
+/* expr.c: these return the number of the expression in its unit */
 uint32_t reader_expr(struct reader *r);
 uint32_t reader_type(struct reader *r); /* an annotation */
 uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
@@ -336,7 +338,7 @@ uint32_t reader_of_items(struct reader *r, enum facts_expr_kind kind,
 			 uint32_t from);
 /* One of items[from ..] alone, more as a tuple. */
 uint32_t reader_one_or_tuple(struct reader *r, uint32_t from);
-/* Of which an operand is at hand: its first byte. */
+/* The first byte of the operator whose operand is the current node. */
 char reader_operator(const struct reader *r);
 void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 		     struct reader_place p);
@@ -350,31 +352,31 @@ void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 
 uint32_t reader_iter(struct reader *r, uint32_t e, bool async);
 
-/* facts/python/chain.c: a.b.c, read from the text */
-/* The last dot of the attribute at hand; 0: it has to be read from the tree. */
+/* chain.c: a.b.c, read from the text instead of the tree */
+/* The last dot of the current attribute; 0: it must be read from the tree. */
 uint32_t reader_last_dot(const struct reader *r);
-/* The node's text up to `end`: all of it, or to one of its dots. */
+/* Reads the node's text up to `end`: its end, or one of its dots. */
 uint32_t reader_chain(struct reader *r, uint32_t end);
 
-/* facts/python/logic.c: conditions, and what they tell */
+/* logic.c: conditions, and what they imply about names */
 uint32_t reader_not(struct reader *r);
 uint32_t reader_boolean(struct reader *r);
 uint32_t reader_conditional(struct reader *r);
 void reader_note_check(struct reader *r, uint32_t e);
-/* Bind what checks[from .. to) say when the condition is `truth`. */
+/* Binds what checks[from .. to) imply when the condition is `truth`. */
 void reader_narrow(struct reader *r, uint32_t from, uint32_t to, bool truth);
-/* "a" or "a.b" of a NAME or its ATTR; FACTS_NONE of anything else. */
+/* "a" or "a.b" for a NAME or its ATTR; FACTS_NONE for anything else. */
 facts_str reader_place_name(struct reader *r, uint32_t e);
 facts_str reader_dotted(struct reader *r, facts_str a, facts_str b);
 
-/* facts/python/scope.c: expressions with scopes of their own */
+/* scope.c: expressions with scopes of their own */
 uint32_t reader_lambda(struct reader *r);
 uint32_t reader_comp(struct reader *r);
 
-/* Inside a new block; the one around is handed back to close it. */
+/* Enters a new block; returns the one around it, which closing wants. */
 uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind);
 void reader_block_close(struct reader *r, uint32_t around);
-/* Inside a new scope, and its outermost block. */
+/* Enters a new scope and its outermost block. */
 struct reader_enclosing {
 	uint32_t block, scope, home, comps;
 };
@@ -382,24 +384,24 @@ uint32_t reader_scope_open(struct reader *r, bool comp,
 			   struct reader_enclosing *ret);
 void reader_scope_close(struct reader *r, const struct reader_enclosing *o);
 
-/* facts/python/string.c */
+/* string.c */
 uint32_t reader_string(struct reader *r);
 uint32_t reader_strings(struct reader *r);
 bool reader_is_plain_string(const struct reader *r);
 
-/* facts/python/type.c: an annotation in a string */
+/* type.c: an annotation in a string */
 uint32_t reader_type_text(struct reader *r, const char *text, uint32_t len,
 			  struct reader_place place);
 
-/* facts/python/stmt.c */
+/* stmt.c */
 enum { FLOW_ON = 1, FLOW_BREAK = 2 }; /* how a statement may end */
 unsigned reader_stmt(struct reader *r);
 unsigned reader_suite(struct reader *r);
 bool reader_is_stmt(enum syn syn);
-/* The name that the node at hand begins with, as Name[T] does; or "". */
+/* The name that the current node begins with, as in Name[T]; or "". */
 facts_str reader_leading_name(struct reader *r);
 
-/* facts/python/flow.c: statements with blocks in them */
+/* flow.c: statements that contain blocks */
 unsigned reader_if(struct reader *r);
 unsigned reader_for(struct reader *r);
 unsigned reader_while(struct reader *r);
@@ -407,10 +409,10 @@ unsigned reader_try(struct reader *r);
 unsigned reader_with(struct reader *r);
 unsigned reader_match(struct reader *r);
 
-/* facts/python/case.c: one case; whether it always matches */
+/* case.c: one case; returns whether it always matches */
 bool reader_case(struct reader *r, uint32_t subject, unsigned *ret_flow);
 
-/* facts/python/bind.c */
+/* bind.c: what a target is bound to */
 struct bind_target {
 	enum facts_bind_kind kind;
 	uint32_t value, extra;
@@ -419,37 +421,36 @@ struct facts_bind *reader_bind(struct reader *r, enum facts_bind_kind kind,
 			       facts_str name, uint32_t value);
 void reader_bind_name(struct reader *r, facts_str name, struct bind_target t);
 void reader_target(struct reader *r, struct bind_target t);
-/* What an expression names, if it is a NAME or an ATTR of one. */
+/* The same for an expression, if it is a NAME or an ATTR of one. */
 void reader_bind_place(struct reader *r, uint32_t expr, struct bind_target t);
-/* A statement that is a call: it may put something into what it is called on.
- */
+/* A call as a statement: a method like update() changes its object. */
 void reader_bind_call(struct reader *r, uint32_t call);
 unsigned reader_import(struct reader *r);
 unsigned reader_import_from(struct reader *r);
-/* One of `count` things that `value` is unpacked into, `star` the starred. */
+/* Item i of `count` that `value` is unpacked into; `star` is the starred. */
 uint32_t reader_item(struct reader *r, uint32_t value, uint32_t i,
 		     uint32_t star, uint32_t count);
-/* __all__ gets what the expression lists; FACTS_NONE: who knows what. */
+/* Adds the strings of the expression to __all__; FACTS_NONE: unknown ones. */
 void reader_note_all(struct reader *r, uint32_t expr, bool afresh);
 
-/* facts/python/def.c: definitions */
-void reader_def(struct reader *r); /* note one, for later */
+/* def.c: definitions */
+void reader_def(struct reader *r); /* queues the current one */
 void reader_units(struct reader *r, TSNode root);
 /*
- * The same of one definition that begins at `start`, in an `if` of its own
- * unless that is 0. false: there is more, or something else.
+ * The same for one definition that begins at `start`, inside an `if` unless
+ * that is 0. false: the text holds more than that, or something else.
  */
 bool reader_units_alone(struct reader *r, TSNode root, uint32_t start,
 			bool method);
 
-/* facts/python/unit.c: what follows from a unit once it is read */
+/* unit.c: what is derived from a unit once it is read */
 void reader_close_unit(struct reader *r);
 
-/* facts/python/text.c: places and hashes, when all units are read */
+/* text.c: places and hashes, once all units are read */
 void reader_texts(struct reader *r);
 void reader_hash_variables(struct reader *r);
 XXH128_hash_t reader_module_hash(struct reader *r);
-/* A piece of text that is the module's own, if it is the module we read. */
+/* Adds a piece to the module's text, if the unit being read is the module. */
 void reader_add_piece(struct reader *r, uint32_t start, uint32_t end);
 
 static inline uint32_t expr_count(const struct reader *r)
@@ -459,6 +460,7 @@ static inline uint32_t expr_count(const struct reader *r)
 
 static inline struct facts_expr *expr_at(const struct reader *r, uint32_t e)
 {
+	assert(e < expr_count(r));
 	return &r->exprs.at[r->unit->exprs.from + e];
 }
 
@@ -479,7 +481,7 @@ static inline char char_at(const struct reader *r, uint32_t place)
 	return r->text[place];
 }
 
-/* The newest expression stands here. */
+/* Sets the place of the newest expression. */
 static inline void reader_put_place(struct reader *r, TSPoint p)
 {
 	struct reader_place *place = array_last(&r->places);
@@ -501,11 +503,12 @@ static inline bool string_is(const struct reader *r, facts_str s,
 {
 	uint32_t from = s ? r->strings.ends.at[s - 1] : 0;
 
+	assert(s < r->strings.ends.count);
 	return r->strings.ends.at[s] - from - 1 == len &&
 	       !memcmp(r->strings.text.at + from, text, len);
 }
 
-/* Tokens and errors, too. */
+/* Stop at tokens and errors, too. */
 static inline bool down_any(struct reader *r)
 {
 	return reader_down(r, true);
@@ -516,7 +519,7 @@ static inline bool next_any(struct reader *r)
 	return reader_next(r);
 }
 
-/* Errors are passed over: for what will be walked again. */
+/* Skip errors: for nodes that are walked a second time. */
 static inline bool next_quiet(struct reader *r)
 {
 	while (reader_next(r))
@@ -554,7 +557,7 @@ static inline bool down(struct reader *r)
 	return next(r);
 }
 
-/* Nothing but errors is left among the children: back up. */
+/* Back up: the remaining children can only be errors. */
 static inline void done(struct reader *r)
 {
 	if (!r->broken)

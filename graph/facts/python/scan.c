@@ -1,36 +1,34 @@
 /*
- * What a text is made of, before the parser sees it. tree-sitter takes about
- * a microsecond and 230 bytes for a token: a table of three million numbers,
- * of which nobody wants to know more than that it is one, would take seconds
- * and more than a gigabyte. So a text that is large is looked over first, at
- * a hundred times that speed, for two things:
+ * Scans a large text before the parser sees it. tree-sitter takes about a
+ * microsecond and 230 bytes per token: a table of three million numbers, of
+ * which only its being a table matters, would take seconds and more than a
+ * gigabyte. The scan is a hundred times faster and finds two things:
  *
- * - Gaps. In brackets, behind many items that are plain data (numbers, strings
- *   without expressions in them, constants, brackets of such), what follows of
- *   the same kind is left out of what is parsed. A gap begins and ends behind
- *   a comma, and what lies in it was seen to be items and commas and nothing
- *   else: so the text parses without it if and only if it does with it. It
- *   still counts where text is compared (hashes, lines, places).
- * - How many tokens are left. A file of more than TOKENS_MAX is not
- *   parsed at all.
+ * - Gaps. In brackets, after many items of plain data (numbers, strings without
+ *   expressions, constants, brackets of such), further items of the same kind
+ *   are hidden from the parser. A gap begins and ends after a comma and
+ *   contains nothing but items and commas: so the text parses without it if
+ *   and only if it parses with it. Hashes, lines and places still include it.
+ * - The number of tokens between the gaps. A file of more than TOKENS_MAX is
+ *   not parsed at all.
  *
- * Both are functions of the text alone, and what a definition says about its
- * gaps does not depend on what surrounds it: facts stay the same whether it
- * is read by itself or with its file. Where quotes or brackets do not match
- * the file is broken, nothing is read by itself, and what we take for data
- * need only be the same each time.
+ * Both depend on the text alone, and the gaps inside a definition do not depend
+ * on the text around it: its facts are the same whether it is read by itself or
+ * with its file. Where quotes or brackets do not match, the file is broken and
+ * nothing is read by itself: then it is enough that the result is always the
+ * same.
  */
 #include <ctype.h>
 
 #include "graph/facts/python/reader_i.h"
 
-/* Plain items that are read, of many in a row: more than TUPLE_MAX, so that
-   what is left of a table is still taken for one. */
+/* Plain items that stay before a gap: more than TUPLE_MAX, so that the rest of
+   a table is still taken for one. */
 #define ITEMS_KEPT 256
-/* A text that cannot be looked through further has so many bytes a token. */
+/* Assumed size of a token in text that cannot be scanned. */
 #define TOKEN_BYTES 4
 
-/* How far the item at hand is data. */
+/* What the current item consists of so far. */
 enum scan_item {
 	ITEM_EMPTY,
 	ITEM_SIGNED,
@@ -50,17 +48,17 @@ enum token {
 /* A bracket that is open, or `{` in a formatted string. */
 struct scan_open {
 	char close;
-	bool field;  /* in a string, which goes on behind it: */
-	bool format; /* behind the field's colon */
+	bool field;  /* `{` in a string, whose quotes are below */
+	bool format; /* after the field's colon */
 	char quote;
 	uint8_t quotes;
 
 	uint8_t item; /* enum scan_item */
-	bool pair;    /* of the item at hand: its colon was there */
-	uint8_t form; /* 0: no item yet, 1: they are single, 2: pairs */
+	bool pair;    /* the current item has had its colon */
+	uint8_t form; /* of items; 0: no item yet, 1: single, 2: pairs */
 	bool plain;   /* all items so far are data */
 
-	/* Plain items in a row; behind ITEMS_KEPT of them, the gap to be. */
+	/* Plain items in a row; after ITEMS_KEPT of them, the possible gap. */
 	uint32_t items;
 	struct gap gap;
 	uint32_t tokens_from, tokens_to;
@@ -85,15 +83,18 @@ static struct scan_open *top(const struct scan_state *s)
 	return s->r->opens.count ? array_last(&s->r->opens) : NULL;
 }
 
-/* Gaps inside of it go; those behind it are of an item that stays. */
+/* Replaces the gaps inside it; later ones are in an item that stays. */
 static void add_gap(struct reader *r, struct gap gap)
 {
 	uint32_t from = r->gaps.count, to;
 
+	assert(gap.start < gap.end);
 	while (from && r->gaps.at[from - 1].start >= gap.start)
 		from--;
 	for (to = from; to < r->gaps.count && r->gaps.at[to].start < gap.end;)
 		to++;
+	/* Sorted and apart, as the parser wants its ranges. */
+	assert(!from || r->gaps.at[from - 1].end <= gap.start);
 	array_reserve(&r->gaps, 1);
 	memmove(r->gaps.at + from + 1, r->gaps.at + to,
 		(r->gaps.count - to) * sizeof(gap));
@@ -110,7 +111,7 @@ static void end_run(struct scan_state *s, struct scan_open *o)
 	o->items = 0;
 }
 
-/* Is the item at hand data, and of the form of those before it? */
+/* Is the current item data, of the same form as those before it? */
 static bool item_is_plain(const struct scan_open *o)
 {
 	return (o->item == ITEM_VALUE || o->item == ITEM_STRINGS) &&
@@ -182,7 +183,7 @@ static struct scan_open *push(struct scan_state *s, char close)
 	return o;
 }
 
-/* Brackets that do not match: nothing that is open is data. */
+/* Brackets do not match: no open one is taken for data. */
 static void lose(struct scan_state *s)
 {
 	s->r->opens.count = 0;
@@ -211,7 +212,7 @@ static void on_open(struct scan_state *s, char close)
 {
 	struct scan_open *o = top(s);
 
-	/* What is called or indexed is no data, whatever with. */
+	/* A call or an index is not data. */
 	if (o && o->item != ITEM_EMPTY)
 		o->item = ITEM_MIXED;
 	(void)push(s, close);
@@ -223,7 +224,7 @@ static bool ends_string(const struct scan_state *s, char quote, uint8_t quotes)
 	       (quotes == 1 || (peek(s, 1) == quote && peek(s, 2) == quote));
 }
 
-/* A line that ends in a string of one line, or a file in any. */
+/* A line ends inside a string of one line, or the file inside any. */
 static void string_breaks(struct scan_state *s)
 {
 	if (s->at >= s->len)
@@ -231,7 +232,7 @@ static void string_breaks(struct scan_state *s)
 	lose(s);
 }
 
-/* Past an ordinary string's end. */
+/* To the end of an ordinary string. */
 static void skip_string(struct scan_state *s, char quote, uint8_t quotes)
 {
 	for (; s->at < s->len; s->at++) {
@@ -252,8 +253,8 @@ static void skip_string(struct scan_state *s, char quote, uint8_t quotes)
 }
 
 /*
- * On in a formatted string, or (`format`) in what stands behind the colon of
- * a field in it: past its end, or into the next field.
+ * Continues in a formatted string, or (`format`) after the colon of a field in
+ * it: to its end, or into the next field.
  */
 static void skip_formatted(struct scan_state *s, char quote, uint8_t quotes,
 			   bool format)
@@ -284,7 +285,7 @@ static void skip_formatted(struct scan_state *s, char quote, uint8_t quotes,
 	string_breaks(s);
 }
 
-/* Behind a field: in its string, or in the format of the field around it. */
+/* A field ends: continues in its string, or in the format around it. */
 static void field_ends(struct scan_state *s)
 {
 	struct scan_open o = *top(s);
@@ -327,7 +328,7 @@ static bool is_constant(const char *word, uint32_t len)
 	       (len == 5 && !memcmp(word, "False", 5));
 }
 
-/* A name, a keyword, or what stands before a string's quotes. */
+/* A name, a keyword, or the prefix of a string. */
 static void on_word(struct scan_state *s)
 {
 	const char *word = s->text + s->at;
@@ -355,7 +356,7 @@ static uint32_t digits(const char *text, uint32_t at, uint32_t len)
 	return at;
 }
 
-/* 1, 1_000, 1.5, 1e-9, 2j, 0xff: as far as nobody could take it otherwise. */
+/* 1, 1_000, 1.5, 1e-9, 2j, 0xff: the forms that are certainly numbers. */
 static bool is_number(const char *text, uint32_t len)
 {
 	uint32_t at;

@@ -1,7 +1,7 @@
 /*
  * Blocks and scopes, and the expressions that have scopes: lambdas and
- * comprehensions. What Python evaluates outside of those is read before their
- * scope is opened: defaults of parameters, and the first iterable.
+ * comprehensions. Parts that Python evaluates in the scope around them are read
+ * before theirs is opened: defaults of parameters, and the first iterable.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -29,6 +29,7 @@ uint32_t reader_block_open(struct reader *r, enum facts_block_kind kind)
 
 void reader_block_close(struct reader *r, uint32_t around)
 {
+	assert(around < r->block); /* blocks are numbered as they open */
 	r->blocks.at[r->unit->blocks.from + r->block].end = expr_count(r);
 	r->block = around;
 	if (!r->comps)
@@ -52,13 +53,14 @@ uint32_t reader_scope_open(struct reader *r, bool comp,
 
 void reader_scope_close(struct reader *r, const struct reader_enclosing *o)
 {
+	assert(o->scope < r->scope);
 	reader_block_close(r, o->block);
 	r->scope = o->scope;
 	r->home = o->home;
 	r->comps = o->comps;
 }
 
-/* Its names and defaults, in turn, on the stack of items. */
+/* Pushes its name and its default on the stack of items. */
 static void lambda_parameter(struct reader *r)
 {
 	facts_str name = FACTS_NONE;
@@ -68,7 +70,7 @@ static void lambda_parameter(struct reader *r)
 	if (r->syn == SYN_IDENTIFIER) {
 		name = string_of(r, r->node);
 	} else {
-		/* A default, *a, **a; of (a, b) the last. */
+		/* With a default, *a, **a; of (a, b) the last name. */
 		for (ok = down(r); ok; ok = next(r)) {
 			if (name == FACTS_NONE && r->syn == SYN_IDENTIFIER)
 				name = string_of(r, r->node);
@@ -120,7 +122,7 @@ uint32_t reader_lambda(struct reader *r)
 	return e;
 }
 
-/* for ... in (these), the clause being at hand. */
+/* The element of the iterable in the current `for ... in` clause. */
 static uint32_t clause_iterable(struct reader *r)
 {
 	bool async = char_at(r, start_of(r->node)) == 'a';
@@ -157,7 +159,7 @@ static void clause_if(struct reader *r)
 	r->checks.count = from;
 }
 
-/* The clauses. The scope begins behind the first iterable. */
+/* The clauses. The scope begins after the first iterable. */
 static uint32_t clauses(struct reader *r, struct reader_enclosing *ret)
 {
 	uint32_t scope = FACTS_NONE;
@@ -188,7 +190,7 @@ static enum facts_comp comp_kind(enum syn syn)
 	return syn == SYN_DICTIONARY_COMPREHENSION ? COMP_DICT : COMP_GENERATOR;
 }
 
-/* The element is the first that is written and the last to be made. */
+/* The element is written first and evaluated last. */
 uint32_t reader_comp(struct reader *r)
 {
 	enum facts_comp kind = comp_kind(r->syn);

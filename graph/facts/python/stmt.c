@@ -1,12 +1,13 @@
 /*
- * Statements, but for those that have blocks in them (facts/python/flow.c).
+ * Statements, except for those that contain blocks (flow.c).
  *
- * Each says how it may end: by going on to the next one, by a break. A
- * function whose last one may go on returns None there.
+ * Each reader returns the ways in which its statement may end besides leaving
+ * the function: FLOW_ON, going on to the next one, and FLOW_BREAK. A function
+ * whose last statement may go on returns None there.
  */
 #include "graph/facts/python/reader_i.h"
 
-/* All children, for what they do. */
+/* Reads all children, for the calls in them. */
 static void expressions(struct reader *r)
 {
 	bool ok;
@@ -56,8 +57,8 @@ static void bind_targets(struct reader *r, uint32_t type, uint32_t value)
 }
 
 /*
- * a: T = b. The target stands first and is bound last. Without a value: the
- * type is all there is.
+ * a: T = b. The target stands first and is bound last. Returns the value; the
+ * type, if there is no value.
  */
 static uint32_t assignment(struct reader *r)
 {
@@ -76,7 +77,7 @@ static uint32_t assignment(struct reader *r)
 	return value == FACTS_NONE ? type : value;
 }
 
-/* a += b looks at a, then at b. */
+/* a += b evaluates a, then b. */
 static void augmented(struct reader *r)
 {
 	struct bind_target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
@@ -94,7 +95,7 @@ static void augmented(struct reader *r)
 	reader_bind_place(r, place, t);
 }
 
-/* __all__.extend([...]), __all__.append("..."), and all the others. */
+/* __all__.extend([...]), __all__.append("..."); others make it unknown. */
 static void call_on_all(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *call = expr_at(r, e), *callee;
@@ -117,7 +118,7 @@ static void call_on_all(struct reader *r, uint32_t e)
 	reader_note_all(r, arg, false);
 }
 
-/* A string that stands alone is there to be read by people. */
+/* A string as a statement is documentation and gives no facts. */
 static unsigned expression_statement(struct reader *r)
 {
 	uint32_t e;
@@ -158,7 +159,7 @@ static unsigned type_alias(struct reader *r)
 
 	if (!down_quiet(r))
 		return FLOW_ON;
-	/* type(a).b = c, which the grammar takes for an alias. */
+	/* The grammar takes type(a).b = c for an alias. */
 	if (char_at(r, start_of(r->node)) == '(') {
 		(void)reader_expr(r);
 		while (next(r))
@@ -202,7 +203,7 @@ static unsigned print_statement(struct reader *r)
 	return FLOW_ON;
 }
 
-/* The message is made when the condition is not met. */
+/* The message is evaluated when the condition fails: its checks are moot. */
 static unsigned assert_statement(struct reader *r)
 {
 	uint32_t from = r->checks.count;
@@ -260,7 +261,7 @@ static unsigned continue_statement(struct reader *r)
 	return 0;
 }
 
-/* How far in a line begins here; FACTS_NONE: it began before. */
+/* The indentation of a line that begins at `at`; FACTS_NONE: none does. */
 static uint32_t indentation(const struct reader *r, uint32_t at)
 {
 	uint32_t from = at;
@@ -268,18 +269,18 @@ static uint32_t indentation(const struct reader *r, uint32_t at)
 	while (from > 0 &&
 	       (r->text[from - 1] == ' ' || r->text[from - 1] == '\t'))
 		from--;
-	/* A mark of the encoding may stand before all. */
+	/* A byte order mark may stand before the first line. */
 	if (from == 3 && !memcmp(r->text, "\xef\xbb\xbf", 3))
 		return at - from;
-	/* Python begins to count anew behind a form feed. */
+	/* A form feed resets the column. */
 	if (from > 0 && !strchr("\n\r\f", r->text[from - 1]))
 		return FACTS_NONE;
 	return at - from;
 }
 
 /*
- * Does the line before this place, where one begins, go on in it? Then nobody
- * who looks at this one knows how far in it begins.
+ * Does the line before `at`, where a line begins, end in a backslash? Then the
+ * indentation of this one means nothing.
  */
 static bool is_continued(const struct reader *r, uint32_t at)
 {
@@ -337,7 +338,7 @@ static bool is_simple(enum syn syn)
 	       syn <= SYN_TYPE_ALIAS_STATEMENT;
 }
 
-/* Behind the string that begins here; `end` if it does not end before. */
+/* After the string that begins at `at`; `end`, if it is not closed. */
 static uint32_t behind_string(const struct reader *r, uint32_t at, uint32_t end)
 {
 	const char *text = r->text;
@@ -365,9 +366,9 @@ static uint32_t behind_line(const struct reader *r, uint32_t at, uint32_t end)
 }
 
 /*
- * Does a statement go on in a next line without a bracket, a string or a
- * backslash? Where its grammar leaves a choice, the parser takes such, and
- * which way it chooses depends on what comes later.
+ * Does a statement continue in a next line without a bracket, a string or a
+ * backslash? The parser accepts such where the grammar is ambiguous, and which
+ * way it decides depends on the text after it.
  */
 static bool goes_on_bare(const struct reader *r, uint32_t at, uint32_t end)
 {
@@ -397,7 +398,7 @@ static bool goes_on_bare(const struct reader *r, uint32_t at, uint32_t end)
 	return false;
 }
 
-/* What has no block in it has a text of its own. */
+/* A statement without blocks: its text belongs to the module or a variable. */
 static unsigned simple(struct reader *r)
 {
 	TSPoint last = ts_node_end_point(r->node);
@@ -442,8 +443,8 @@ unsigned reader_stmt(struct reader *r)
 }
 
 /*
- * The statements of a block. The parser takes blocks whose lines do not begin
- * in one column, which Python does not.
+ * The statements of a block. The parser accepts blocks whose lines do not begin
+ * in one column; Python does not.
  */
 unsigned reader_suite(struct reader *r)
 {
@@ -467,7 +468,7 @@ unsigned reader_suite(struct reader *r)
 		flow = (flow & one & FLOW_ON) | ((flow | one) & FLOW_BREAK);
 	}
 	r->block_depth--;
-	/* A module may be empty, nothing else may. */
+	/* Only a module may be empty. */
 	if (first && (r->block_depth || r->unit->kind != UNIT_MODULE))
 		r->hollow = true;
 	return flow;

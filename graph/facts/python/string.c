@@ -1,16 +1,16 @@
 /*
- * Strings. What one says is read from the text: only those that are formatted
- * are looked into, for the expressions in them.
+ * Strings. Their contents are read from the text; the tree is walked only in
+ * formatted ones, for the expressions in them.
  */
 #include "graph/facts/python/reader_i.h"
 
 /* A string's parts in the file's text. */
 struct literal {
-	uint32_t start, end; /* of what is between the quotes */
+	uint32_t start, end; /* of the text between the quotes */
 	bool raw, bytes, format;
 };
 
-/* false: it is broken, or in quotes we do not know. */
+/* false: it is broken, or its quotes are unknown. */
 static bool literal_of(const struct reader *r, TSNode n, struct literal *ret)
 {
 	uint32_t start = start_of(n), end = end_of(n);
@@ -43,7 +43,7 @@ static bool literal_of(const struct reader *r, TSNode n, struct literal *ret)
 	return true;
 }
 
-/* Is what it says what stands there? */
+/* Is its value the text between the quotes? */
 static bool is_plain(const struct reader *r, const struct literal *l)
 {
 	if (l->end - l->start > FACTS_STRING_MAX || l->format)
@@ -65,7 +65,7 @@ static void interpolation(struct reader *r)
 	}
 }
 
-/* {a} in a formatted string, and in what says how to format it. */
+/* {a} in a formatted string, and in a format specifier. */
 static void expressions(struct reader *r)
 {
 	bool ok;
@@ -114,7 +114,7 @@ uint32_t reader_string(struct reader *r)
 	return reader_type_text(r, r->text + l.start, len, place);
 }
 
-/* Of "a" "b", joined; whether all of them are plain. */
+/* Joins "a" "b" in r->chars; false: not all of them are plain. */
 static bool join(struct reader *r, bool *bytes)
 {
 	bool plain = true;

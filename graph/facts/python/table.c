@@ -1,10 +1,12 @@
 /*
- * Open addressing, at most half full. A slot belongs to the table only if it
- * bears the present epoch, so emptying a table is counting on.
+ * Open addressing, at most half full. A slot is in use only if it carries the
+ * current epoch, so that incrementing the epoch empties the table.
  */
 #include "graph/facts/python/table.h"
 
-/* Names are short: the way to the library would take longer. */
+#include <assert.h>
+
+/* Names are short: a call into the library would take longer. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -28,7 +30,7 @@ void strings_clear(struct strings *s)
 	s->ends.count = 0;
 	s->text.count = 0;
 	s->hashes.count = 0;
-	/* After 2^32 files the old slots would come alive again. */
+	/* After 2^32 files the slots of the first would be in use again. */
 	if (++s->epoch == 0) {
 		free(s->slots);
 		s->slots = NULL;
@@ -102,6 +104,7 @@ uint32_t strings_add(struct strings *s, const char *text, uint32_t len)
 	array_push(&s->text, '\0');
 	array_push(&s->ends, s->text.count);
 	array_push(&s->hashes, hash);
+	assert(s->ends.count == s->hashes.count && s->ends.count <= s->mask);
 	return slot->string;
 }
 
@@ -157,6 +160,7 @@ uint32_t *pairs_at(struct pairs *p, uint32_t a, uint32_t b, uint32_t fresh)
 		*slot = (struct pairs_slot){ p->epoch, a, b, fresh };
 		p->count++;
 	}
+	assert(p->count <= p->mask); /* a free slot is left: find() ends */
 	return &slot->value;
 }
 

@@ -1,7 +1,7 @@
 /*
- * The tables of the reader of facts: strings to numbers, and pairs of numbers
- * to a number. Both are emptied for each file, in constant time, and keep
- * their memory.
+ * The reader's hash tables: from strings to numbers, and from pairs of numbers
+ * to numbers. Both are cleared for each file, in constant time, and keep their
+ * memory.
  */
 #ifndef STATETAPE_GRAPH_FACTS_PYTHON_TABLE_H
 #define STATETAPE_GRAPH_FACTS_PYTHON_TABLE_H
@@ -11,7 +11,7 @@
 
 #include "graph/base/array.h"
 
-/* String 0 is the empty one. As struct facts has them, and their hashes. */
+/* As in struct facts, with their hashes. String 0 is the empty one. */
 struct strings {
 	ARRAY(uint32_t) ends;
 	ARRAY(char) text;
@@ -32,7 +32,7 @@ struct pairs {
 
 void pairs_clear(struct pairs *p);
 void pairs_release(struct pairs *p);
-/* What the pair leads to, made `fresh` if there was nothing. */
+/* The pair's value; a new pair is added with the value `fresh`. */
 uint32_t *pairs_at(struct pairs *p, uint32_t a, uint32_t b, uint32_t fresh);
 bool pairs_has(const struct pairs *p, uint32_t a, uint32_t b);
 

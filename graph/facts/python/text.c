@@ -1,16 +1,15 @@
 /*
- * Where units lie, and the hashes of their text. All of it waits until every
- * unit is read: a unit ends where the last thing in it ends, and that may be
- * a unit.
+ * Where units lie, and the hashes of their text. This is done after all units
+ * are read: a unit ends where its last part ends, which may be a unit.
  *
  *	@decorator		start
  *	def outer():		... the head
- *		a = 1		body: behind the colon
+ *		a = 1		body: after the colon
  *		def inner():	the gap of inner: from there to its start
  *			b
  *		return a	the tail of outer: from inner's end to its own
  *
- * b(outer) is all of this but inner's body: what is behind its colon.
+ * b(outer) is all of this except inner's body, the text after its colon.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -27,7 +26,7 @@ void reader_add_piece(struct reader *r, uint32_t start, uint32_t end)
 	p->variable = p->next = FACTS_NONE;
 }
 
-/* From the last to the first: those inside are known before those around. */
+/* From the last to the first, so that a unit comes before its parent. */
 static void find_ends(struct reader *r)
 {
 	uint32_t i;
@@ -52,6 +51,7 @@ static void put_place(struct reader *r, uint32_t i)
 	const struct reader_span *s = &r->spans.at[i];
 	const struct reader_span *around = &r->spans.at[i - u->parent];
 
+	assert(s->start >= around->start && s->body >= s->start);
 	u->start = s->start - around->start;
 	u->end = s->end - around->start;
 	u->line = s->row - around->row;
@@ -59,7 +59,7 @@ static void put_place(struct reader *r, uint32_t i)
 	u->body = s->body - s->start;
 }
 
-/* The text from `from` to `to`, which errors may have put out of order. */
+/* Hashes text[from .. to); errors may leave `to` before `from`. */
 static uint64_t hash_piece(const struct reader *r, uint32_t from, uint32_t to)
 {
 	return XXH3_64bits(r->text + from, to > from ? to - from : 0);
@@ -71,7 +71,7 @@ static void add_text(struct reader *r, uint32_t from, uint32_t to)
 		array_append(&r->chars, r->text + from, to - from);
 }
 
-/* Its text, with the bodies of those directly in it left out. */
+/* Hashes its text without the bodies of the units directly in it. */
 static void hash_unit(struct reader *r, uint32_t i)
 {
 	struct facts_unit *u = &r->units.at[i];
@@ -101,6 +101,7 @@ void reader_texts(struct reader *r)
 {
 	uint32_t i;
 
+	assert(r->units.count > 0 && r->spans.count == r->units.count);
 	find_ends(r);
 	for (i = 0; i < r->units.count; i++) {
 		put_place(r, i);
@@ -131,6 +132,7 @@ void reader_hash_variables(struct reader *r)
 {
 	uint32_t i, next;
 
+	assert(r->first_pieces.count == r->variables.count);
 	for (i = 0; i < r->variables.count; i++) {
 		r->chars.count = 0;
 		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {

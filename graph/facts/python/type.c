@@ -1,8 +1,8 @@
 /*
  * Annotations in strings: 'Foo', "Optional['a.Foo'] | None". They are short
- * and of few forms, and each would cost a run of the big parser; so they have
- * a small one here. What it does not know it does not guess: then the whole
- * string is EXPR_UNKNOWN.
+ * and of few forms, and running the main parser for each would be slow; so
+ * they have a small one here. A string with anything else in it is
+ * EXPR_UNKNOWN as a whole.
  *
  *	type  = item { "|" item }
  *	item  = atom { "." name | "[" types "]" }
@@ -18,7 +18,7 @@ struct type_scan {
 	const char *at, *end;
 	struct reader_place place;
 	int depth;
-	bool literal; /* strings here are no types */
+	bool literal; /* inside Literal[]: strings are not types */
 	bool failed;
 };
 
@@ -110,7 +110,7 @@ static uint32_t scan_number(struct type_scan *s)
 	return reader_make(s->r, EXPR_CONST, CONST_INT, FACTS_NONE, 0);
 }
 
-/* A string in the string: a type again, but for what Literal[] holds. */
+/* A string in the string: again a type, except inside Literal[]. */
 static uint32_t scan_string(struct type_scan *s)
 {
 	char quote = *s->at++;
@@ -134,7 +134,7 @@ static uint32_t scan_string(struct type_scan *s)
 	return e;
 }
 
-/* Types up to `close`, on the stack of items. */
+/* Pushes the types up to `close` on the stack of items. */
 static void scan_types(struct type_scan *s, char close)
 {
 	uint32_t e;

@@ -1,12 +1,12 @@
 /*
- * What follows from a unit once it is read: which names it reads and does not
- * bind, and what it means.
+ * What is derived from a unit once it is read: its reads, that is names it uses
+ * and does not bind, and the hash of its meaning.
  */
 #include "graph/facts/python/reader_i.h"
 
-#define HEADER FACTS_NONE /* the scope of block 0, for names bound there */
+#define HEADER FACTS_NONE /* stands for the scope of block 0 */
 
-/* Declared global or nonlocal, anywhere in it. */
+/* Marks the bindings of names declared global or nonlocal in the unit. */
 static void mark_outer(struct reader *r)
 {
 	uint32_t i, from = r->unit->binds.from;
@@ -58,13 +58,14 @@ static bool is_bound(const struct reader *r, uint32_t block, facts_str name)
 	while (!pairs_has(&r->bound, scope, name)) {
 		if (scope == HEADER || scope == 0)
 			return false;
+		assert(scope < r->scopes.count - r->unit->scopes.from);
 		block = r->scopes.at[r->unit->scopes.from + scope].block;
 		scope = scope_of(r, block);
 	}
 	return true;
 }
 
-/* The way from a free name to what is read, as a number; 0: there is none. */
+/* The number of the dotted path before the last part; 0: it is not free. */
 static uint32_t path_before(const struct reader *r, const struct facts_expr *e)
 {
 	if (e->kind == EXPR_NAME)
@@ -131,6 +132,7 @@ static void mix(struct reader *r, uint32_t a, uint32_t b)
 
 static void mix_string(struct reader *r, facts_str s)
 {
+	assert(s == FACTS_NONE || s < r->strings.hashes.count);
 	array_push(&r->mix, s == FACTS_NONE ? 0 : r->strings.hashes.at[s]);
 }
 
@@ -182,7 +184,7 @@ static void mix_binds(struct reader *r)
 		mix(r, b->kind, (uint32_t)b->outer << 8 | b->level);
 		mix_string(r, b->name);
 		mix_string(r, b->module);
-		/* A definition's number may change by what is in another. */
+		/* A definition's number depends on the units before it. */
 		if (b->kind == BIND_FROM)
 			mix_string(r, b->value);
 		else
@@ -240,7 +242,6 @@ static void mix_rest(struct reader *r)
 	}
 }
 
-/* __all__ is the module's. */
 static void mix_all(struct reader *r)
 {
 	uint32_t i;
@@ -274,6 +275,7 @@ void reader_close_unit(struct reader *r)
 {
 	struct facts_unit *u = r->unit;
 
+	assert(u == array_last(&r->units));
 	u->decorators = add_list(r, r->decorators.at, r->decorators.count);
 	u->bases = add_list(r, r->bases.at, r->bases.count);
 	u->returns = add_list(r, r->returns.at, r->returns.count);

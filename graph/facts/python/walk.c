@@ -1,13 +1,13 @@
 /*
- * Moving through the tree. tree-sitter offers two ways to the children of a
- * node: by their number, which looks at those before it every time, and by a
- * cursor, whose every step looks twice at all that is hidden on its way. Nearly
- * all nodes have few children, of which half are tokens that say nothing: by
- * their number, and tokens not counted, these take a third of the time.
+ * Moving through the tree. tree-sitter offers two ways to visit the children of
+ * a node: by number, which passes all children before it each time, and by
+ * cursor, each step of which visits hidden nodes twice. Nearly all nodes have
+ * few children, half of them tokens without meaning: going by number and not
+ * counting tokens takes a third of the cursor's time.
  */
 #include "graph/facts/python/reader_i.h"
 
-#define FEW 12 /* children; where the two ways take the same time */
+#define FEW 12 /* with so many children both ways take the same time */
 
 void reader_see(struct reader *r, TSNode node)
 {
@@ -23,7 +23,7 @@ void reader_begin_at(struct reader *r, TSNode node)
 	reader_see(r, node);
 }
 
-/* false: there is none, or no other. */
+/* false: there is no such child. */
 static bool see_child(struct reader *r, const struct level *l)
 {
 	TSNode n;
@@ -92,6 +92,7 @@ bool reader_next(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 
+	assert(r->levels.count > 0);
 	l->at++;
 	if (l->many ? see_next_of_many(r, l) : see_child(r, l))
 		return true;
@@ -103,6 +104,7 @@ void reader_up(struct reader *r)
 {
 	struct level *l = array_last(&r->levels);
 
+	assert(r->levels.count > 0);
 	r->node = l->node;
 	r->syn = l->syn;
 	if (l->many)

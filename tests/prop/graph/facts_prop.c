@@ -1,8 +1,7 @@
 /*
- * A definition read by itself says what it says in its file: after any edit
- * inside of it, if lang_read_unit() takes the new text at all, the whole
- * file read anew has that same unit in that place, and all other units as
- * they were.
+ * A definition read by itself has the facts it has in its file: after any edit
+ * inside it, if lang_read_unit() accepts the new text, reading the whole file
+ * gives the same unit in the same place, and all other units unchanged.
  *
  * Usage: facts_prop SEED ROUNDS FILE.py... The seed is printed (0: by the
  * clock). Each file is edited by itself, over and over, as long as it parses.
@@ -22,7 +21,7 @@
 
 #define TEXT_MAX (1 << 20)
 
-/* A file as it is, and its facts. */
+/* A file's text and its facts. */
 struct file {
 	char *text;
 	size_t len;
@@ -56,7 +55,7 @@ static void file_release(struct file *f)
 	*f = (struct file){ 0 };
 }
 
-/* Unit `i` by itself, `grown` bytes longer than the facts know it. */
+/* Reads unit `i` by itself, with `grown` bytes more than the facts say. */
 static struct facts *read_alone(struct lang_readers *r, const struct file *f,
 				const char *text, uint32_t i, long grown)
 {
@@ -73,7 +72,7 @@ static struct facts *read_alone(struct lang_readers *r, const struct file *f,
 				      UNIT_CLASS);
 }
 
-/* Every unit of the file, as it stands. */
+/* Compares every unit of the file, unedited. */
 static bool check_all(struct lang_readers *r, const struct file *f)
 {
 	for (uint32_t i = 1; i < f->facts->units_count; i++) {
@@ -162,8 +161,8 @@ static size_t choose_place(struct dice *d, const char *text, size_t from,
 }
 
 /*
- * Take a run out, put something in: a word, or a run that stands elsewhere in
- * the unit. Lines are indented and taken out as lines this way, too.
+ * Removes a run and inserts something: a word, or a run from elsewhere in the
+ * unit. This also indents and removes whole lines.
  */
 static char *edit(struct dice *d, const struct file *f, size_t from, size_t to,
 		  size_t *ret_len)
@@ -197,7 +196,7 @@ static char *edit(struct dice *d, const struct file *f, size_t from, size_t to,
 	return text;
 }
 
-/* All units but `i` and what is in it are what they were. */
+/* Are all units except `i` and those inside it unchanged? */
 static const char *differ_others(const struct file *f, const struct file *g,
 				 uint32_t i)
 {
@@ -238,7 +237,7 @@ static const char *check_edit(const struct file *f, const struct file *g,
 	return what ? what : differ_others(f, g, i);
 }
 
-/* One edit in one body. false: the claim is broken. */
+/* One edit in one body. false: the property does not hold. */
 static bool step(struct lang_readers *r, struct dice *d, struct file *f)
 {
 	uint32_t i = 1 + (uint32_t)dice_below(d, f->facts->units_count - 1);
@@ -330,7 +329,7 @@ int main(int argc, char **argv)
 	(void)printf("units read alone %" PRIu64 ", refused %" PRIu64
 		     "; edits read alone %" PRIu64 "\n",
 		     taken, refused, stayed_alone);
-	/* If nearly all were refused there would be nothing shown. */
+	/* If nearly all edits were refused, the test would show nothing. */
 	ok = ok && taken > 20 * refused && stayed_alone > 0;
 	lang_readers_free(r);
 	return ok ? 0 : 1;

@@ -24,7 +24,7 @@
 
 #define NOBODY 65534
 
-/* A repository and a place for its cache, and the last graph built. */
+/* A repository, a directory for its cache, and the last graph built. */
 struct world {
 	char *dir;
 	int root_fd, state_fd;
@@ -64,7 +64,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The directories on the way are made. */
+/* Creates the directories above it, too. */
 static void put(const struct world *w, const char *path, const char *text)
 {
 	CLEANUP(close_p) int fd = -1;
@@ -203,7 +203,7 @@ static void what_cannot_be_read_is_counted(void **state)
 	put(w, "closed/b.py", "");
 	assert_int_equal(fchmodat(w->root_fd, "shut.py", 0, 0), 0);
 	assert_int_equal(fchmodat(w->root_fd, "closed", 0, 0), 0);
-	/* Root may read all; its threads inherit that it may not. */
+	/* Root could read it; setfsuid() takes that away, from threads too. */
 	(void)setfsuid(NOBODY);
 	assert_int_equal(try_build(w, BUILD_BY_STAMP, 2), 0);
 	(void)setfsuid(geteuid());
@@ -331,7 +331,7 @@ static void only_what_changed_is_parsed(void **state)
 	assert_three(w, 0);
 }
 
-/* Same inode, same size, same time of change as far as a user can set it. */
+/* Same inode, same size, and the same mtime, which a user can set. */
 static void a_change_that_hides_is_found(void **state)
 {
 	struct world *w = *state;
@@ -423,7 +423,7 @@ static void one_build_more_writes_nothing(void **state)
 	assert_int_equal(before.st_ino, after.st_ino);
 }
 
-/* Any byte of it may be wrong, and the graph is still right. */
+/* With any byte inverted or the rest cut off, the graph is still right. */
 static void a_damaged_cache_is_no_loss(void **state)
 {
 	struct world *w = *state;
@@ -522,7 +522,7 @@ static void a_cache_for_which_there_is_no_room_is_said_and_no_more(void **state)
 	assert_three(w, 0);
 }
 
-/* Nobody is waited for who might write into it. */
+/* Opening it does not wait for a writer. */
 static void a_fifo_in_place_of_the_cache_is_none(void **state)
 {
 	struct world *w = *state;
@@ -552,7 +552,7 @@ static void the_cache_is_one_writers_at_a_time(void **state)
 	assert_three(w, 0);
 }
 
-/* One at a time */
+/* Refreshing single paths */
 
 static void refresh(struct world *w, const char *path)
 {

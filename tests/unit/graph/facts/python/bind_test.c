@@ -1,5 +1,5 @@
 /*
- * Everything that binds a name: as what, in which block, and from where on.
+ * Everything that binds a name: its kind, its block, and where it takes effect.
  */
 #include "tests/support/facts_golden.h"
 
@@ -70,7 +70,7 @@ static void augmented_assignments_look_first(void **state)
 		    "variable c line 0 lines 1\n");
 }
 
-/* Constants and what is made of them by arithmetic are of no use. */
+/* Constants, and results of arithmetic on them, are never called. */
 static void what_is_put_into_a_container_is_no_variable(void **state)
 {
 	assert_dump(state, DUMP_BINDS,

@@ -1,6 +1,6 @@
 /*
- * Every form of expression: what it is made of, in which order, and in which
- * block its names stand.
+ * Every form of expression: its parts, their order, and the blocks of its
+ * names.
  */
 #include "tests/support/facts_golden.h"
 
@@ -28,7 +28,7 @@ static void a_call_comes_after_its_callee_and_arguments(void **state)
 		    "  #17 a.b[c](d, *e, k=f, **g)[(1:2, h)]\n");
 }
 
-/* Most are read from the text; these look alike, and some must not be. */
+/* Most are read from the text; some of these must be read from the tree. */
 static void attributes_are_those_of_the_tree_however_written(void **state)
 {
 	assert_dump(state, DUMP_EXPRS,

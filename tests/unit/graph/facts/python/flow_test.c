@@ -1,6 +1,6 @@
 /*
- * Control flow: blocks, what conditions tell about names in them, and how
- * functions end.
+ * Control flow: blocks, how conditions narrow names in them, and how functions
+ * end.
  */
 #include "tests/support/facts_golden.h"
 

@@ -15,7 +15,7 @@
 
 const TSLanguage *tree_sitter_python(void);
 
-/* A tree that nobody deletes. */
+/* The tree is freed with the heap. */
 static TSTree *parse(const char *text, size_t len)
 {
 	TSParser *p = ts_parser_new();
@@ -37,7 +37,7 @@ static char *calls(size_t count)
 	return text;
 }
 
-/* What malloc() has given away, unless a sanitizer stands in its place. */
+/* Bytes allocated by malloc(); 0 if a sanitizer replaces it. */
 static size_t taken(void)
 {
 	struct mallinfo2 m = mallinfo2();
@@ -61,7 +61,7 @@ static void what_is_cleared_is_taken_again(void **state)
 				 1000);
 		parse_heap_clear(h);
 	}
-	/* Give or take what malloc() keeps at hand: a tree is 1 MB. */
+	/* malloc() may keep some itself; a tree is 1 MB. */
 	assert_in_range(taken(), 0, first + (100 << 10));
 }
 

@@ -1,6 +1,6 @@
 /*
- * Large texts: tables of data of which the parser sees the beginning alone,
- * files that are too much for it, and what must not differ for that.
+ * Large texts: tables of data of which the parser sees only the beginning,
+ * files that are too large for it, and the facts that must not change by that.
  */
 #include <stdio.h>
 
@@ -47,7 +47,7 @@ static struct facts *table(void **state, const char *open, const char *item,
 	return facts_of(state, &b);
 }
 
-/* Does what is kept of a table stay the same when it grows? */
+/* Do the facts of a table have the same size when it grows? */
 static bool is_cut(void **state, const char *open, const char *item,
 		   const char *close)
 {
@@ -86,7 +86,7 @@ static void a_table_of_data_is_read_by_its_beginning(void **state)
 	assert_true(is_cut(state, "X = {", "'a': [1], \"b\" 'c': -2, ", "}\n"));
 	assert_true(is_cut(state, "X = [[a, [", "1, ", "]]]\n"));
 	assert_true(is_cut(state, "X = [a, ", "1, ", "a]\n"));
-	/* What looks like the start of one is in a string, or ends in one. */
+	/* These brackets are in strings, or end in one. */
 	assert_true(is_cut(state, "Y = f\"{x[\"[\"]:{w}>3}[{{\", '['\nX = [",
 			   "1, ", "]\n"));
 }
@@ -105,7 +105,7 @@ static void what_is_no_data_is_read_whole(void **state)
 	assert_false(is_cut(state, "", "1, ", "\n"));
 }
 
-/* Blanks where the cut must be: behind the 256th item, to the last comma. */
+/* Blanks out the expected gap: after the 256th item, to the last comma. */
 static void blank(struct buf *b, const char *open, size_t item)
 {
 	size_t from = strlen(open) + 256 * item;
@@ -229,7 +229,7 @@ static void a_long_file_of_functions_is_read(void **state)
 	assert_false(lang_is_vast(*state, "a.py", b.data, b.len));
 }
 
-/* tree-sitter's time for these grows with their square. */
+/* tree-sitter's time for these grows quadratically. */
 static void errors_that_the_parser_cannot_cope_with_end(void **state)
 {
 	CLEANUP(buf_release) struct buf b = BUF(TEXT_MAX);

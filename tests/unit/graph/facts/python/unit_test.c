@@ -1,6 +1,6 @@
 /*
- * Units: where they lie, when their text and their meaning change, what is
- * left of them in broken files, and that absurd texts are read, too.
+ * Units: where they lie, when their text and their meaning change, what
+ * remains of them in broken files, and that extreme texts are read, too.
  */
 #include "graph/base/cleanup.h"
 #include "tests/support/facts_golden.h"
@@ -49,7 +49,7 @@ static void units_are_placed_in_the_unit_around(void **state)
 		    " units 0\n");
 }
 
-/* What of two texts is the same: of unit `i`, its text and its meaning. */
+/* Of unit `i` in both texts: are its text and its meaning the same? */
 static void assert_same(void **state, const char *before, const char *after,
 			uint32_t i, bool text, bool meaning)
 {
@@ -259,7 +259,7 @@ static void a_unit_alone_is_refused_when_its_file_could_differ(void **state)
 		size_t indent;
 		bool taken;
 	} cases[] = {
-		{ "def f():\n  a\n", 0, false }, /* not to the very end */
+		{ "def f():\n  a\n", 0, false }, /* a newline after it */
 		{ "def f():\n  a", 0, true },
 		{ "def f(): a; b", 0, true },
 		{ "@a\n@b()\nasync def f(): a", 0, true },
@@ -310,7 +310,7 @@ static char *repeat(const char *first, const char *text, size_t n,
 	return all;
 }
 
-/* In some of these tree-sitter makes nodes of more than 65,535 children. */
+/* Some of these give nodes of more than 65,535 children. */
 static void depth_without_end_is_cut_off(void **state)
 {
 	static const struct {
@@ -353,7 +353,7 @@ static void nested_blocks_are_read_until_the_parser_gives_up(void **state)
 	assert_int_equal(unit(f, 1)->units, 199);
 }
 
-/* Flipping any byte gives facts that are refused, or safe to look at. */
+/* With any byte inverted, facts_check() refuses them or they are safe. */
 static void damaged_facts_are_refused_or_harmless(void **state)
 {
 	CLEANUP(free_p)
