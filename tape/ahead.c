@@ -26,17 +26,17 @@ enum { HELPERS_MAX = 8, JOBS_MAX = 16384 };
 /* Facts that wait to be taken; beyond, helpers rest. */
 #define BYTES_MAX ((size_t)64 << 20)
 
-enum job_state {
-	JOB_WAITS, /* in the queue */
-	JOB_RUNS,  /* in a helper's hands */
-	JOB_STALE, /* likewise, but the file was written since */
-	JOB_DONE,
+enum ahead_state {
+	AHEAD_WAITS, /* in the queue */
+	AHEAD_RUNS,  /* in a helper's hands */
+	AHEAD_STALE, /* likewise, but the file was written since */
+	AHEAD_DONE,
 };
 
-struct job {
+struct ahead_job {
 	struct paths_node at; /* first */
-	enum job_state state;
-	struct job *next, *prev; /* in the queue's ring */
+	enum ahead_state state;
+	struct ahead_job *next, *prev; /* in the queue's ring */
 	XXH128_hash_t hash;
 	struct facts *facts; /* NULL: there were none to be had */
 };
@@ -48,24 +48,24 @@ struct ahead {
 	unsigned threads; /* of them, that were begun */
 	pthread_t ids[HELPERS_MAX];
 
-	pthread_mutex_t lock; /* a leaf: nothing is done while it is held */
-	pthread_cond_t work;  /* for helpers */
-	pthread_cond_t done;  /* for who takes */
-	struct table jobs;    /* protected by lock, as all below */
-	struct job queue;     /* the head of its ring */
-	size_t bytes;	      /* of facts that wait */
+	pthread_mutex_t lock;	/* a leaf: nothing is done while it is held */
+	pthread_cond_t work;	/* for helpers */
+	pthread_cond_t done;	/* for who takes */
+	struct table jobs;	/* protected by lock, as all below */
+	struct ahead_job queue; /* the head of its ring */
+	size_t bytes;		/* of facts that wait */
 	bool stop;
 };
 
-static void unqueue(struct job *j)
+static void unqueue(struct ahead_job *j)
 {
 	j->prev->next = j->next;
 	j->next->prev = j->prev;
 }
 
-static void queue_locked(struct ahead *a, struct job *j)
+static void queue_locked(struct ahead *a, struct ahead_job *j)
 {
-	j->state = JOB_WAITS;
+	j->state = AHEAD_WAITS;
 	j->next = &a->queue;
 	j->prev = a->queue.prev;
 	j->prev->next = j;
@@ -73,7 +73,7 @@ static void queue_locked(struct ahead *a, struct job *j)
 	(void)pthread_cond_signal(&a->work);
 }
 
-static void forget_facts_locked(struct ahead *a, struct job *j)
+static void forget_facts_locked(struct ahead *a, struct ahead_job *j)
 {
 	if (j->facts)
 		a->bytes -= j->facts->size;
@@ -81,9 +81,9 @@ static void forget_facts_locked(struct ahead *a, struct job *j)
 }
 
 /* It is in nobody's hands. */
-static void drop_locked(struct ahead *a, struct job *j)
+static void drop_locked(struct ahead *a, struct ahead_job *j)
 {
-	if (j->state == JOB_WAITS)
+	if (j->state == AHEAD_WAITS)
 		unqueue(j);
 	forget_facts_locked(a, j);
 	paths_remove(&a->jobs, &j->at);
@@ -91,9 +91,9 @@ static void drop_locked(struct ahead *a, struct job *j)
 }
 
 /* NULL: the helper is to end. */
-static struct job *next_locked(struct ahead *a)
+static struct ahead_job *next_locked(struct ahead *a)
 {
-	struct job *j;
+	struct ahead_job *j;
 
 	while (!a->stop && (a->queue.next == &a->queue || a->bytes > BYTES_MAX))
 		(void)pthread_cond_wait(&a->work, &a->lock);
@@ -101,7 +101,7 @@ static struct job *next_locked(struct ahead *a)
 		return NULL;
 	j = a->queue.next;
 	unqueue(j);
-	j->state = JOB_RUNS;
+	j->state = AHEAD_RUNS;
 	return j;
 }
 
@@ -123,15 +123,15 @@ static struct facts *read_facts(const struct ahead *a, struct lang_readers *r,
 	return f;
 }
 
-static void finish_locked(struct ahead *a, struct job *j, struct facts *f,
+static void finish_locked(struct ahead *a, struct ahead_job *j, struct facts *f,
 			  XXH128_hash_t hash)
 {
-	if (j->state == JOB_STALE) {
+	if (j->state == AHEAD_STALE) {
 		free(f);
 		queue_locked(a, j);
 		return;
 	}
-	j->state = JOB_DONE;
+	j->state = AHEAD_DONE;
 	j->hash = hash;
 	j->facts = f;
 	if (f)
@@ -143,7 +143,7 @@ static void *helper_main(void *arg)
 	struct ahead *a = arg;
 	struct lang_readers *r = lang_readers_new();
 	struct buf text = TREE_TEXT;
-	struct job *j;
+	struct ahead_job *j;
 
 	(void)pthread_mutex_lock(&a->lock);
 	while (r && (j = next_locked(a))) {
@@ -191,7 +191,7 @@ static void call_helpers(struct ahead *a)
 
 static void free_job(struct paths_node *n, void *arg)
 {
-	struct job *j = (struct job *)n;
+	struct ahead_job *j = (struct ahead_job *)n;
 
 	(void)arg;
 	free(j->facts);
@@ -218,16 +218,16 @@ void ahead_free(struct ahead *a)
 }
 
 struct leftovers {
-	struct job **at;
+	struct ahead_job **at;
 	size_t count;
 };
 
 static void collect(struct paths_node *n, void *arg)
 {
 	struct leftovers *l = arg;
-	struct job *j = (struct job *)n;
+	struct ahead_job *j = (struct ahead_job *)n;
 
-	if (j->state == JOB_WAITS || j->state == JOB_DONE)
+	if (j->state == AHEAD_WAITS || j->state == AHEAD_DONE)
 		l->at[l->count++] = j;
 }
 
@@ -239,7 +239,7 @@ void ahead_clear(struct ahead *a)
 		return;
 	(void)pthread_mutex_lock(&a->lock);
 	if (a->jobs.count) {
-		l.at = must_calloc(a->jobs.count, sizeof(struct job *));
+		l.at = must_calloc(a->jobs.count, sizeof(struct ahead_job *));
 		paths_each(&a->jobs, collect, &l);
 	}
 	while (l.count)
@@ -251,7 +251,7 @@ void ahead_clear(struct ahead *a)
 
 static void add(struct ahead *a, const char *path, bool written)
 {
-	struct job *j;
+	struct ahead_job *j;
 
 	if (!a->helpers || !lang_of(path))
 		return;
@@ -265,9 +265,9 @@ static void add(struct ahead *a, const char *path, bool written)
 		j = must_calloc(1, sizeof(*j));
 		paths_add(&a->jobs, &j->at, path);
 		queue_locked(a, j);
-	} else if (written && j->state == JOB_RUNS) {
-		j->state = JOB_STALE;
-	} else if (written && j->state == JOB_DONE) {
+	} else if (written && j->state == AHEAD_RUNS) {
+		j->state = AHEAD_STALE;
+	} else if (written && j->state == AHEAD_DONE) {
 		forget_facts_locked(a, j);
 		queue_locked(a, j);
 	}
@@ -287,13 +287,13 @@ void ahead_expect(struct ahead *a, const char *path)
 static struct facts *take_locked(struct ahead *a, const char *path,
 				 XXH128_hash_t hash)
 {
-	struct job *j = paths_find(&a->jobs, path);
+	struct ahead_job *j = paths_find(&a->jobs, path);
 	struct facts *f = NULL;
 
-	while (j && (j->state == JOB_RUNS))
+	while (j && (j->state == AHEAD_RUNS))
 		(void)pthread_cond_wait(&a->done, &a->lock);
 	/* One that is stale stays in its helper's hands. */
-	if (!j || j->state == JOB_STALE)
+	if (!j || j->state == AHEAD_STALE)
 		return NULL;
 	if (j->facts && XXH128_isEqual(j->hash, hash)) {
 		a->bytes -= j->facts->size;

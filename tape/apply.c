@@ -43,11 +43,11 @@
 #define RACY_NS INT64_C(50000000)
 
 /* One change on its way to becoming an entry. */
-struct work {
+struct apply_work {
 	struct tape *t;
-	const struct change *c;
+	const struct tape_change *c;
 	enum entry_kind kind;
-	struct known *was; /* NULL: it was not there */
+	struct known_file *was; /* NULL: it was not there */
 	const struct look *now;
 	bool has;  /* it is there */
 	char *old; /* text; NULL: not known */
@@ -56,26 +56,26 @@ struct work {
 	struct entry *e;
 };
 
-struct known *known_find(const struct tape *t, const char *path)
+struct known_file *known_find(const struct tape *t, const char *path)
 {
 	return paths_find(&t->known, path);
 }
 
-struct known *known_add(struct tape *t, const char *path)
+struct known_file *known_add(struct tape *t, const char *path)
 {
-	struct known *k = must_calloc(1, sizeof(*k));
+	struct known_file *k = must_calloc(1, sizeof(*k));
 
 	paths_add(&t->known, &k->at, path);
 	return k;
 }
 
-void known_drop(struct tape *t, struct known *k)
+void known_drop(struct tape *t, struct known_file *k)
 {
 	paths_remove(&t->known, &k->at);
 	free(k);
 }
 
-bool is_racy(const struct tree_stamp *s)
+static bool is_racy(const struct tree_stamp *s)
 {
 	int64_t age = clock_wall_ns() - s->ctime_ns;
 
@@ -87,9 +87,10 @@ static void note_error(struct tape *t, int r, const char *what)
 	if (r >= 0 || t->error)
 		return;
 	t->error = r;
-	say("%s: %s; the tape ends, and goes on from here when it is started "
-	    "again",
-	    what, strerrordesc_np(-r));
+	tape_say("%s: %s; the tape ends, and goes on from here when it is "
+		 "started "
+		 "again",
+		 what, strerrordesc_np(-r));
 }
 
 void apply_begin(struct tape *t)
@@ -101,7 +102,7 @@ void apply_begin(struct tape *t)
 }
 
 /* A stamp that cannot be trusted is kept as one that no file has. */
-void put_known(struct tape *t, const struct known *k)
+void known_put(struct tape *t, const struct known_file *k)
 {
 	struct store_file f = {
 		.path = k->at.path,
@@ -121,7 +122,7 @@ static bool is_text(const char *text, size_t len)
 	return text && len <= STORE_CONTENT_MAX && !memchr(text, '\0', len);
 }
 
-static void find_old(struct work *w)
+static void find_old(struct apply_work *w)
 {
 	if (!w->was) {
 		w->old = must_strdup("");
@@ -168,7 +169,7 @@ static bool has_marker(const struct entry *e, const char *text, size_t len)
 	return false;
 }
 
-static void compare_lines(struct work *w)
+static void compare_lines(struct apply_work *w)
 {
 	const char *text = w->has ? w->now->text : "";
 	size_t len = w->has ? w->now->len : 0;
@@ -242,13 +243,13 @@ static bool concerns_graph(const char *path)
 }
 
 /* Symbols in the making; the array is the arena's in the end. */
-struct symbols {
+struct apply_symbols {
 	const struct graph *g;
 	const struct graph_delta *d;
 	ARRAY(struct entry_symbol) all;
 };
 
-static const struct symbol_change *change_of(const struct symbols *s,
+static const struct symbol_change *change_of(const struct apply_symbols *s,
 					     symbol_t symbol)
 {
 	const struct symbol_change *found = NULL;
@@ -263,7 +264,7 @@ static const struct symbol_change *change_of(const struct symbols *s,
 	return found;
 }
 
-static bool has_name(const struct symbols *s, const char *name)
+static bool has_name(const struct apply_symbols *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->all.count; i++)
 		if (strcmp(s->all.at[i].name, name) == 0)
@@ -271,7 +272,7 @@ static bool has_name(const struct symbols *s, const char *name)
 	return false;
 }
 
-static void add_set(struct symbols *s, const struct diff_set *from,
+static void add_set(struct apply_symbols *s, const struct diff_set *from,
 		    enum entry_set set, bool once)
 {
 	for (size_t i = 0; i < from->count; i++) {
@@ -301,10 +302,10 @@ static int by_set_and_name(const void *a, const void *b)
 }
 
 /* Sets of one kind hold a name once; only across them it may come again. */
-static void fill_symbols(struct work *w, const struct diff *d,
+static void fill_symbols(struct apply_work *w, const struct diff *d,
 			 const struct graph_delta *delta)
 {
-	struct symbols s = { .g = w->t->graph, .d = delta };
+	struct apply_symbols s = { .g = w->t->graph, .d = delta };
 	void *kept;
 
 	add_set(&s, &d->x, ENTRY_X, false);
@@ -325,7 +326,7 @@ static void fill_symbols(struct work *w, const struct diff *d,
 	array_release(&s.all);
 }
 
-static void compare_graph(struct work *w)
+static void compare_graph(struct apply_work *w)
 {
 	struct tape *t = w->t;
 	static const enum entry_syntax syntax_of[] = {
@@ -360,10 +361,10 @@ static void compare_graph(struct work *w)
 		w->e->syntax = w->has ? ENTRY_NO_LANGUAGE : ENTRY_PARSES;
 }
 
-static void fill(struct work *w)
+static void fill(struct apply_work *w)
 {
 	struct tape *t = w->t;
-	const struct change *c = w->c;
+	const struct tape_change *c = w->c;
 	bool moved = w->kind == ENTRY_RENAME;
 	const char *path = moved ? c->from : c->path;
 	struct entry *e = arena_take(&t->arena, sizeof(*e));
@@ -399,10 +400,10 @@ static void fill(struct work *w)
 }
 
 /* The order is store.h's: content, entry, state. */
-static void keep(struct work *w)
+static void keep(struct apply_work *w)
 {
 	struct tape *t = w->t;
-	struct known *k = w->was;
+	struct known_file *k = w->was;
 	const struct look *now = w->now;
 
 	apply_begin(t);
@@ -427,18 +428,19 @@ static void keep(struct work *w)
 	k->racy = is_racy(&now->stamp);
 	k->seen = t->sweep_number;
 	k->n = w->e->n;
-	put_known(t, k);
+	known_put(t, k);
 }
 
-static void enter(struct tape *t, const struct change *c, enum entry_kind kind,
-		  struct known *was, const struct look *now)
+static void enter(struct tape *t, const struct tape_change *c,
+		  enum entry_kind kind, struct known_file *was,
+		  const struct look *now)
 {
-	struct work w = { .t = t,
-			  .c = c,
-			  .kind = kind,
-			  .was = was,
-			  .now = now,
-			  .has = kind != ENTRY_DELETE };
+	struct apply_work w = { .t = t,
+				.c = c,
+				.kind = kind,
+				.was = was,
+				.now = now,
+				.has = kind != ENTRY_DELETE };
 
 	fill(&w);
 	keep(&w);
@@ -456,13 +458,13 @@ static bool is_there(const char *path, const struct look *now)
 
 /* Other names of a file that was written to. */
 struct others {
-	const struct known *is;
+	const struct known_file *is;
 	ARRAY(char *) paths;
 };
 
 static void find_other(struct paths_node *n, void *arg)
 {
-	const struct known *k = (const struct known *)n;
+	const struct known_file *k = (const struct known_file *)n;
 	struct others *o = arg;
 
 	if (k != o->is && k->stamp.inode == o->is->stamp.inode)
@@ -471,14 +473,14 @@ static void find_other(struct paths_node *n, void *arg)
 
 /* What is written by one name is there by all of them, at the same moment and
    by the same author. */
-static void apply_others(struct tape *t, const struct change *c,
-			 const struct known *k)
+static void apply_others(struct tape *t, const struct tape_change *c,
+			 const struct known_file *k)
 {
 	struct others o = { .is = k };
 
 	paths_each(&t->known, find_other, &o);
 	for (uint32_t i = 0; i < o.paths.count; i++) {
-		struct change other = *c;
+		struct tape_change other = *c;
 
 		other.path = o.paths.at[i];
 		other.from = NULL;
@@ -489,8 +491,8 @@ static void apply_others(struct tape *t, const struct change *c,
 	array_release(&o.paths);
 }
 
-static void apply_edit(struct tape *t, const struct change *c, struct known *k,
-		       const struct look *now)
+static void apply_edit(struct tape *t, const struct tape_change *c,
+		       struct known_file *k, const struct look *now)
 {
 	bool has_others = now->names > 1;
 
@@ -508,12 +510,12 @@ static void apply_edit(struct tape *t, const struct change *c, struct known *k,
 		apply_others(t, c, k);
 }
 
-static void apply_delete(struct tape *t, const struct change *c,
-			 struct known *k)
+static void apply_delete(struct tape *t, const struct tape_change *c,
+			 struct known_file *k)
 {
 	const struct look nothing = { .kind = LOOK_ABSENT };
 	CLEANUP(free_p) char *path = must_strdup(k->at.path);
-	struct change gone = *c;
+	struct tape_change gone = *c;
 
 	gone.path = path;
 	gone.from = NULL;
@@ -521,9 +523,10 @@ static void apply_delete(struct tape *t, const struct change *c,
 }
 
 /* The file known by its former name, if that is not there any more. */
-static struct known *former(const struct tape *t, const struct change *c)
+static struct known_file *former(const struct tape *t,
+				 const struct tape_change *c)
 {
-	struct known *k = NULL;
+	struct known_file *k = NULL;
 	struct look now;
 
 	if (c->from && strcmp(c->from, c->path) != 0)
@@ -535,7 +538,7 @@ static struct known *former(const struct tape *t, const struct change *c)
 }
 
 /* Before it was read and after. */
-static bool is_only(const struct tape *t, const struct change *c,
+static bool is_only(const struct tape *t, const struct tape_change *c,
 		    const struct look *read)
 {
 	struct look after;
@@ -548,10 +551,10 @@ static bool is_only(const struct tape *t, const struct change *c,
 		tree_same_stamp(&read->stamp, c->only));
 }
 
-static void apply_seen(struct tape *t, const struct change *c,
+static void apply_seen(struct tape *t, const struct tape_change *c,
 		       const struct look *now)
 {
-	struct known *k = known_find(t, c->path), *f;
+	struct known_file *k = known_find(t, c->path), *f;
 
 	if (k) {
 		if (is_there(c->path, now))
@@ -574,7 +577,7 @@ static void apply_seen(struct tape *t, const struct change *c,
 	}
 }
 
-bool apply_change(struct tape *t, const struct change *c)
+bool apply_change(struct tape *t, const struct tape_change *c)
 {
 	struct look now = { .kind = LOOK_ABSENT };
 
@@ -592,7 +595,7 @@ bool apply_change(struct tape *t, const struct change *c)
 	return true;
 }
 
-void apply_base(struct tape *t, struct known *k, const struct look *now)
+void apply_base(struct tape *t, struct known_file *k, const struct look *now)
 {
 	k->hash = now->hash;
 	k->hashed = true;
@@ -602,7 +605,7 @@ void apply_base(struct tape *t, struct known *k, const struct look *now)
 	if (scope_of(k->at.path) == SCOPE_FULL && now->text)
 		(void)store_put_content(t->store, now->hash, now->text,
 					now->len);
-	put_known(t, k);
+	known_put(t, k);
 }
 
 void apply_gap(struct tape *t, uint64_t first, uint64_t last)

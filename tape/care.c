@@ -12,30 +12,30 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 
-struct file {
+struct care_file {
 	struct tree_stamp stamp;
 	char path[PATH_MAX]; /* "": none */
 };
 
 /* What the page holds. A half-written one harms nobody: it names no file. */
-struct note {
-	struct file now;	       /* of the thread that crashed */
+struct care_note {
+	struct care_file now;	       /* of the thread that crashed */
 	volatile sig_atomic_t crashed; /* while at work on it */
-	struct file blamed;
+	struct care_file blamed;
 	unsigned crashes; /* it caused */
 };
 
 struct care {
-	struct note *note;
+	struct care_note *note;
 };
 
 static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 #define SIGNALS (sizeof(signals) / sizeof(*signals))
 
-static struct note *minded; /* of the one care there is */
-static __thread struct file at_work;
+static struct care_note *minded; /* of the one care there is */
+static __thread struct care_file at_work;
 
-static bool is_same(const struct file *f, const char *path,
+static bool is_same(const struct care_file *f, const char *path,
 		    const struct tree_stamp *st)
 {
 	return strcmp(f->path, path) == 0 && f->stamp.size == st->size &&
@@ -86,7 +86,7 @@ static void unmind_crashes(void)
 		(void)sigaction(signals[i], &a, NULL);
 }
 
-static void blame(struct note *n)
+static void blame(struct care_note *n)
 {
 	n->now.path[PATH_MAX - 1] = '\0';
 	n->blamed.path[PATH_MAX - 1] = '\0';
@@ -104,7 +104,7 @@ int care_open(int dir_fd, struct care **ret)
 {
 	CLEANUP(close_p)
 	int fd = openat(dir_fd, CARE_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	struct note *note;
+	struct care_note *note;
 	int r;
 
 	if (fd < 0)

@@ -52,7 +52,7 @@
 #define MALLOC_KEEPS (4 << 20)
 #define MALLOC_STEP  (256 << 10)
 
-void say(const char *format, ...)
+void tape_say(const char *format, ...)
 {
 	va_list args;
 
@@ -84,8 +84,8 @@ static int lock_take(struct tape *t)
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		say("'%s' has a tape already: process %d", t->c->state->repo,
-		    (int)lock_holder(fd));
+		tape_say("'%s' has a tape already: process %d",
+			 t->c->state->repo, (int)lock_holder(fd));
 		(void)close(fd);
 		return -EBUSY;
 	}
@@ -226,7 +226,7 @@ static bool hopes(const struct loop *l)
 static uint64_t loop_due(const struct loop *l)
 {
 	const struct tape *t = l->t;
-	uint64_t due = sooner(settle_due(t->settle), watch_due(t));
+	uint64_t due = sooner(settle_due(t->settle), external_due(t));
 
 	due = sooner(due, t->rest_at_ns);
 	if (hopes(l))
@@ -326,10 +326,10 @@ static bool loop_work(struct tape *t)
 	follow_apply(t, settle_pending(t->settle) > DIRTY_MAX);
 	now = clock_mono_ns();
 	if (t->outside_at_ns && now >= t->outside_at_ns)
-		watch_hear(t);
+		external_hear(t);
 	if (t->suspects.count && !more)
-		watch_check(t, false);
-	more = watch_step(t) || more;
+		external_check(t, false);
+	more = external_step(t) || more;
 	if (!more && t->bases.count)
 		more = start_bases(t);
 	if (!more && t->rest_at_ns && now >= t->rest_at_ns)
@@ -396,8 +396,8 @@ static int open_store(struct tape *t)
 	if (r == 0)
 		r = store_open(path, STORE_WRITE, &t->store, &why);
 	if (r < 0)
-		say("the store cannot be opened: %s",
-		    why ? why : strerrordesc_np(-r));
+		tape_say("the store cannot be opened: %s",
+			 why ? why : strerrordesc_np(-r));
 	return r;
 }
 
@@ -409,8 +409,8 @@ static int open_doors(struct tape *t)
 	if (r == 0)
 		r = wire_server_open(s->tape_socket, answer_ask, t, &t->wire);
 	if (r < 0)
-		say("the sockets in '%s' cannot be opened: %s", s->run,
-		    strerrordesc_np(-r));
+		tape_say("the sockets in '%s' cannot be opened: %s", s->run,
+			 strerrordesc_np(-r));
 	return r;
 }
 
@@ -457,7 +457,7 @@ static void tape_release(struct tape *t)
 	wire_server_free(t->wire);
 	publish_free(t->publish);
 	answers_free(t->answers);
-	watch_stop(t);
+	external_stop(t);
 	follow_stop(t);
 	store_free(t->store);
 	if (t->facts)

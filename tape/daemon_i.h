@@ -55,7 +55,7 @@ enum {
 #define REST_NS (2000 * NS_PER_MS)
 
 /* What the tape knows of a file that is there, as of the newest entry. */
-struct known {
+struct known_file {
 	struct paths_node at; /* first */
 	XXH128_hash_t hash;   /* zero until `hashed` */
 	struct tree_stamp stamp;
@@ -78,7 +78,7 @@ struct suspect {
 };
 
 /* A path that is to be looked at, and why. */
-struct change {
+struct tape_change {
 	const char *path;
 	const char *from; /* its former name; NULL or the same: none */
 	enum entry_origin origin;
@@ -155,22 +155,21 @@ struct tape {
 	bool stop;
 };
 
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tape_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* apply.c: from changes to entries. False: it is not as `only` says. */
-bool apply_change(struct tape *t, const struct change *c);
+bool apply_change(struct tape *t, const struct tape_change *c);
 /* The journal lost the lines first..last. */
 void apply_gap(struct tape *t, uint64_t first, uint64_t last);
 /* Ends the transaction, if there is one, and publishes. */
 void apply_commit(struct tape *t);
 void apply_begin(struct tape *t);
 /* The content of `k`, which was never hashed, is what `now` says. */
-void apply_base(struct tape *t, struct known *k, const struct look *now);
-void put_known(struct tape *t, const struct known *k);
-bool is_racy(const struct tree_stamp *s);
-struct known *known_find(const struct tape *t, const char *path);
-struct known *known_add(struct tape *t, const char *path);
-void known_drop(struct tape *t, struct known *k);
+void apply_base(struct tape *t, struct known_file *k, const struct look *now);
+void known_put(struct tape *t, const struct known_file *k);
+struct known_file *known_find(const struct tape *t, const char *path);
+struct known_file *known_add(struct tape *t, const char *path);
+void known_drop(struct tape *t, struct known_file *k);
 
 /* follow.c: the journal. */
 int follow_start(struct tape *t, bool first);
@@ -185,19 +184,19 @@ int follow_sync(void *ctx, struct answers_head *ret);
 uint64_t follow_position(const struct tape *t);
 
 /* external.c: what happens outside. */
-int watch_start(struct tape *t);
-void watch_stop(struct tape *t);
-struct suspect *watch_suspect(struct tape *t, const char *path,
-			      enum entry_origin origin, uint64_t due_ns);
+int external_start(struct tape *t);
+void external_stop(struct tape *t);
+struct suspect *external_suspect(struct tape *t, const char *path,
+				 enum entry_origin origin, uint64_t due_ns);
 /* Look at every file, and below `dir` ("": all) by stamps first. */
-void watch_sweep(struct tape *t, enum entry_origin origin, bool urgent);
-void watch_below(struct tape *t, const char *dir, enum entry_origin origin);
+void external_sweep(struct tape *t, enum entry_origin origin, bool urgent);
+void external_below(struct tape *t, const char *dir, enum entry_origin origin);
 /* One slice of sweeping. False: nothing is left. */
-bool watch_step(struct tape *t);
-void watch_hear(struct tape *t);
+bool external_step(struct tape *t);
+void external_hear(struct tape *t);
 /* Look at suspects whose time has come; `all`: at all of them. */
-void watch_check(struct tape *t, bool all);
-uint64_t watch_due(const struct tape *t);
+void external_check(struct tape *t, bool all);
+uint64_t external_due(const struct tape *t);
 
 /* start.c: from nothing to ready. */
 int start_all(struct tape *t);

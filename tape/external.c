@@ -31,8 +31,8 @@
 /* For the file system to answer; it takes a tenth of it at most. */
 #define FENCE_MS 1000
 
-struct suspect *watch_suspect(struct tape *t, const char *path,
-			      enum entry_origin origin, uint64_t due_ns)
+struct suspect *external_suspect(struct tape *t, const char *path,
+				 enum entry_origin origin, uint64_t due_ns)
 {
 	struct suspect *s = paths_find(&t->suspects, path);
 
@@ -52,7 +52,7 @@ struct suspect *watch_suspect(struct tape *t, const char *path,
 
 static uint64_t entry_of(const struct tape *t, const char *path)
 {
-	const struct known *k = known_find(t, path);
+	const struct known_file *k = known_find(t, path);
 
 	return k ? k->n : 0;
 }
@@ -62,7 +62,7 @@ static void suspect_seen(struct tape *t, const char *path,
 			 const struct tree_stamp *st, enum entry_origin origin)
 {
 	struct suspect *s =
-		watch_suspect(t, path, origin, clock_mono_ns() + GRACE_NS);
+		external_suspect(t, path, origin, clock_mono_ns() + GRACE_NS);
 
 	s->seen = true;
 	s->stamp = *st;
@@ -80,7 +80,7 @@ static void on_see(void *ctx, const char *path, const struct tree_stamp *st,
 		   int origin)
 {
 	struct tape *t = ctx;
-	struct known *k = known_find(t, path);
+	struct known_file *k = known_find(t, path);
 
 	if (t->learning && !k) {
 		k = known_add(t, path);
@@ -111,13 +111,13 @@ static const struct sweep_ops sweep_ops = {
 	.fail = on_fail,
 };
 
-int watch_start(struct tape *t)
+int external_start(struct tape *t)
 {
 	int r = outside_open(&t->outside);
 
 	if (r < 0) {
-		say("changes outside the mount cannot be noticed: %s",
-		    strerrordesc_np(-r));
+		tape_say("changes outside the mount cannot be noticed: %s",
+			 strerrordesc_np(-r));
 		return r;
 	}
 	t->sweep = sweep_new(t->c->root_fd, &sweep_ops, t);
@@ -131,7 +131,7 @@ static void free_node(struct paths_node *n, void *arg)
 	free(n);
 }
 
-void watch_stop(struct tape *t)
+void external_stop(struct tape *t)
 {
 	sweep_free(t->sweep);
 	outside_free(t->outside);
@@ -139,7 +139,7 @@ void watch_stop(struct tape *t)
 	table_release(&t->suspects);
 }
 
-void watch_sweep(struct tape *t, enum entry_origin origin, bool urgent)
+void external_sweep(struct tape *t, enum entry_origin origin, bool urgent)
 {
 	t->sweep_number++;
 	t->sweep_whole = true;
@@ -149,7 +149,7 @@ void watch_sweep(struct tape *t, enum entry_origin origin, bool urgent)
 	sweep_add(t->sweep, "", (int)origin);
 }
 
-void watch_below(struct tape *t, const char *dir, enum entry_origin origin)
+void external_below(struct tape *t, const char *dir, enum entry_origin origin)
 {
 	/* What came through the mount is there at the next barrier. */
 	if (origin == ENTRY_MOUNT)
@@ -160,7 +160,7 @@ void watch_below(struct tape *t, const char *dir, enum entry_origin origin)
 static void miss(struct paths_node *n, void *arg)
 {
 	struct tape *t = arg;
-	const struct known *k = (const struct known *)n;
+	const struct known_file *k = (const struct known_file *)n;
 	const struct tree_stamp none = { 0 };
 
 	if (k->seen != t->sweep_number)
@@ -177,10 +177,10 @@ static void plan_next(struct tape *t)
 		t->sweep_at_ns = clock_mono_ns() + SWEEP_EVERY_NS;
 }
 
-bool watch_step(struct tape *t)
+bool external_step(struct tape *t)
 {
 	if (t->sweep_at_ns && (uint64_t)clock_mono_ns() >= t->sweep_at_ns)
-		watch_sweep(t, ENTRY_OUTSIDE, false);
+		external_sweep(t, ENTRY_OUTSIDE, false);
 	if (!sweep_busy(t->sweep))
 		return false;
 	if (sweep_step(t->sweep, SLICE_NAMES))
@@ -191,7 +191,7 @@ bool watch_step(struct tape *t)
 	}
 	t->sweep_whole = false;
 	if (t->sweep_urgent)
-		watch_check(t, true);
+		external_check(t, true);
 	t->sweep_urgent = false;
 	return false;
 }
@@ -240,7 +240,8 @@ static void suspect_below(struct paths_node *n, void *arg)
 			&h->went, n->path, (size_t)(slash - n->path));
 
 		if (w)
-			watch_suspect(h->t, n->path, ENTRY_OUTSIDE, w->due_ns);
+			external_suspect(h->t, n->path, ENTRY_OUTSIDE,
+					 w->due_ns);
 	}
 }
 
@@ -250,16 +251,16 @@ static void on_event(const struct outside_event *e, void *ctx)
 	struct tape *t = h->t;
 
 	if (!e->directory) {
-		watch_suspect(t, e->path, ENTRY_OUTSIDE, due_of(t, e));
+		external_suspect(t, e->path, ENTRY_OUTSIDE, due_of(t, e));
 		return;
 	}
 	if (e->came)
-		watch_below(t, e->path, ENTRY_OUTSIDE);
+		external_below(t, e->path, ENTRY_OUTSIDE);
 	if (e->went)
 		add_went(h, e);
 }
 
-void watch_hear(struct tape *t)
+void external_hear(struct tape *t)
 {
 	struct heard h = { .t = t };
 	bool whole;
@@ -272,8 +273,8 @@ void watch_hear(struct tape *t)
 	table_release(&h.went);
 	if (whole)
 		return;
-	say("too much happened at once in '%s': every file is looked at",
-	    t->c->state->repo);
+	tape_say("too much happened at once in '%s': every file is looked at",
+		 t->c->state->repo);
 	t->sweep_at_ns = clock_mono_ns() + SWEEP_SOON_NS;
 }
 
@@ -310,7 +311,7 @@ static void find_lost(const struct tape *t, struct due *d)
 {
 	for (uint32_t i = 0; i < d->found.count; i++) {
 		const struct suspect *s = d->found.at[i];
-		const struct known *k = known_find(t, s->at.path);
+		const struct known_file *k = known_find(t, s->at.path);
 		struct lost l;
 
 		if (!k)
@@ -342,7 +343,7 @@ static const char *moved_from(const struct tape *t, const struct due *d,
 /* True: it needs no entry. */
 static bool is_as_known(struct tape *t, const char *path)
 {
-	struct known *k = known_find(t, path);
+	struct known_file *k = known_find(t, path);
 	struct look now;
 
 	if (!k)
@@ -412,11 +413,11 @@ static bool is_steady(const struct tape *t, struct suspect *s)
 
 static bool enter(struct tape *t, const struct due *d, const struct suspect *s)
 {
-	struct change c = { .path = s->at.path,
-			    .from = moved_from(t, d, s->at.path),
-			    .origin = s->origin,
-			    .at_ns = clock_wall_ns(),
-			    .only = &s->stamp };
+	struct tape_change c = { .path = s->at.path,
+				 .from = moved_from(t, d, s->at.path),
+				 .origin = s->origin,
+				 .at_ns = clock_wall_ns(),
+				 .only = &s->stamp };
 
 	return apply_change(t, &c);
 }
@@ -468,7 +469,7 @@ static int by_path(const void *a, const void *b)
 		      (*(struct suspect *const *)b)->at.path);
 }
 
-void watch_check(struct tape *t, bool all)
+void external_check(struct tape *t, bool all)
 {
 	struct due d = { .now_ns = clock_mono_ns(), .all = all };
 
@@ -501,7 +502,7 @@ static void least(struct paths_node *n, void *arg)
 		*due = s->due_ns;
 }
 
-uint64_t watch_due(const struct tape *t)
+uint64_t external_due(const struct tape *t)
 {
 	uint64_t due = t->sweep_at_ns;
 

@@ -95,7 +95,7 @@ int follow_start(struct tape *t, bool first)
 		return 0;
 	r = open_reader(t);
 	if (r < 0) {
-		say("the journal cannot be read: %s", strerrordesc_np(-r));
+		tape_say("the journal cannot be read: %s", strerrordesc_np(-r));
 		return r;
 	}
 	if (first)
@@ -117,14 +117,15 @@ static void on_gone(struct tape *t, uint64_t first, uint64_t last)
 {
 	if (last <= t->gone)
 		return;
-	say("the journal lost the lines %llu to %llu: every file is looked at",
-	    (unsigned long long)first, (unsigned long long)last);
+	tape_say("the journal lost the lines %llu to %llu: every file is "
+		 "looked at",
+		 (unsigned long long)first, (unsigned long long)last);
 	t->gone = last;
 	/* Before the gap is applied, what was known before it. */
 	follow_apply(t, true);
 	apply_gap(t, first, last);
 	apply_commit(t);
-	watch_sweep(t, ENTRY_RECOVERED, true);
+	external_sweep(t, ENTRY_RECOVERED, true);
 }
 
 /* A path that cannot be told: look everywhere. */
@@ -158,7 +159,7 @@ static void on_line(struct tape *t, const struct journal_line *l)
 	if (e->op == JOURNAL_GAP)
 		on_gone(t, (uint64_t)e->off, (uint64_t)(e->off + e->len - 1));
 	else if (is_nameless(e->path) || is_nameless(e->path2))
-		watch_sweep(t, ENTRY_MOUNT, true);
+		external_sweep(t, ENTRY_MOUNT, true);
 	else
 		settle_line(t->settle, l);
 	read_ahead(t, e);
@@ -201,7 +202,7 @@ bool follow_read(struct tape *t, uint64_t until_ns)
 		}
 	}
 	if (r < 0 && r != -ESTALE)
-		say("the journal cannot be read: %s", strerrordesc_np(-r));
+		tape_say("the journal cannot be read: %s", strerrordesc_np(-r));
 	return r == 1 || r == -ESTALE;
 }
 
@@ -210,9 +211,9 @@ static bool is_move(const struct settled *s)
 	return s->from && strcmp(s->from, s->path) != 0;
 }
 
-static struct change change_of(const struct settled *s)
+static struct tape_change change_of(const struct settled *s)
 {
-	return (struct change){
+	return (struct tape_change){
 		.path = s->path,
 		.from = s->from,
 		.origin = ENTRY_MOUNT,
@@ -243,7 +244,7 @@ static int by_path(const void *a, const void *b)
 
 /* Where another file stands at the new name, which was told, the one that was
    known by the former is gone. */
-static void apply_moved_file(struct tape *t, struct change *c)
+static void apply_moved_file(struct tape *t, struct tape_change *c)
 {
 	(void)apply_change(t, c);
 	if (!paths_find(&t->known, c->from))
@@ -264,7 +265,7 @@ static void apply_moved(struct tape *t, const struct settled *s)
 		const char *from = b.paths.at[i];
 		CLEANUP(free_p)
 		char *path = paths_join(s->path, paths_below(from, s->from));
-		struct change c = change_of(s);
+		struct tape_change c = change_of(s);
 
 		c.path = path;
 		c.from = from;
@@ -287,7 +288,7 @@ static void apply_directory(struct tape *t, const struct settled *s)
 	if (is_move(s))
 		apply_moved(t, s);
 	if (now.kind == LOOK_DIRECTORY)
-		watch_below(t, s->path, ENTRY_MOUNT);
+		external_below(t, s->path, ENTRY_MOUNT);
 }
 
 /*
@@ -296,9 +297,9 @@ static void apply_directory(struct tape *t, const struct settled *s)
  * comes first. Directories last: what was changed in them besides has been
  * told then.
  */
-enum turn { TURN_MOVED, TURN_PLAIN, TURN_MOVED_AND_GONE, TURNS };
+enum follow_turn { TURN_MOVED, TURN_PLAIN, TURN_MOVED_AND_GONE, TURNS };
 
-static enum turn turn_of(const struct settled *s)
+static enum follow_turn turn_of(const struct settled *s)
 {
 	if (!is_move(s))
 		return TURN_PLAIN;
@@ -312,7 +313,7 @@ static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 			ahead_expect(t->ahead, s[i].path);
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (size_t i = 0; i < n; i++) {
-			struct change c = change_of(&s[i]);
+			struct tape_change c = change_of(&s[i]);
 
 			if ((int)turn_of(&s[i]) == turn)
 				(void)apply_change(t, &c);
@@ -356,11 +357,11 @@ int follow_sync(void *ctx, struct answers_head *ret)
 	follow_apply(t, true);
 	/* Without a journal inotify's queue is as good a barrier. */
 	if (!t->c->journal)
-		watch_hear(t);
-	while ((t->sweep_urgent || !t->c->journal) && watch_step(t))
+		external_hear(t);
+	while ((t->sweep_urgent || !t->c->journal) && external_step(t))
 		continue;
 	if (t->suspects.count)
-		watch_check(t, !t->c->journal);
+		external_check(t, !t->c->journal);
 	*ret = (struct answers_head){
 		.n = store_head(t->store),
 		.journal = t->line,

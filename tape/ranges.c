@@ -12,18 +12,18 @@
 
 #define EDITS_MAX 600
 
-struct line {
+struct ranges_line {
 	const char *at;
 	size_t len;
 	uint64_t hash;
 };
 
-struct text {
-	ARRAY(struct line) lines;
+struct ranges_text {
+	ARRAY(struct ranges_line) lines;
 };
 
 struct ranges_texts {
-	struct text before, after;
+	struct ranges_text before, after;
 };
 
 uint32_t ranges_lines(const char *text, size_t len)
@@ -39,12 +39,12 @@ uint32_t ranges_lines(const char *text, size_t len)
 	return n;
 }
 
-static void text_cut(struct text *t, const char *text, size_t len)
+static void text_cut(struct ranges_text *t, const char *text, size_t len)
 {
 	const char *end = text + len, *at = text, *feed;
 
 	while (at < end) {
-		struct line *l = array_add(&t->lines);
+		struct ranges_line *l = array_add(&t->lines);
 
 		feed = memchr(at, '\n', (size_t)(end - at));
 		l->at = at;
@@ -57,8 +57,8 @@ static void text_cut(struct text *t, const char *text, size_t len)
 static bool is_same(const void *ctx, uint32_t before, uint32_t after)
 {
 	const struct ranges_texts *t = ctx;
-	const struct line *x = &t->before.lines.at[before];
-	const struct line *y = &t->after.lines.at[after];
+	const struct ranges_line *x = &t->before.lines.at[before];
+	const struct ranges_line *y = &t->after.lines.at[after];
 
 	return x->hash == y->hash && x->len == y->len &&
 	       memcmp(x->at, y->at, x->len) == 0;

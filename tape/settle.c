@@ -46,7 +46,7 @@
 /* No path of a file: where one side of an exchange waits for the other. */
 #define NOWHERE "\001"
 
-struct node {
+struct settle_node {
 	struct paths_node at; /* first */
 	char *from;	      /* NULL: its own name, or none if it is born */
 	char *to;	      /* of a name that went away: where to */
@@ -66,7 +66,7 @@ struct node {
 };
 
 /* A directory with dirty paths below it, or a name that nodes came from. */
-struct tally {
+struct settle_tally {
 	struct paths_node at; /* first */
 	size_t count;
 };
@@ -75,10 +75,10 @@ struct settle {
 	settle_known *known;
 	void *ctx;
 	struct table nodes;
-	struct table dirs;    /* struct tally */
+	struct table dirs;    /* struct settle_tally */
 	struct table origins; /* the same, by the `from` of nodes */
 	size_t moved;	      /* nodes with `directory` set */
-	ARRAY(void *) taken;  /* struct node */
+	ARRAY(void *) taken;  /* struct settle_node */
 	ARRAY(struct settled) told;
 };
 
@@ -91,7 +91,7 @@ struct settle *settle_new(settle_known *known, void *ctx)
 	return s;
 }
 
-static void node_free(struct node *n)
+static void node_free(struct settle_node *n)
 {
 	if (!n)
 		return;
@@ -112,7 +112,7 @@ static void forget_taken(struct settle *s)
 static void free_node(struct paths_node *n, void *arg)
 {
 	(void)arg;
-	node_free((struct node *)n);
+	node_free((struct settle_node *)n);
 }
 
 static void free_tally(struct paths_node *n, void *arg)
@@ -141,7 +141,7 @@ void settle_free(struct settle *s)
 /* One more, or one less, of the first `len` bytes of `path`. */
 static void count(struct table *t, const char *path, size_t len, bool more)
 {
-	struct tally *c = paths_find_part(t, path, len);
+	struct settle_tally *c = paths_find_part(t, path, len);
 
 	if (!c && more) {
 		char *name = must_memdup(path, len);
@@ -167,7 +167,7 @@ static void count_above(struct settle *s, const char *path, bool more)
 }
 
 /* `from` is the node's from now on. */
-static void set_from(struct settle *s, struct node *n, char *from)
+static void set_from(struct settle *s, struct settle_node *n, char *from)
 {
 	if (n->from)
 		count(&s->origins, n->from, strlen(n->from), false);
@@ -177,27 +177,28 @@ static void set_from(struct settle *s, struct node *n, char *from)
 		count(&s->origins, from, strlen(from), true);
 }
 
-static void set_directory(struct settle *s, struct node *n, bool directory)
+static void set_directory(struct settle *s, struct settle_node *n,
+			  bool directory)
 {
 	s->moved += (size_t)directory;
 	s->moved -= (size_t)n->directory;
 	n->directory = directory;
 }
 
-static void link_node(struct settle *s, struct node *n, const char *path)
+static void link_node(struct settle *s, struct settle_node *n, const char *path)
 {
 	paths_add(&s->nodes, &n->at, path);
 	count_above(s, path, true);
 }
 
 /* Its path is freed; the node itself is the caller's. */
-static void unlink_node(struct settle *s, struct node *n)
+static void unlink_node(struct settle *s, struct settle_node *n)
 {
 	count_above(s, n->at.path, false);
 	paths_remove(&s->nodes, &n->at);
 }
 
-static void drop(struct settle *s, struct node *n)
+static void drop(struct settle *s, struct settle_node *n)
 {
 	if (!n)
 		return;
@@ -208,14 +209,15 @@ static void drop(struct settle *s, struct node *n)
 }
 
 /* The nearest directory above that was moved here; NULL: none. */
-static const struct node *moved_above(const struct settle *s, const char *path)
+static const struct settle_node *moved_above(const struct settle *s,
+					     const char *path)
 {
-	const struct node *found = NULL;
+	const struct settle_node *found = NULL;
 
 	for (const char *slash = s->moved ? strchr(path, '/') : NULL; slash;
 	     slash = strchr(slash + 1, '/')) {
-		const struct node *n = paths_find_part(&s->nodes, path,
-						       (size_t)(slash - path));
+		const struct settle_node *n = paths_find_part(
+			&s->nodes, path, (size_t)(slash - path));
 
 		if (n && n->directory && n->from)
 			found = n;
@@ -227,15 +229,15 @@ static const struct node *moved_above(const struct settle *s, const char *path)
    the same. */
 static char *former_name(const struct settle *s, const char *path)
 {
-	const struct node *n = moved_above(s, path);
+	const struct settle_node *n = moved_above(s, path);
 
 	return n ? paths_join(n->from, paths_below(path, n->at.path)) : NULL;
 }
 
-static struct node *node_new(struct settle *s, const char *path,
-			     const struct journal_line *l)
+static struct settle_node *node_new(struct settle *s, const char *path,
+				    const struct journal_line *l)
 {
-	struct node *n = must_calloc(1, sizeof(*n));
+	struct settle_node *n = must_calloc(1, sizeof(*n));
 
 	n->first = l->n;
 	n->first_mono = l->mono_ns;
@@ -244,7 +246,7 @@ static struct node *node_new(struct settle *s, const char *path,
 	return n;
 }
 
-static void stamp(struct node *n, const struct journal_line *l)
+static void stamp(struct settle_node *n, const struct journal_line *l)
 {
 	n->last = l->n;
 	n->last_mono = l->mono_ns;
@@ -253,10 +255,10 @@ static void stamp(struct node *n, const struct journal_line *l)
 }
 
 /* The node of `path`, with this line as its newest. */
-static struct node *touch(struct settle *s, const char *path,
-			  const struct journal_line *l)
+static struct settle_node *touch(struct settle *s, const char *path,
+				 const struct journal_line *l)
 {
-	struct node *n = paths_find(&s->nodes, path);
+	struct settle_node *n = paths_find(&s->nodes, path);
 
 	if (!n)
 		n = node_new(s, path, l);
@@ -264,13 +266,13 @@ static struct node *touch(struct settle *s, const char *path,
 	return n;
 }
 
-static void name_author(struct node *n, const struct journal_line *l)
+static void name_author(struct settle_node *n, const struct journal_line *l)
 {
 	if (!n->wrote)
 		n->author = l->event.author;
 }
 
-static void text_author(struct node *n, const struct journal_line *l)
+static void text_author(struct settle_node *n, const struct journal_line *l)
 {
 	n->author = l->event.author;
 	n->wrote = true;
@@ -283,7 +285,7 @@ static uint32_t pid_of(const struct journal_event *e)
 	return e->author ? e->author->pid : e->pid;
 }
 
-static void add_writer(struct node *n, uint32_t pid)
+static void add_writer(struct settle_node *n, uint32_t pid)
 {
 	for (size_t i = 0; i < n->writers_count; i++)
 		if (n->writers[i] == pid)
@@ -293,7 +295,7 @@ static void add_writer(struct node *n, uint32_t pid)
 }
 
 /* A handle's opener who never wrote lent it to those who did. */
-static void remove_writer(struct node *n, uint32_t pid)
+static void remove_writer(struct settle_node *n, uint32_t pid)
 {
 	for (size_t i = 0; i < n->writers_count; i++) {
 		if (n->writers[i] == pid) {
@@ -312,7 +314,7 @@ static bool is_detail(const struct journal_event *e, const char *detail)
 static void on_write(struct settle *s, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
-	struct node *n;
+	struct settle_node *n;
 
 	/* Nobody will find it under that name. */
 	if (is_detail(e, "deleted"))
@@ -329,7 +331,7 @@ static void on_write(struct settle *s, const struct journal_line *l)
 static void on_make(struct settle *s, const struct journal_line *l,
 		    const char *path)
 {
-	struct node *n = paths_find(&s->nodes, path);
+	struct settle_node *n = paths_find(&s->nodes, path);
 	bool born = !n && !(s->known && s->known(s->ctx, path));
 
 	n = touch(s, path, l);
@@ -346,10 +348,10 @@ static void on_make(struct settle *s, const struct journal_line *l,
 /* A second name; the text has an author already if it was just written. */
 static void on_link(struct settle *s, const struct journal_line *l)
 {
-	const struct node *old = paths_find(&s->nodes, l->event.path);
+	const struct settle_node *old = paths_find(&s->nodes, l->event.path);
 	const struct journal_author *author =
 		old && old->wrote ? old->author : l->event.author;
-	struct node *n;
+	struct settle_node *n;
 
 	on_make(s, l, l->event.path2);
 	n = paths_find(&s->nodes, l->event.path2);
@@ -358,7 +360,7 @@ static void on_link(struct settle *s, const struct journal_line *l)
 
 static void on_unlink(struct settle *s, const struct journal_line *l)
 {
-	struct node *n = touch(s, l->event.path, l);
+	struct settle_node *n = touch(s, l->event.path, l);
 
 	/* That it came from elsewhere is told where it came from. */
 	if (n->from && paths_find(&s->nodes, n->from)) {
@@ -379,7 +381,7 @@ static void on_unlink(struct settle *s, const struct journal_line *l)
 
 struct collection {
 	const char *dir;
-	ARRAY(void *) nodes; /* struct node */
+	ARRAY(void *) nodes; /* struct settle_node */
 };
 
 static void collect_below(struct paths_node *n, void *arg)
@@ -399,7 +401,7 @@ static void move_below(struct settle *s, const char *from, const char *to)
 		return;
 	paths_each(&s->nodes, collect_below, &c);
 	for (uint32_t i = 0; i < c.nodes.count; i++) {
-		struct node *n = c.nodes.at[i];
+		struct settle_node *n = c.nodes.at[i];
 		char *path = paths_join(to, paths_below(n->at.path, from));
 
 		if (!n->from && !n->born)
@@ -413,7 +415,8 @@ static void move_below(struct settle *s, const char *from, const char *to)
 }
 
 /* `src` was made since the last settling: its text is the target's now. */
-static void save_over(struct settle *s, struct node *src, struct node *dst)
+static void save_over(struct settle *s, struct settle_node *src,
+		      struct settle_node *dst)
 {
 	/* What was there before is what its own name led to. */
 	set_from(s, dst, dst->born ? NULL : former_name(s, dst->at.path));
@@ -431,7 +434,7 @@ static void save_over(struct settle *s, struct node *src, struct node *dst)
 }
 
 /* Where the content of the node, or of the path that has none, was known. */
-static char *origin(const struct settle *s, const struct node *n,
+static char *origin(const struct settle *s, const struct settle_node *n,
 		    const char *path)
 {
 	char *from;
@@ -444,9 +447,9 @@ static char *origin(const struct settle *s, const struct node *n,
 
 /* Something older than the first line moved. */
 static void move_over(struct settle *s, const struct journal_line *l,
-		      const char *path, struct node *dst)
+		      const char *path, struct settle_node *dst)
 {
-	struct node *src = paths_find(&s->nodes, path);
+	struct settle_node *src = paths_find(&s->nodes, path);
 	bool file = src && src->file;
 	char *from = origin(s, src, path);
 
@@ -477,8 +480,8 @@ static void move_over(struct settle *s, const struct journal_line *l,
 static void on_rename(struct settle *s, const struct journal_line *l,
 		      const char *path, const char *path2)
 {
-	struct node *src = paths_find(&s->nodes, path);
-	struct node *dst = paths_find(&s->nodes, path2);
+	struct settle_node *src = paths_find(&s->nodes, path);
+	struct settle_node *dst = paths_find(&s->nodes, path2);
 
 	if (strcmp(path, path2) == 0)
 		return;
@@ -505,7 +508,7 @@ static void on_exchange(struct settle *s, const struct journal_line *l)
 
 static void on_close(struct settle *s, const struct journal_line *l)
 {
-	struct node *n = paths_find(&s->nodes, l->event.path);
+	struct settle_node *n = paths_find(&s->nodes, l->event.path);
 
 	if (!n || n->gone)
 		return;
@@ -560,7 +563,7 @@ void settle_line(struct settle *s, const struct journal_line *line)
 }
 
 /* When it is ready, as far as it alone is concerned. */
-static uint64_t due(const struct node *n)
+static uint64_t due(const struct settle_node *n)
 {
 	uint64_t quiet = n->last_mono + SETTLE_QUIET_NS;
 	uint64_t longest = n->first_mono + SETTLE_LONGEST_NS;
@@ -570,16 +573,18 @@ static uint64_t due(const struct node *n)
 	return quiet < longest ? quiet : longest;
 }
 
-static const struct node *partner(const struct settle *s, const struct node *n)
+static const struct settle_node *partner(const struct settle *s,
+					 const struct settle_node *n)
 {
 	const char *other = n->gone ? n->to : n->from;
 
 	return other ? paths_find(&s->nodes, other) : NULL;
 }
 
-static uint64_t due_with_partner(const struct settle *s, const struct node *n)
+static uint64_t due_with_partner(const struct settle *s,
+				 const struct settle_node *n)
 {
-	const struct node *other = partner(s, n);
+	const struct settle_node *other = partner(s, n);
 	uint64_t own = due(n), others = other ? due(other) : 0;
 	uint64_t longest = n->first_mono + SETTLE_LONGEST_NS;
 
@@ -592,13 +597,13 @@ struct take {
 	const struct settle *s;
 	uint64_t now_ns;
 	bool all;
-	ARRAY(void *) ready; /* struct node */
+	ARRAY(void *) ready; /* struct settle_node */
 };
 
 static void take_ready(struct paths_node *n, void *arg)
 {
 	struct take *t = arg;
-	struct node *node = (struct node *)n;
+	struct settle_node *node = (struct settle_node *)n;
 
 	if (t->all || due_with_partner(t->s, node) <= t->now_ns)
 		array_push(&t->ready, node);
@@ -606,8 +611,8 @@ static void take_ready(struct paths_node *n, void *arg)
 
 static int by_last(const void *a, const void *b)
 {
-	const struct node *x = *(struct node *const *)a;
-	const struct node *y = *(struct node *const *)b;
+	const struct settle_node *x = *(struct settle_node *const *)a;
+	const struct settle_node *y = *(struct settle_node *const *)b;
 
 	if (x->last != y->last)
 		return x->last < y->last ? -1 : 1;
@@ -615,7 +620,7 @@ static int by_last(const void *a, const void *b)
 }
 
 /* It leaves the table and lives until the next call. */
-static void tell(struct settle *s, struct node *n)
+static void tell(struct settle *s, struct settle_node *n)
 {
 	struct settled *t = array_add(&s->told);
 	char *path = must_strdup(n->at.path);
@@ -660,7 +665,7 @@ struct least {
 static void least_due(struct paths_node *n, void *arg)
 {
 	struct least *l = arg;
-	uint64_t at = due_with_partner(l->s, (const struct node *)n);
+	uint64_t at = due_with_partner(l->s, (const struct settle_node *)n);
 
 	if (!l->value || at < l->value)
 		l->value = at ? at : 1;
@@ -677,7 +682,7 @@ uint64_t settle_due(const struct settle *s)
 static void least_first(struct paths_node *n, void *arg)
 {
 	struct least *l = arg;
-	uint64_t first = ((const struct node *)n)->first;
+	uint64_t first = ((const struct settle_node *)n)->first;
 
 	if (!l->value || first < l->value)
 		l->value = first;

@@ -53,7 +53,7 @@ static void begin(const struct tape *t)
 
 static int load_file(const struct store_file *f, void *arg)
 {
-	struct known *k = known_add(arg, f->path);
+	struct known_file *k = known_add(arg, f->path);
 
 	k->hash = f->hash;
 	k->hashed = f->hash.low64 || f->hash.high64;
@@ -78,8 +78,8 @@ static int build_graph(struct tape *t)
 	t->facts = lang_readers_new();
 	r = build_all(&b, t->graph, &report);
 	if (r < 0)
-		say("the graph of '%s' cannot be built: %s", t->c->state->repo,
-		    strerrordesc_np(-r));
+		tape_say("the graph of '%s' cannot be built: %s",
+			 t->c->state->repo, strerrordesc_np(-r));
 	else
 		t->unreadable += report.unreadable;
 	DEBUG(DEBUG_GRAPH,
@@ -92,7 +92,7 @@ static int build_graph(struct tape *t)
 
 static void put_one(struct paths_node *n, void *arg)
 {
-	put_known(arg, (const struct known *)n);
+	known_put(arg, (const struct known_file *)n);
 }
 
 /* All names in one transaction: a tape that is killed on its first day knows
@@ -100,8 +100,8 @@ static void put_one(struct paths_node *n, void *arg)
 static void learn(struct tape *t)
 {
 	t->learning = true;
-	watch_sweep(t, ENTRY_RECOVERED, false);
-	while (watch_step(t))
+	external_sweep(t, ENTRY_RECOVERED, false);
+	while (external_step(t))
 		continue;
 	t->learning = false;
 	apply_begin(t);
@@ -113,7 +113,7 @@ static void learn(struct tape *t)
 /* The graph knows of it what the tape knows. */
 static int take_back(struct tape *t, const char *path)
 {
-	const struct known *k = known_find(t, path);
+	const struct known_file *k = known_find(t, path);
 	CLEANUP(free_p) char *old = NULL;
 	size_t len = 0;
 
@@ -157,19 +157,19 @@ static void catch_up(struct tape *t)
 		follow_apply(t, settle_pending(t->settle) > DIRTY_MAX);
 	follow_apply(t, false);
 	if (t->suspects.count)
-		watch_check(t, true);
+		external_check(t, true);
 }
 
 static int recover(struct tape *t)
 {
 	int r;
 
-	watch_sweep(t, ENTRY_RECOVERED, false);
-	while (watch_step(t))
+	external_sweep(t, ENTRY_RECOVERED, false);
+	while (external_step(t))
 		continue;
 	r = take_back_all(t);
 	if (r < 0) {
-		say("the graph cannot be kept: %s", strerrordesc_np(-r));
+		tape_say("the graph cannot be kept: %s", strerrordesc_np(-r));
 		return r;
 	}
 	catch_up(t);
@@ -182,11 +182,11 @@ int start_all(struct tape *t)
 	int r = store_files(t->store, load_file, t);
 
 	if (r < 0) {
-		say("the store cannot be read: %s", strerrordesc_np(-r));
+		tape_say("the store cannot be read: %s", strerrordesc_np(-r));
 		return r;
 	}
 	first = !is_begun(t);
-	r = watch_start(t);
+	r = external_start(t);
 	if (r == 0)
 		r = follow_start(t, first);
 	if (r == 0)
@@ -195,7 +195,7 @@ int start_all(struct tape *t)
 		return r;
 	r = answers_fill(t->answers);
 	if (r < 0) {
-		say("the store cannot be read: %s", strerrordesc_np(-r));
+		tape_say("the store cannot be read: %s", strerrordesc_np(-r));
 		return r;
 	}
 	answers_graph(t->answers, t->graph);
@@ -208,7 +208,7 @@ int start_all(struct tape *t)
 
 static void keep_base(struct tape *t, const char *path)
 {
-	struct known *k = known_find(t, path);
+	struct known_file *k = known_find(t, path);
 	struct look now;
 
 	if (!k || k->hashed)
@@ -217,8 +217,8 @@ static void keep_base(struct tape *t, const char *path)
 	/* It changed before it was ever read: an entry will tell. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
 	    !tree_same_stamp(&now.stamp, &k->stamp))
-		watch_suspect(t, path, ENTRY_OUTSIDE,
-			      clock_mono_ns() + GRACE_NS);
+		external_suspect(t, path, ENTRY_OUTSIDE,
+				 clock_mono_ns() + GRACE_NS);
 	else
 		apply_base(t, k, &now);
 }

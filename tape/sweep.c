@@ -15,7 +15,7 @@
 
 #define NAMES_SIZE (64U << 10)
 
-struct place {
+struct sweep_place {
 	char *dir;
 	int mark;
 };
@@ -24,8 +24,8 @@ struct sweep {
 	int root_fd;
 	const struct sweep_ops *ops;
 	void *ctx;
-	ARRAY(struct place) dirs; /* still to be entered */
-	char *names;		  /* NAMES_SIZE bytes, aligned for a dirent64 */
+	ARRAY(struct sweep_place) dirs; /* still to be entered */
+	char *names; /* NAMES_SIZE bytes, aligned for a dirent64 */
 };
 
 struct sweep *sweep_new(int root_fd, const struct sweep_ops *ops, void *ctx)
@@ -54,7 +54,7 @@ void sweep_add(struct sweep *s, const char *dir, int mark)
 {
 	if (scope_enters(dir))
 		array_push(&s->dirs,
-			   ((struct place){ must_strdup(dir), mark }));
+			   ((struct sweep_place){ must_strdup(dir), mark }));
 }
 
 bool sweep_busy(const struct sweep *s)
@@ -62,7 +62,7 @@ bool sweep_busy(const struct sweep *s)
 	return s->dirs.count > 0;
 }
 
-static void see(struct sweep *s, int fd, const struct place *at,
+static void see(struct sweep *s, int fd, const struct sweep_place *at,
 		const char *name)
 {
 	CLEANUP(free_p) char *path = NULL;
@@ -84,7 +84,8 @@ static void see(struct sweep *s, int fd, const struct place *at,
 	}
 }
 
-static int list(struct sweep *s, int fd, const struct place *p, size_t *names)
+static int list(struct sweep *s, int fd, const struct sweep_place *p,
+		size_t *names)
 {
 	ssize_t len;
 
@@ -102,7 +103,7 @@ static int list(struct sweep *s, int fd, const struct place *p, size_t *names)
 }
 
 /* How many names it has. */
-static size_t enter(struct sweep *s, const struct place *p)
+static size_t enter(struct sweep *s, const struct sweep_place *p)
 {
 	CLEANUP(close_p)
 	int fd = look_open(s->root_fd, p->dir, O_RDONLY | O_DIRECTORY);
@@ -123,7 +124,7 @@ bool sweep_step(struct sweep *s, size_t names)
 	size_t seen = 0;
 
 	while (s->dirs.count && seen < names) {
-		struct place p = s->dirs.at[--s->dirs.count];
+		struct sweep_place p = s->dirs.at[--s->dirs.count];
 
 		seen += enter(s, &p) + 1;
 		free(p.dir);

@@ -244,7 +244,7 @@ static void history_free(struct evidence_history *h)
 void evidence_release(struct evidence *e)
 {
 	client_entries_release(&e->entries);
-	reads_release(&e->reads);
+	readset_release(&e->reads);
 	for (uint32_t i = 0; i < e->files.count; i++) {
 		free(e->files.at[i]->text.at);
 		free(e->files.at[i]);
@@ -398,7 +398,8 @@ static bool by_a_call(const struct evidence *e, const struct client_entry *a)
 	return false;
 }
 
-static bool has_path(const struct reads_paths *p, const struct client_entry *a)
+static bool has_path(const struct readset_paths *p,
+		     const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (entry_touches(a, p->at[i]))
@@ -418,7 +419,7 @@ static bool lies_in(const char *directory, const char *path)
 	       memcmp(path, directory, len) == 0;
 }
 
-static bool has_directory(const struct reads_paths *p,
+static bool has_directory(const struct readset_paths *p,
 			  const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < p->count; i++)
@@ -431,7 +432,7 @@ static bool has_directory(const struct reads_paths *p,
 static bool seen_before(const struct evidence *e, const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < e->reads.processes.count; i++) {
-		const struct reads_process *p = &e->reads.processes.at[i];
+		const struct readset_process *p = &e->reads.processes.at[i];
 
 		if (p->pid != a->pid && p->first_ns <= a->at_ns &&
 		    (has_path(&p->opened, a) || has_path(&p->missed, a) ||
@@ -478,7 +479,7 @@ static uint64_t behind_entries(const struct evidence *e, const struct held *h)
 	return e->n;
 }
 
-static void take_paths(struct conversation *c, const struct reads_paths *from,
+static void take_paths(struct conversation *c, const struct readset_paths *from,
 		       uint32_t **at, uint32_t *count, uint32_t *size)
 {
 	ARRAY(uint32_t) ids = { 0 };
@@ -595,7 +596,7 @@ static bool is_discovery(const char *command)
 static void take_reads(struct evidence *e, struct held *h,
 		       const struct record *record)
 {
-	const struct reads *r = &e->reads;
+	const struct readset *r = &e->reads;
 
 	h->opened.count = h->missed.count = h->listed.count = 0;
 	h->observed = r->opened.count <= OPENED_MAX &&
@@ -622,8 +623,8 @@ static int run_birth(struct evidence *e, struct held *h, const struct record *r)
 {
 	if (e->reads_result > 0)
 		e->reads_result = e->first ? -ENOENT
-					   : reads_ask(e->client, e->from_ns,
-						       e->to_ns, &e->reads);
+					   : readset_ask(e->client, e->from_ns,
+							 e->to_ns, &e->reads);
 	if (e->reads_result == -ETIMEDOUT)
 		return -ETIMEDOUT;
 	h->born = true;
@@ -654,7 +655,7 @@ static bool find_opened(struct evidence *e, const char *path, const char *taken,
 
 	if (e->reads_result > 0 && !e->first)
 		e->reads_result =
-			reads_ask(e->client, e->from_ns, e->to_ns, &e->reads);
+			readset_ask(e->client, e->from_ns, e->to_ns, &e->reads);
 	for (uint32_t i = 0; i < e->reads.opened.count; i++) {
 		const char *opened = e->reads.opened.at[i];
 		size_t all = strlen(opened);

@@ -20,7 +20,7 @@
 #define STATETAPE_MANAGER_DECIDE_EVIDENCE_H
 
 #include "manager/decide/conversation.h"
-#include "manager/decide/reads.h"
+#include "manager/decide/readset.h"
 #include "tape/wire/client.h"
 
 /* A file's text; asked for once per turn. */
@@ -60,7 +60,7 @@ struct evidence {
 
 	struct client_entries entries; /* since `lower` */
 	bool entries_known;
-	struct reads reads;
+	struct readset reads;
 	int reads_result; /* 1: not asked yet */
 	ARRAY(struct evidence_file *) files;
 	ARRAY(struct evidence_history *) histories;

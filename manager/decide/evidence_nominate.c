@@ -24,18 +24,18 @@
 #define IDS_EACH      ((uint64_t)2 * REFERENTS_MAX)
 
 /* Records to ask about, and what they point to. */
-struct nominees {
+struct evidence_nominees {
 	ARRAY(struct client_record) records;
 	struct arena arena;
 };
 
-static void nominees_release(struct nominees *n)
+static void nominees_release(struct evidence_nominees *n)
 {
 	array_release(&n->records);
 	arena_release(&n->arena);
 }
 
-static struct client_paths names_of(struct nominees *n,
+static struct client_paths names_of(struct evidence_nominees *n,
 				    const struct conversation *c,
 				    const uint32_t *at, uint32_t count)
 {
@@ -47,7 +47,7 @@ static struct client_paths names_of(struct nominees *n,
 }
 
 /* The record is about its lines, whatever symbols they belong to. */
-static void ask_lines(struct nominees *n, struct client_record *r)
+static void ask_lines(struct evidence_nominees *n, struct client_record *r)
 {
 	static const char prefix[] = "file:";
 	size_t len = strlen(r->path);
@@ -60,7 +60,7 @@ static void ask_lines(struct nominees *n, struct client_record *r)
 	r->symbols_count = 1;
 }
 
-static void add_run(struct nominees *n, const struct conversation *c,
+static void add_run(struct evidence_nominees *n, const struct conversation *c,
 		    const struct held *h, uint64_t id)
 {
 	struct client_record r = { .id = id,
@@ -76,7 +76,7 @@ static void add_run(struct nominees *n, const struct conversation *c,
 	array_push(&n->records, r);
 }
 
-static void add_read(struct nominees *n, const struct conversation *c,
+static void add_read(struct evidence_nominees *n, const struct conversation *c,
 		     const struct held *h, uint64_t id,
 		     const struct referent *ref)
 {
@@ -153,7 +153,7 @@ static void take_nomination(struct conversation *c, struct held *h,
 	take_sentence(&h->words, n->words);
 }
 
-static int ask(struct evidence *e, const struct nominees *n,
+static int ask(struct evidence *e, const struct evidence_nominees *n,
 	       struct held *const *held, size_t count)
 {
 	CLEANUP(client_nominations_release)
@@ -208,7 +208,7 @@ static bool wanted(const struct evidence *e, const struct held *h, bool on)
 	return false;
 }
 
-static void add_held(struct nominees *n, const struct evidence *e,
+static void add_held(struct evidence_nominees *n, const struct evidence *e,
 		     const struct held *h, uint64_t id)
 {
 	if (is_run(h)) {
@@ -251,7 +251,7 @@ static void nominate_strange(const struct evidence *e, struct held *h)
 int evidence_nominate(struct evidence *e, struct held *const *held,
 		      size_t count)
 {
-	CLEANUP(nominees_release) struct nominees n = { 0 };
+	CLEANUP(nominees_release) struct evidence_nominees n = { 0 };
 	bool on = goes_on(e);
 	int rc;
 

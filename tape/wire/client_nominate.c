@@ -217,7 +217,7 @@ static int read_nominations(struct client_held *h, const cJSON *answer,
 }
 
 /* A question in the making, and what came of those before it. */
-struct batch {
+struct client_batch {
 	struct client *c;
 	const struct client_record *records;
 	size_t count;
@@ -229,7 +229,7 @@ struct batch {
 	bool asked;
 };
 
-static void batch_begin(struct batch *b)
+static void batch_begin(struct client_batch *b)
 {
 	b->c->text.len = 0;
 	b->said = 0;
@@ -237,7 +237,7 @@ static void batch_begin(struct batch *b)
 	say(&b->c->text, b->lines ? "\"brief\":\"" : "\"records\":[");
 }
 
-static int batch_ask(struct batch *b)
+static int batch_ask(struct client_batch *b)
 {
 	cJSON *answer = NULL;
 	int r;
@@ -256,7 +256,7 @@ static int batch_ask(struct batch *b)
 	return r;
 }
 
-static void batch_say(struct batch *b, size_t n, bool brief)
+static void batch_say(struct client_batch *b, size_t n, bool brief)
 {
 	struct buf *text = &b->c->text;
 
@@ -270,7 +270,7 @@ static void batch_say(struct batch *b, size_t n, bool brief)
 }
 
 /* Where it does not fit, the question so far is asked first. */
-static int batch_add(struct batch *b, size_t n)
+static int batch_add(struct client_batch *b, size_t n)
 {
 	struct buf *text = &b->c->text;
 	size_t had = text->len;
@@ -295,7 +295,7 @@ static int batch_add(struct batch *b, size_t n)
 }
 
 /* One that does not fit by itself leaves its question to be asked. */
-static int batch_add_one(struct batch *b, size_t n, bool lines)
+static int batch_add_one(struct client_batch *b, size_t n, bool lines)
 {
 	int r = batch_add(b, n);
 
@@ -307,7 +307,7 @@ static int batch_add_one(struct batch *b, size_t n, bool lines)
 	return r;
 }
 
-static int batch_half(struct batch *b, bool lines)
+static int batch_half(struct client_batch *b, bool lines)
 {
 	int r = 0;
 
@@ -322,7 +322,7 @@ static int batch_half(struct batch *b, bool lines)
 }
 
 /* Those that can be said as lines, then the others. */
-static int batch_run(struct batch *b)
+static int batch_run(struct client_batch *b)
 {
 	int r = batch_half(b, true);
 
@@ -338,7 +338,7 @@ static int by_record(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void batch_sort(struct batch *b)
+static void batch_sort(struct client_batch *b)
 {
 	if (b->list.count)
 		qsort(b->list.at, b->list.count, sizeof(*b->list.at),
@@ -350,10 +350,10 @@ static void batch_sort(struct batch *b)
 int client_nominate(struct client *c, const struct client_record *records,
 		    size_t count, struct client_nominations *ret)
 {
-	struct batch b = { .c = c,
-			   .records = records,
-			   .count = count,
-			   .held = client_held_new(NULL) };
+	struct client_batch b = { .c = c,
+				  .records = records,
+				  .count = count,
+				  .held = client_held_new(NULL) };
 	int r = batch_run(&b);
 
 	if (r < 0) {

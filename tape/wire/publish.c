@@ -52,7 +52,7 @@ struct pub_pipe {
 	bool added;
 };
 
-struct inbox {
+struct pub_inbox {
 	ARRAY(nng_msg *) messages;
 };
 
@@ -66,8 +66,8 @@ struct publish {
 	atomic_uint subscribers; /* of these, those that were added */
 	_Atomic uint64_t sent;	 /* messages handed to nng */
 
-	pthread_mutex_t lock; /* no other is taken while it is held */
-	struct inbox inbox;   /* protected by lock */
+	pthread_mutex_t lock;	/* no other is taken while it is held */
+	struct pub_inbox inbox; /* protected by lock */
 	struct pub_pipe pipes[PUBLISH_SUBSCRIBERS_MAX]; /* protected by lock */
 	bool waiting; /* the caller's: messages were not flushed */
 
@@ -208,20 +208,20 @@ static void account(struct publish *p, size_t len)
 
 /* -- The thread. */
 
-static struct inbox inbox_take(struct publish *p)
+static struct pub_inbox inbox_take(struct publish *p)
 {
-	struct inbox got;
+	struct pub_inbox got;
 
 	(void)pthread_mutex_lock(&p->lock);
 	got = p->inbox;
-	p->inbox = (struct inbox){ 0 };
+	p->inbox = (struct pub_inbox){ 0 };
 	(void)pthread_mutex_unlock(&p->lock);
 	return got;
 }
 
 static void send_all(struct publish *p)
 {
-	struct inbox got = inbox_take(p);
+	struct pub_inbox got = inbox_take(p);
 
 	for (uint32_t i = 0; i < got.messages.count; i++) {
 		nng_msg *m = got.messages.at[i];
@@ -304,7 +304,7 @@ static int socket_open(struct publish *p)
 /* The thread has ended or never began. */
 static void publish_release(struct publish *p)
 {
-	struct inbox rest = inbox_take(p);
+	struct pub_inbox rest = inbox_take(p);
 
 	for (uint32_t i = 0; i < rest.messages.count; i++)
 		nng_msg_free(rest.messages.at[i]);

@@ -168,21 +168,21 @@ static unsigned outer_uid(void)
 }
 
 /* Two levels below a base that others have made: base/name/id. */
-struct place {
+struct state_place {
 	char *base; /* canonical */
 	char name[sizeof(STATE_NAME "-4294967295")];
 	char *path; /* all of it */
 };
 
-static void place_release(struct place *p)
+static void place_release(struct state_place *p)
 {
 	free(p->base);
 	free(p->path);
-	*p = (struct place){ 0 };
+	*p = (struct state_place){ 0 };
 }
 
 /* `p->base` is set. In a shared base the name says whose it is. */
-static int place_name(struct place *p, bool shared, const char *id)
+static int place_name(struct state_place *p, bool shared, const char *id)
 {
 	CLEANUP(free_p) char *dir = NULL;
 	int rc;
@@ -198,7 +198,7 @@ static int place_name(struct place *p, bool shared, const char *id)
 	return rc;
 }
 
-static int find_dir(const char *id, struct place *ret, char **ret_why)
+static int find_dir(const char *id, struct state_place *ret, char **ret_why)
 {
 	int rc = find_state_home(&ret->base);
 
@@ -225,9 +225,9 @@ static bool is_private(const struct stat *st)
 
 /* -ENOENT: not a place for sockets. */
 static int try_run(const char *base, bool shared, const char *id,
-		   struct place *ret)
+		   struct state_place *ret)
 {
-	CLEANUP(place_release) struct place p = { 0 };
+	CLEANUP(place_release) struct state_place p = { 0 };
 	struct stat st;
 	int rc;
 
@@ -243,7 +243,7 @@ static int try_run(const char *base, bool shared, const char *id,
 	if (!sockets_fit(p.path))
 		return -ENOENT;
 	*ret = p;
-	p = (struct place){ 0 };
+	p = (struct state_place){ 0 };
 	return 0;
 }
 
@@ -251,7 +251,7 @@ static int try_run(const char *base, bool shared, const char *id,
  * The first place that is there, is ours, and leaves room for the sockets'
  * names. All processes with the same environment find the same.
  */
-static int find_run(const char *id, struct place *ret, char **ret_why)
+static int find_run(const char *id, struct state_place *ret, char **ret_why)
 {
 	char user[sizeof("/run/user/4294967295")];
 	int rc;
@@ -309,7 +309,7 @@ static int open_private(int parent_fd, const char *name, bool create,
 	return 0;
 }
 
-static int open_levels(const struct place *p, bool create, int *ret_fd)
+static int open_levels(const struct state_place *p, bool create, int *ret_fd)
 {
 	CLEANUP(close_p) int base_fd = -1;
 	CLEANUP(close_p) int top_fd = -1;
@@ -328,7 +328,7 @@ static int open_levels(const struct place *p, bool create, int *ret_fd)
 }
 
 /* Not being there is an error only for those who make it. */
-static int open_place(const struct place *p, bool create, int *ret_fd,
+static int open_place(const struct state_place *p, bool create, int *ret_fd,
 		      char **ret_why)
 {
 	int rc = open_levels(p, create, ret_fd);
@@ -345,8 +345,8 @@ static int open_place(const struct place *p, bool create, int *ret_fd,
 		    create ? "made" : "opened", reason(rc));
 }
 
-static int find_places(struct state *s, struct place *dir, struct place *run,
-		       char **ret_why)
+static int find_places(struct state *s, struct state_place *dir,
+		       struct state_place *run, char **ret_why)
 {
 	int rc;
 
@@ -363,8 +363,8 @@ static int find_places(struct state *s, struct place *dir, struct place *run,
 
 static int settle(struct state *s, bool create, char **ret_why)
 {
-	CLEANUP(place_release) struct place dir = { 0 };
-	CLEANUP(place_release) struct place run = { 0 };
+	CLEANUP(place_release) struct state_place dir = { 0 };
+	CLEANUP(place_release) struct state_place run = { 0 };
 	CLEANUP(close_p) int run_fd = -1;
 	int rc;
 

@@ -3,8 +3,8 @@
  * tape's READSET, less what the agent read for itself. A process that read a
  * compiled Python file counts as having opened its source.
  */
-#ifndef STATETAPE_MANAGER_DECIDE_READS_H
-#define STATETAPE_MANAGER_DECIDE_READS_H
+#ifndef STATETAPE_MANAGER_DECIDE_READSET_H
+#define STATETAPE_MANAGER_DECIDE_READSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,32 +13,32 @@
 
 struct client;
 
-struct reads_paths {
+struct readset_paths {
 	char **at;
 	uint32_t count, size; /* as an ARRAY has them */
 };
 
-struct reads_process {
+struct readset_process {
 	uint32_t pid;
 	int64_t first_ns; /* when it began to read; 0: unknown */
-	struct reads_paths opened, missed, listed;
+	struct readset_paths opened, missed, listed;
 	bool imports; /* it lists directories to find modules in them */
 };
 
-struct reads {
-	ARRAY(struct reads_process) processes;
+struct readset {
+	ARRAY(struct readset_process) processes;
 	/* Of all; sorted, each once; the texts are the processes'. */
-	struct reads_paths opened, missed;
-	struct reads_paths listed;   /* of those that do not import */
-	struct reads_paths searched; /* of those that do */
+	struct readset_paths opened, missed;
+	struct readset_paths listed;   /* of those that do not import */
+	struct readset_paths searched; /* of those that do */
 	/* One of them goes by the age of files, or by a cache of its last
 	   run: its output may depend on files it did not open. */
 	bool by_age;
 };
 
 /* Between two times (CLOCK_REALTIME). Fails as client.h says. */
-int reads_ask(struct client *c, int64_t from_ns, int64_t to_ns,
-	      struct reads *ret);
-void reads_release(struct reads *r);
+int readset_ask(struct client *c, int64_t from_ns, int64_t to_ns,
+		struct readset *ret);
+void readset_release(struct readset *r);
 
 #endif

@@ -1,4 +1,4 @@
-#include "manager/decide/reads.h"
+#include "manager/decide/readset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static char *source_of(const char *path)
 	return source;
 }
 
-static void add_paths(const struct client_paths *paths, struct reads_paths *ret)
+static void add_paths(const struct client_paths *paths,
+		      struct readset_paths *ret)
 {
 	for (size_t i = 0; i < paths->count; i++) {
 		const char *path = paths->at[i];
@@ -88,7 +89,7 @@ static bool is_python(const char *comm)
 }
 
 /* Does it keep what it found out, and look again only at what is newer? */
-static bool is_by_age(const char *comm, const struct reads_paths *opened)
+static bool is_by_age(const char *comm, const struct readset_paths *opened)
 {
 	static const char tools[] =
 		" make gmake ninja samu cmake ctest meson scons bazel buck2 "
@@ -115,7 +116,7 @@ static bool is_by_age(const char *comm, const struct reads_paths *opened)
 }
 
 /* Sorted, each once. */
-static void once_each(struct reads_paths *p)
+static void once_each(struct readset_paths *p)
 {
 	uint32_t kept = 0;
 
@@ -127,17 +128,17 @@ static void once_each(struct reads_paths *p)
 	p->count = kept;
 }
 
-static void release_paths(struct reads_paths *p)
+static void release_paths(struct readset_paths *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		free(p->at[i]);
 	array_release(p);
 }
 
-static void add_process(struct reads *r, const struct client_process *from)
+static void add_process(struct readset *r, const struct client_process *from)
 {
-	struct reads_process *p = array_add(&r->processes);
-	struct reads_paths *to;
+	struct readset_process *p = array_add(&r->processes);
+	struct readset_paths *to;
 
 	p->pid = from->pid;
 	p->first_ns = from->first_ns;
@@ -152,8 +153,8 @@ static void add_process(struct reads *r, const struct client_process *from)
 	r->by_age |= is_by_age(from->comm, &p->opened);
 }
 
-int reads_ask(struct client *c, int64_t from_ns, int64_t to_ns,
-	      struct reads *ret)
+int readset_ask(struct client *c, int64_t from_ns, int64_t to_ns,
+		struct readset *ret)
 {
 	CLEANUP(client_readset_release)
 	struct client_readset all = { .held_ = NULL };
@@ -161,7 +162,7 @@ int reads_ask(struct client *c, int64_t from_ns, int64_t to_ns,
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct reads){ 0 };
+	*ret = (struct readset){ 0 };
 	for (uint32_t i = 0; i < all.count; i++)
 		if (is_of_a_call(&all.at[i], from_ns))
 			add_process(ret, &all.at[i]);
@@ -172,7 +173,7 @@ int reads_ask(struct client *c, int64_t from_ns, int64_t to_ns,
 	return 0;
 }
 
-void reads_release(struct reads *r)
+void readset_release(struct readset *r)
 {
 	for (uint32_t i = 0; i < r->processes.count; i++) {
 		release_paths(&r->processes.at[i].opened);
