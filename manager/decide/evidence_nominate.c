@@ -231,7 +231,7 @@ static void add_held(struct evidence_nominees *n, const struct evidence *e,
  * The tape knows nothing against it, yet it reads as no version of its file
  * does: to rely on it would be to rely on what nobody can vouch for.
  */
-static void nominate_strange(const struct evidence *e, struct held *h)
+static void nominate_strange(struct held *h)
 {
 	static const char why[] = "it was seen before anybody watched the "
 				  "file, which reads otherwise now";
@@ -240,7 +240,8 @@ static void nominate_strange(const struct evidence *e, struct held *h)
 	    h->replaced != REPLACED_NOT)
 		return;
 	h->action = ACTION_DROP;
-	h->entry = e->n > h->birth ? e->n : h->birth + 1;
+	/* From birth on, not as of now: a later request must not see news. */
+	h->entry = h->birth + 1;
 	free(h->why);
 	h->why = must_alloc(sizeof(why));
 	memcpy(h->why, why, sizeof(why));
@@ -265,6 +266,6 @@ int evidence_nominate(struct evidence *e, struct held *const *held,
 	}
 	rc = ask(e, &n, held, count);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		nominate_strange(e, held[i]);
+		nominate_strange(held[i]);
 	return rc;
 }
