@@ -1,6 +1,4 @@
-/*
- * statetape: finds the verb, has its options read by the table, and runs it.
- */
+/* statetape: finds the verb, parses its options by the table, and runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -55,8 +53,8 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 };
 
 /*
- * A caller may have closed stdin, stdout or stderr. Left so, the next file we
- * open would get that number, and a complaint would be written into it.
+ * A caller may have closed stdin, stdout or stderr. The next file we open would
+ * then get that number, and error messages would be written into it.
  */
 static int hold_standard_descriptors(void)
 {
@@ -104,7 +102,7 @@ static int run_words(char **argv)
 
 	if (is_part)
 		v = verb_find_part(v, part);
-	/* verb_help() says it best when there is no such verb. */
+	/* verb_help() reports an unknown verb and suggests a similar one. */
 	if (!v)
 		return verb_help(
 			&(struct invocation){ .arguments = { argv[0], part } });
@@ -114,12 +112,12 @@ static int run_words(char **argv)
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
 	}
-	return say_usage_error("%s wants a verb of its own first (see "
+	return say_usage_error("%s needs a second word, its own verb (see "
 			       "'statetape help %s')",
 			       v->name, v->name);
 }
 
-/* A full disk behind stdout is a failure; a reader who left is not news. */
+/* A full disk behind stdout is reported; a closed pipe (EPIPE) is not. */
 static int close_stdout(int code)
 {
 	errno = 0;
@@ -131,7 +129,10 @@ static int close_stdout(int code)
 	return code ? code : EXIT_FAILURE;
 }
 
-/* Before any thread is there, and for every process that we start. */
+/*
+ * Called before any thread exists. Processes that we start inherit the
+ * variable.
+ */
 static void init_debug(void)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
@@ -139,8 +140,8 @@ static void init_debug(void)
 
 	if (unknown)
 		(void)say_error(DEBUG_VARIABLE
-				" names no room '%.*s'; rooms are "
-				"fs, tape, manager, graph, or all",
+				": unknown room '%.*s'; the rooms are fs, "
+				"tape, manager, graph, or all",
 				(int)strcspn(unknown, ","), unknown);
 }
 

@@ -245,7 +245,7 @@ def a_line_leads_to_its_symbol():
                   cwd="/") == "shop.cart.Cart.total"
         assert at(repo.path + "/shop/cart.py:9", repo.path,
                   cwd="/") == "shop.cart.Cart.total"
-        refused(repo, 1, "is no file of the graph", "at", "nope.py:1")
+        refused(repo, 1, "is not a file of the graph", "at", "nope.py:1")
         refused(repo, 1, "'run.py' has 3 lines", "at", "run.py:4")
         repo.write("twice.py", "def f(): pass\n\n\ndef f(): pass\n# end\n\n")
         assert at("twice.py:4") == "twice.f"
@@ -321,7 +321,7 @@ def a_drawing_holds_the_neighbourhood():
 def the_end_of_a_name_will_do_if_it_is_the_only_one():
     with Repo() as repo:
         assert repo.graph("callers", "Cart.__init__").returncode == 0
-        r = refused(repo, 1, "several names", "callers", "total")
+        r = refused(repo, 1, "is ambiguous", "callers", "total")
         assert "shop.cart.BigCart.total" in r.stderr
         assert "shop.cart.Cart.total" in r.stderr
         # A whole part of the name, not just letters.
@@ -478,7 +478,7 @@ def a_place_for_state_inside_the_repository_is_not_used():
     with Repo() as repo:
         repo.home.env["XDG_STATE_HOME"] = repo.path + "/state"
         r = repo.graph("stats", check=True)
-        assert "nothing is kept" in r.stderr, r.stderr
+        assert "parsed files are not cached" in r.stderr, r.stderr
         assert not os.path.exists(repo.path + "/state")
 
 
@@ -486,17 +486,17 @@ def a_place_for_state_inside_the_repository_is_not_used():
 
 def wrong_command_lines_are_refused():
     with Repo() as repo:
-        refused(repo, 2, "wants a verb of its own")
+        refused(repo, 2, "needs a second word")
         refused(repo, 2, "did you mean 'graph symbols'", "symbls")
         refused(repo, 2, "there is no verb 'graph frobnicate'", "frobnicate")
         refused(repo, 2, "wants a SYMBOL", "callers")
         refused(repo, 2, "wants an AFTER", "diff", ".")
         refused(repo, 2, "one argument too many", "symbols", ".", ".")
-        refused(repo, 2, "is no kind of edge", "edges", "--kinds", "calls")
-        refused(repo, 2, "is no kind of edge", "edges", "--kinds", "call,")
+        refused(repo, 2, "is not a kind of edge", "edges", "--kinds", "calls")
+        refused(repo, 2, "is not a kind of edge", "edges", "--kinds", "call,")
         refused(repo, 2, "whole number", "callers", "--depth", "two", "main")
         refused(repo, 2, "at most", "callers", "--depth", "5000", "main")
-        refused(repo, 2, "ask for one", "callers", "--dot", "--json", "main")
+        refused(repo, 2, "cannot be combined", "callers", "--dot", "--json", "main")
         refused(repo, 2, "is not FILE:LINE", "at", "run.py")
         refused(repo, 2, "is not FILE:LINE", "at", "run.py:0")
         refused(repo, 2, "is not FILE:LINE", "at", "run.py:1x")
@@ -550,7 +550,7 @@ def a_directory_without_python_is_said_to_be_one():
     with Repo({"notes.txt": "hello\n"}) as repo:
         r = repo.graph("symbols")
         assert r.returncode == 0 and r.stdout == "", r
-        assert "holds no Python" in r.stderr, r.stderr
+        assert "has no Python files" in r.stderr, r.stderr
 
 
 def names_that_a_terminal_would_obey_are_shown_safely():

@@ -136,7 +136,7 @@ def what_is_no_transcript_is_refused():
         with open(h.top + "/x", "w") as f:
             f.write("nothing of the kind\n")
         r = h.run("replay", "--repo", "/repo", h.top + "/x")
-        assert r.returncode == 1 and "is no session" in r.stderr, r
+        assert r.returncode == 1 and "is not a session" in r.stderr, r
 
 
 st.main(what_claude_code_wrote_down, what_codex_wrote_down,

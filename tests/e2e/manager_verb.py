@@ -162,8 +162,8 @@ def nonsense_is_refused():
         for args, code, words in (
                 (["--mode", "loud"], 2, "pinned, eager or off"),
                 (["--port", "70000"], 2, "no port above"),
-                (["--upstream", "ftp://x"], 1, "begins with http"),
-                (["--listen-fd", "77"], 1, "no socket"),
+                (["--upstream", "ftp://x"], 1, "begin with http"),
+                (["--listen-fd", "77"], 1, "not a socket"),
                 (["--policy", "no-such"], 1, "no policy")):
             r = home.run("manager", *args, repo)
             assert r.returncode == code and words in r.stderr, (args, r)

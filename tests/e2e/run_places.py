@@ -176,7 +176,7 @@ def where_nothing_can_be_mounted_changes_are_noticed():
         with place(uid) as (home, repo):
             r = run(home, repo, "sed -i s/1/2/ app.py")
             assert r.returncode == 0, r
-            assert "is not mounted: changes are noticed after the fact" in \
+            assert "is not mounted: changes are found later" in \
                 r.stderr, r
             entries = log(home, repo)
             assert [e["path"] for e in entries] == ["app.py"], entries
@@ -201,7 +201,7 @@ def where_a_mount_cannot_be_entered_work_goes_on_outside():
         r = run(home, repo, "sed -i s/1/2/ app.py")
         assert r.returncode == 0, r
         assert "cannot be entered" in r.stderr, r
-        assert "is not mounted: changes are noticed" in r.stderr, r
+        assert "is not mounted: changes are found" in r.stderr, r
         assert paths(home, repo) == ["app.py"]
         nothing_left(home, repo)
         r = run(home, repo, "touch ran", "--mount", "private")
@@ -272,7 +272,7 @@ def what_could_not_be_unmounted_is_not_mounted():
         r = run(home, repo, "sed -i s/1/2/ app.py")
         assert r.returncode == 0, r
         assert "for want of /etc/mtab" in r.stderr, r
-        assert "is not mounted: changes are noticed" in r.stderr, r
+        assert "is not mounted: changes are found" in r.stderr, r
         assert paths(home, repo) == ["app.py"]
         r = home.run("doctor")
         assert "cannot unmount without /etc/mtab" in \

@@ -248,7 +248,7 @@ def a_manager_that_cannot_stay_is_replaced_by_one_that_forwards():
         model.script = script(repo)
         err = finish(start_agent(home, repo, model), "no memory")
         assert "the manager ended with code 1" in err, err
-        assert "requests are passed on as they are" in err, err
+        assert "requests are forwarded unchanged" in err, err
         check(repo)
         nothing_left(home, repo)
 

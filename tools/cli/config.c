@@ -25,13 +25,13 @@ static const char *const mounts[] = { "auto", "private", "visible", "none",
 
 const struct config_row config_rows[CONFIGS] = {
 	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", modes, false,
-			  "How stale records are dealt with: pinned (a note "
+			  "How stale records are handled: pinned (a note "
 			  "at once, rewriting when it is cheap), eager (in "
 			  "place, at once) or off (observe and report)" },
 	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY", policies,
 			    false,
-			    "Who decides: statetape, or control, which leaves "
-			    "every request as it is" },
+			    "Which policy decides: statetape, or control, "
+			    "which leaves every request as it is" },
 	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", mounts, false,
 			   "How the repository is mounted: private, visible, "
 			   "none, or auto, the first of these that works" },
@@ -46,19 +46,19 @@ const struct config_row config_rows[CONFIGS] = {
 };
 
 const char config_description[] =
-	"What run is to do every time can be settled once: for all "
-	"repositories in $XDG_CONFIG_HOME/statetape/config.toml (that is "
-	"~/.config/statetape/config.toml if the variable is not set), for one "
-	"in " CONFIG_REPO_FILE " at its top, and in variables of the "
-	"environment. The repository's file stands above the user's, "
-	"variables above both, options of the command line above all.\n"
+	"Defaults for run can be set for all repositories in "
+	"$XDG_CONFIG_HOME/statetape/config.toml "
+	"(~/.config/statetape/config.toml if the variable is not set), for one "
+	"repository in " CONFIG_REPO_FILE
+	" at its top, and in environment variables. The repository's file "
+	"overrides the user's, variables override both, and options on the "
+	"command line override all.\n"
 	"\n"
-	"The files are TOML: the tables [run] and [upstream], and in them keys "
-	"with strings. A key that is not known, or a value that is not "
-	"allowed, is a mistake that is named with its file and line, and "
-	"nothing is started. A repository is "
-	"somebody else's word: its file may not say where requests, and the "
-	"keys in them, are sent.";
+	"The files are TOML with the tables [run] and [upstream], whose keys "
+	"have strings as values. An unknown key or a value that is not allowed "
+	"is reported with its file and line, and nothing is started. The "
+	"repository's file is not trusted: it may not set the address that "
+	"requests, and the keys in them, are sent to.";
 
 void config_release(struct config *c)
 {
@@ -113,13 +113,12 @@ char *config_complaint(enum config_key key, const char *value)
 	CLEANUP(free_p) char *allowed = NULL;
 
 	if (!row->values)
-		return format_text(
-			"'%s' is no address to send requests to: it "
-			"begins with https:// or http://, and has no "
-			"more than a host and a path",
-			value);
+		return format_text("'%s' is not an address to send requests "
+				   "to: it must begin with https:// or http:// "
+				   "and have only a host and a path",
+				   value);
 	allowed = values_text(row->values);
-	return format_text("'%s' is no %s; allowed: %s", value, row->key,
+	return format_text("'%s' is not a %s; allowed: %s", value, row->key,
 			   allowed);
 }
 
@@ -174,7 +173,9 @@ static int read_word(struct config_reading *r, char ret[static WORD_MAX])
 		*r->at == '-'))
 		ret[n++] = *r->at++;
 	ret[n] = '\0';
-	return n ? 0 : wrong(r, "a name of letters and digits is wanted here");
+	return n ? 0
+		 : wrong(r, "expected a name of letters, digits, dashes and "
+			    "underscores");
 }
 
 /* The character that a backslash and `c` stand for; 0: not supported. */
@@ -198,12 +199,12 @@ static int read_string(struct config_reading *r)
 
 		if (c == '\\' && quote == '"') {
 			if (r->at == r->end || !(c = unescaped(*r->at++)))
-				return wrong(r, "an escape that is not known");
+				return wrong(r, "unknown escape in a string");
 		}
 		r->value[n++] = c;
 	}
 	if (r->at == r->end || *r->at != quote)
-		return wrong(r, "a string has no end");
+		return wrong(r, "a string is not closed");
 	r->at++;
 	r->value[n] = '\0';
 	return 0;
@@ -224,7 +225,7 @@ static int read_value(struct config_reading *r)
 	if (strcmp(r->value, "true") == 0 || strcmp(r->value, "false") == 0 ||
 	    strspn(r->value, "0123456789_+-") == n)
 		return 0;
-	return wrong(r, "a value is a text in quotes");
+	return wrong(r, "a value must be a string in quotes");
 }
 
 static int no_such_key(struct config_reading *r)
@@ -235,10 +236,9 @@ static int no_such_key(struct config_reading *r)
 		what = format_text("there is no key '%s' in [%s]", r->key,
 				   r->in);
 	else
-		what = format_text(
-			"'%s' stands in no table; [run] or [upstream] "
-			"comes before it",
-			r->key);
+		what = format_text("'%s' is in no table; put [run] or "
+				   "[upstream] before it",
+				   r->key);
 	return wrong(r, what);
 }
 
@@ -248,12 +248,11 @@ static int check_key(struct config_reading *r, int key)
 	CLEANUP(free_p) char *what = NULL;
 
 	if (r->theirs && config_rows[key].users)
-		what = format_text(
-			"a repository may not set '%s.%s'; it belongs "
-			"into your own config.toml",
-			r->in, r->key);
+		what = format_text("a repository may not set '%s.%s'; set it "
+				   "in your own config.toml",
+				   r->in, r->key);
 	else if (r->seen[key])
-		what = format_text("'%s' is set in line %u already", r->key,
+		what = format_text("'%s' is already set in line %u", r->key,
 				   r->seen[key]);
 	return what ? wrong(r, what) : 0;
 }
@@ -294,7 +293,7 @@ static int read_pair(struct config_reading *r, struct config *c)
 
 	skip_blanks(r);
 	if (rc == 0 && (r->at == r->end || *r->at != '='))
-		return wrong(r, "a key is followed by =");
+		return wrong(r, "expected = after the key");
 	if (rc < 0)
 		return rc;
 	r->at++;
@@ -323,7 +322,7 @@ static int read_table(struct config_reading *r)
 		return rc;
 	skip_blanks(r);
 	if (r->at == r->end || *r->at != ']')
-		return wrong(r, "a table's name is followed by ]");
+		return wrong(r, "expected ] after the table's name");
 	r->at++;
 	if (is_table(r->table))
 		return 0;
@@ -349,7 +348,7 @@ static int read_line(struct config_reading *r, struct config *c)
 	if (r->at < r->end && *r->at == '\r')
 		r->at++;
 	if (r->at < r->end && *r->at != '\n')
-		return wrong(r, "nothing more is wanted on this line");
+		return wrong(r, "unexpected text at the end of the line");
 	r->at++;
 	return 0;
 }
@@ -367,7 +366,9 @@ int config_read(struct config *c, const char *name, const char *text,
 				      .theirs = theirs,
 				      .ret_why = ret_why };
 	if (len >= FILE_MAX || memchr(text, '\0', len)) {
-		*ret_why = format_text("%s: this is no configuration", name);
+		*ret_why = format_text("%s: not a configuration file: it is "
+				       "too large or contains a NUL byte",
+				       name);
 		return -EINVAL;
 	}
 	while (rc == 0 && r->at < r->end) {

@@ -236,7 +236,7 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 		i++;
 	if (verb_needs_command(in->verb))
 		return REFUSE(ret_why,
-			      "a command stands behind --, as in "
+			      "the command must follow --, as in "
 			      "'statetape %s -- %s'",
 			      in->verb->name, word);
 	if (!in->verb->arguments[i].name)

@@ -27,10 +27,6 @@ static const char *pager_command(void)
 
 static void pager_run(const char *command, const int pipe_fd[2])
 {
-	/*
-	 * The pager ends when it has read everything, not when Control-C is
-	 * typed.
-	 */
 	if (dup2(pipe_fd[0], STDIN_FILENO) < 0)
 		_exit(EXIT_FAILURE);
 	(void)close(pipe_fd[0]);
@@ -55,6 +51,10 @@ void pager_begin(struct pager *p)
 		pager_run(command, pipe_fd);
 	if (pid > 0 && dup2(pipe_fd[1], STDOUT_FILENO) >= 0) {
 		p->pid = pid;
+		/*
+		 * The pager handles Ctrl-C, and may be closed before it has
+		 * read everything; we go on until it ends.
+		 */
 		(void)signal(SIGINT, SIG_IGN);
 		(void)signal(SIGPIPE, SIG_IGN);
 	}

@@ -116,8 +116,8 @@ int repo_ask(const struct state *s, const char *ask, const cJSON *question,
 	else if (r == -ETIMEDOUT)
 		(void)say_error("the mount of '%s' does not answer", s->repo);
 	else if (r != -ECONNREFUSED)
-		(void)say_error("the mount of '%s' cannot be asked: %s",
-				s->repo, errno_text(r));
+		(void)say_error("cannot ask the mount of '%s': %s", s->repo,
+				errno_text(r));
 	cJSON_Delete(answer);
 	return r;
 }

@@ -99,8 +99,8 @@ const struct verb_note verb_environment[] = {
 	{ "STATETAPE_KEEP",
 	  "The default of tape --keep, also when run starts the tape." },
 	{ "STATETAPE_DEBUG",
-	  "Rooms whose decisions are traced in their process's log, a line "
-	  "each, separated by commas: fs (how the repository is mounted and "
+	  "Rooms, separated by commas, that trace their decisions in their "
+	  "process's log, one line each: fs (how the repository is mounted and "
 	  "served), tape (what became of each change, each SYNC), manager "
 	  "(what was decided about each request, and why), graph (what each "
 	  "change did to the code graph), or all. Traces hold paths, symbols "

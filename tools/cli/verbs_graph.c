@@ -44,9 +44,9 @@ static const struct verb_option edges_options[] = {
 	  .letter = 'k',
 	  .kind = OPTION_TEXT,
 	  .value = "KIND,...",
-	  .text = "Which edges: call, inherits, overrides, reads, imports; "
-		  "each is printed with its kind (call alone, without it, if "
-		  "not given)" },
+	  .text = "Print these kinds of edges, each with its kind: call, "
+		  "inherits, overrides, reads, imports (if not given: call, "
+		  "without the kind)" },
 	OPTION_JSON_ENTRY("one JSON object per edge and place"),
 	GRAPH_OPTIONS,
 	{ 0 },

@@ -187,8 +187,8 @@ const struct verb row_cat = {
 static const struct verb_option restore_options[] = {
 	{ .id = OPTION_FORCE,
 	  .name = "force",
-	  .text = "Write even without a mount that we can see, so that the "
-		  "tape cannot name the author" },
+	  .text = "Write even if no mount is visible here; the tape then "
+		  "cannot name the author" },
 	{ 0 },
 };
 

@@ -155,8 +155,8 @@ static const struct verb_option explain_options[] = {
 	  .letter = 'c',
 	  .kind = OPTION_TEXT,
 	  .value = "KEY",
-	  .text = "The newest whose key begins so (the newest of all if not "
-		  "given)" },
+	  .text = "The newest conversation whose key begins with KEY (if not "
+		  "given: the newest of all)" },
 	OPTION_JSON_ENTRY("the answer as JSON"),
 	{ 0 },
 };
@@ -183,7 +183,7 @@ const struct verb row_explain = {
 		"requests are sent again with every later one; they are "
 		"counted here and shown where they were decided. Headers and "
 		"keys are never kept. A running manager is asked, otherwise "
-		"its archive is read; that keeps the last 100,000 "
+		"its archive is read, which keeps the last 100,000 "
 		"requests. " REPO_DEFAULT,
 	.options = explain_options,
 	.arguments = { REPO_OPTIONAL },

@@ -14,7 +14,7 @@ static const struct verb_option run_options[] = {
 	  .name = "mode",
 	  .kind = OPTION_TEXT,
 	  .value = "MODE",
-	  .text = "How stale records are dealt with: pinned (a note at once, "
+	  .text = "How stale records are handled: pinned (a note at once, "
 		  "rewriting when it is cheap), eager (in place, at once) or "
 		  "off (observe and report); pinned if not given" },
 	{ .id = OPTION_POLICY,

@@ -32,7 +32,7 @@ struct agent {
 #define PLAIN "http://127.0.0.1:%u"
 #define V1    "http://127.0.0.1:%u/v1"
 
-/* Other names of the same agents. */
+/* What opencode and copilot call the two APIs. */
 static const char *const api_names[AGENT_APIS] = {
 	[AGENT_ANTHROPIC] = "anthropic",
 	[AGENT_OPENAI] = "openai",
@@ -158,16 +158,15 @@ static char *note_copilot(void)
 	if (copilot_can_be_pointed())
 		return NULL;
 	return format_text(
-		"copilot asks a service of GitHub's own, which we do "
-		"not stand in front of; its requests are seen if " COPILOT
-		" names a provider of type openai or "
-		"anthropic");
+		"copilot sends its requests to a service of GitHub's own, not "
+		"through the manager; to change that, set " COPILOT
+		" to a provider of type openai or anthropic");
 }
 
 static char *note_gemini(void)
 {
-	return format_text("gemini speaks a protocol of its own, which is not "
-			   "followed: its requests stay as they are");
+	return format_text("gemini's protocol is not supported: its requests "
+			   "are not changed");
 }
 
 /* All agents. */
@@ -241,7 +240,7 @@ static char *filled(const char *form, unsigned port)
 
 char *agent_upstream(const char *program, enum agent_api api)
 {
-	static const char *const everybodys[AGENT_APIS] = {
+	static const char *const public_apis[AGENT_APIS] = {
 		[AGENT_ANTHROPIC] = "https://api.anthropic.com",
 		[AGENT_OPENAI] = "https://api.openai.com",
 	};
@@ -256,7 +255,7 @@ char *agent_upstream(const char *program, enum agent_api api)
 	}
 	if (found)
 		return found;
-	return must_have(strdup(c->usual ? c->usual : everybodys[api]));
+	return must_have(strdup(c->usual ? c->usual : public_apis[api]));
 }
 
 char *agent_note(const char *program)
@@ -266,10 +265,11 @@ char *agent_note(const char *program)
 	if (c->note)
 		return c->note();
 	if (c->settings)
-		return format_text("%s reads where its model is from %s: name "
-				   "http://127.0.0.1:N there, and run it with "
-				   "--port N, or its requests are not seen",
-				   c->program, c->settings);
+		return format_text(
+			"%s reads its model's address from %s: set it to "
+			"http://127.0.0.1:N there and use --port N, or its "
+			"requests bypass the manager",
+			c->program, c->settings);
 	if (c->program)
 		return NULL;
 	return format_text("'%s' is not an agent we know; it is pointed at the "

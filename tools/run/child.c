@@ -17,7 +17,7 @@
 #include "graph/base/clock.h"
 #include "tools/cli/say.h"
 
-/* A death after living this long counts as the first. */
+/* After living this long, the count of deaths starts again. */
 #define LONG_LIFE_NS  (60 * NS_PER_S)
 #define PAUSE_NS      (NS_PER_S / 10)
 #define PAUSE_MAX_NS  (30 * NS_PER_S)
@@ -110,10 +110,9 @@ bool child_ended(struct child *c, pid_t pid, int status, char **ret_text)
 		*ret_text =
 			format_text("%s %s and is started again", c->name, how);
 	else if ((c->deaths & (c->deaths - 1)) == 0)
-		*ret_text =
-			format_text("%s %s, its end number %u, and is started "
-				    "again",
-				    c->name, how, c->deaths);
+		*ret_text = format_text(
+			"%s %s, %u times so far, and is started again", c->name,
+			how, c->deaths);
 	else
 		*ret_text = NULL;
 	return true;

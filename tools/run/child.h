@@ -21,7 +21,7 @@ struct child {
 	int log_fd;	   /* its stdout and stderr */
 
 	pid_t pid;	 /* 0: not running */
-	unsigned deaths; /* since the first start */
+	unsigned deaths; /* in quick succession (LONG_LIFE_NS in child.c) */
 	int64_t born_ns,
 		again_ns; /* CLOCK_MONOTONIC; again: 0: no restart is due */
 };

@@ -195,8 +195,8 @@ static int open_lock(const struct state *s, const char *name)
 }
 
 /*
- * Take the lock for starting a session. It is released with the descriptor. May
- * be interrupted while waiting, by a signal that ends us.
+ * Take the lock for starting a session. It is released with the descriptor. A
+ * signal that ends the process ends the wait too.
  */
 static int lock_start(const struct state *s, int *ret_fd)
 {
@@ -211,7 +211,10 @@ static int lock_start(const struct state *s, int *ret_fd)
 	return 0;
 }
 
-/* A session that accepts no more runs may still be unmounting. */
+/*
+ * Take the lock that a session holds until its end. A session that accepts no
+ * more runs may still be unmounting: wait for it.
+ */
 static int lock_life(const struct state *s, int *ret_fd)
 {
 	CLEANUP(close_p) int fd = open_lock(s, SESSION_LIFE);
@@ -278,7 +281,7 @@ static const char *why_not(int r)
 {
 	if (r == -ECONNRESET || r == -EAGAIN)
 		return "its process ended";
-	return r == -EBUSY ? "an earlier one does not end" : errno_text(r);
+	return r == -EBUSY ? "an earlier session has not ended" : errno_text(r);
 }
 
 int session_join(const struct state *s, enum session_mount mount,
@@ -350,7 +353,7 @@ static void wait_end(pid_t pid)
 		(void)poll(&p, 1, LEAVE_MS);
 }
 
-/* If the session could not unmount, this is the only process left to say so. */
+/* If the session could not unmount, only this process is left to report it. */
 static void check_unmounted(const struct session *s, const struct state *state)
 {
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
@@ -370,7 +373,10 @@ void session_leave(struct session *s, const struct state *state)
 		return;
 	(void)shutdown(s->fd, SHUT_WR);
 	left = hear_last_word(s);
-	/* Processes may be killed until the very end. */
+	/*
+	 * We were the last run, or the session ended without an answer: remove
+	 * what killed processes left behind.
+	 */
 	if (left <= 0)
 		session_bury(s, state);
 	if (left == 0)
@@ -379,7 +385,7 @@ void session_leave(struct session *s, const struct state *state)
 	s->fd = -1;
 }
 
-/* Is a process listening there, or may we not know? */
+/* Is a process listening at `path`? True if that cannot be found out. */
 static bool is_alive(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -420,12 +426,16 @@ void session_sweep(const struct state *s)
 }
 
 /*
- * The kernel closes a dead process's descriptors one by one. Wait for its end,
- * so that only another session can answer at its socket. A living guard
- * unmounts when its session ends and then ends too; a guard that is being
- * killed may take longer over it than the session did, and what is mounted
- * after that stays mounted for ever. Another run may have started a session of
- * its own meanwhile: holding the lock excludes further ones.
+ * The kernel closes a dead process's descriptors one by one, so our connection
+ * may be closed before the session's socket is: wait for the process to end.
+ * After that, only a new session can answer there.
+ *
+ * A living guard unmounts when its session ends, and ends then. A guard that is
+ * being killed may outlive its session, so wait for it too: a mount that is
+ * still there afterwards would stay for ever, and is removed here.
+ *
+ * Another run may have started a new session meanwhile; the start lock keeps
+ * any more from being started.
  */
 void session_bury(struct session *s, const struct state *state)
 {

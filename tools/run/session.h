@@ -7,11 +7,12 @@
  *	                +- run.sock -+             +- session --- tape
  *	statetape run --+            (all in the mount's namespace)
  *
- * A run is a connection: when its process ends, however it ends, the kernel
- * closes it, and that is how the session knows. The one that starts a session
- * hands it the other end of its own, so that there is no moment at which the
- * session waits for a run that is dead. The session speaks first: a line of
- * JSON about itself, then a line for each thing a person should know.
+ * Each run holds a connection to the session. When the run's process ends,
+ * however it ends, the kernel closes the connection, so the session notices.
+ * The run that starts a session makes a socket pair and passes one end to it:
+ * the session has a run from its first moment, and ends if that run dies. The
+ * session sends the first message, a line of JSON about itself, then one line
+ * for each event that the user should know of.
  */
 #ifndef STATETAPE_TOOLS_RUN_SESSION_H
 #define STATETAPE_TOOLS_RUN_SESSION_H

@@ -7,7 +7,7 @@
 #include "tape/wire/state.h"
 
 #define SESSION_SOCKET "run.sock"
-/* Lock file: held while a session is being started. */
+/* Lock file: held by a run while it starts a session. */
 #define SESSION_START "run.start"
 /* Lock file: held by a session and its guard until both have ended. */
 #define SESSION_LIFE "run.lock"

@@ -6,16 +6,17 @@
  *	statetape run ─┬─ statetape manager   127.0.0.1:PORT
  *	               └─ the agent           with the terminal
  *
- * The manager's socket is opened here and handed down: when the manager dies,
- * connections wait in it for the next one instead of being refused. One that
- * dies again and again, be it of a request that the agent sends once more each
- * time, is replaced by one that only passes requests on.
+ * This process opens the manager's listening socket, and the manager inherits
+ * it: when the manager dies, connections wait in the socket for the next one
+ * instead of being refused. A manager that dies FORWARD_AFTER times in quick
+ * succession, for instance because of a request that the agent repeats, is
+ * replaced by one that only forwards requests.
  *
- * Signals come through a descriptor. What the terminal sends reaches the agent
- * by itself; what is sent to us alone is passed on. When the agent stops, we
- * do, so that the shell sees its job stop; that is also why the terminal's own
- * stop signals are not for us. Whatever breaks, the agent goes on: a tape that
- * is away means requests pass as they are.
+ * Signals arrive through a signalfd. The terminal sends its signals to the
+ * agent as well; a signal that a process sent to us alone is forwarded to the
+ * agent. The terminal's stop signals are blocked: when the agent stops, this
+ * process stops itself, so that the shell sees its job stop. The agent goes on
+ * whatever else fails: without a tape, requests are forwarded unchanged.
  */
 #include <arpa/inet.h>
 #include <cjson/cJSON.h>
@@ -135,7 +136,8 @@ static int settle_repo(struct run *r, const char *given)
 		return say_error("cannot run in '%s': it is not a directory",
 				 repo);
 	if (!site_has_files(repo))
-		return say_error("cannot run in '%s': there are no files there",
+		return say_error("cannot run in '%s': it is on a file system "
+				 "of the kernel's own",
 				 repo);
 	rc = state_init(repo, 1, &r->state, &why);
 	if (rc < 0)
@@ -198,7 +200,9 @@ static int settle_upstreams(struct run *r, const char *program)
 		if (config_allows(keys[api], *said))
 			continue;
 		why = config_complaint(keys[api], *said);
-		return say_error("where '%s' asks its model: %s", program, why);
+		return say_error("the address that '%s' sends requests to "
+				 "cannot be used: %s",
+				 program, why);
 	}
 	return 0;
 }
@@ -222,7 +226,10 @@ static bool is_dying(int rc)
 	return mount_error_is_death(-rc) || rc == -EIO;
 }
 
-/* The guard removes such a mount in a moment. */
+/*
+ * Change to the agent's directory. If the mount's process is dying, try again:
+ * the guard removes such a mount in a moment.
+ */
 static int go_back(const struct run *r)
 {
 	int64_t until = clock_mono_ns() + GO_BACK_MS * 1000000LL;
@@ -264,8 +271,8 @@ static int enter(struct run *r, bool needed)
 	}
 	rc = go_back(r);
 	if (rc < 0)
-		return say_error("cannot go back to '%s': %s", r->cwd,
-				 errno_text(rc));
+		return say_error("cannot change to the directory '%s': %s",
+				 r->cwd, errno_text(rc));
 	return 0;
 }
 
@@ -278,8 +285,8 @@ static int join(struct run *r, const struct invocation *in)
 		return FAILED;
 	rc = enter(r, wanted == SESSION_PRIVATE);
 	if (rc == 0 && r->session.mount == SESSION_NONE)
-		note(r, format_text("'%s' is not mounted: changes are noticed "
-				    "after the fact, and not who makes them",
+		note(r, format_text("'%s' is not mounted: changes are found "
+				    "later, without their authors",
 				    r->state.repo));
 	return rc;
 }
@@ -374,10 +381,9 @@ static void on_manager_end(struct run *r, char *text)
 	free_words(r->manager_argv);
 	r->manager_argv = manager_words(r, true);
 	r->manager.argv = r->manager_argv;
-	note(r,
-	     format_text("the manager does not stay up: from now on requests "
-			 "are passed on as they are ('%s/" LOG "' says why)",
-			 r->state.dir));
+	note(r, format_text("the manager keeps dying: from now on requests are "
+			    "forwarded unchanged ('%s/" LOG "' says why)",
+			    r->state.dir));
 }
 
 static int take_signals(struct run *r)
@@ -405,7 +411,10 @@ static int take_signals(struct run *r)
 	return 0;
 }
 
-/* Signals that are handled from the agent's start on. */
+/*
+ * Block the terminal's stop signals from the agent's start on: we stop when the
+ * agent does (on_agent_change).
+ */
 static void hold_stop_signals(void)
 {
 	sigset_t set;
@@ -480,14 +489,13 @@ static void on_session(struct run *r)
 	 */
 	session_bury(&r->session, &r->state);
 	if (session_join(&r->state, SESSION_NONE, &r->session) == 0)
-		note(r,
-		     format_text("the session of '%s' was killed and is "
-				 "replaced: changes are still noticed, but not "
-				 "who makes them",
-				 r->state.repo));
+		note(r, format_text("the session of '%s' was killed and is "
+				    "replaced: changes are still found, but "
+				    "not their authors",
+				    r->state.repo));
 	else
-		note(r, format_text("the session of '%s' has ended: what is "
-				    "written from now on is not observed",
+		note(r, format_text("the session of '%s' has ended: from now "
+				    "on writes are not recorded",
 				    r->state.repo));
 }
 
@@ -560,10 +568,9 @@ static void wait_ready(struct run *r)
 	if (shown)
 		(void)fputs("\r\033[K", stderr);
 	if (!ready && !r->ended_by)
-		note(r,
-		     format_text("the tape of '%s' is not ready yet; the agent "
-				 "is started all the same",
-				 r->state.repo));
+		note(r, format_text("the tape of '%s' is not ready yet; the "
+				    "agent starts without it",
+				    r->state.repo));
 }
 
 static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
@@ -672,7 +679,7 @@ int verb_run(const struct invocation *in)
 	(void)prctl(PR_SET_NAME, ACTOR_ROOT_NAME);
 	r.cwd = getcwd(NULL, 0);
 	if (!r.cwd) {
-		(void)say_error("the current directory is not known: %s",
+		(void)say_error("cannot find the current directory: %s",
 				errno_text(errno));
 		return FAILED;
 	}

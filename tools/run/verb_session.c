@@ -192,7 +192,7 @@ static void on_mount_change(struct serving *s)
 		return;
 	s->mounted = false;
 	note(s, format_text("'%s' is not mounted any more: changes are still "
-			    "noticed, but not who makes them",
+			    "found, but not their authors",
 			    s->state.repo));
 	go_without_journal(s);
 }
@@ -357,8 +357,9 @@ static int begin(struct serving *s, int run_fd)
 	if (r == 0)
 		r = take_place(s);
 	if (r < 0)
-		return say_error("the session of '%s' has no place: %s",
-				 s->repo, errno_text(r));
+		return say_error(
+			"cannot open the socket of the session of '%s': %s",
+			s->repo, errno_text(r));
 	if (s->mounted)
 		s->mounts_fd =
 			open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);

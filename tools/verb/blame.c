@@ -146,8 +146,8 @@ static int find(struct tape_reader *t, const char *what, cJSON **ret)
 	if (name)
 		r = ask_about(t, "symbol", name, ret, NULL);
 	if (r < 0)
-		(void)say_error("there is neither a file nor, on the tape, one "
-				"symbol called '%s'",
+		(void)say_error("'%s' is neither a file nor the name of "
+				"exactly one symbol on the tape",
 				what);
 	return r;
 }

@@ -55,7 +55,7 @@ static char *fetch(struct tape_reader *t, uint64_t n, const char *path,
 		return NULL;
 	text = tape_text(answer, ret_len);
 	if (!text)
-		(void)say_error("the tape's answer makes no sense");
+		(void)say_error("the tape's answer has no content");
 	return text;
 }
 
@@ -107,11 +107,10 @@ static bool is_seen(const struct tape_reader *t, const char *top)
 	if (top && is_seen_here(t, top))
 		return true;
 	(void)say_error(
-		top ? "'%s' is mounted for other processes alone, so the "
-		      "tape would not see who restored it; --force "
-		      "writes it all the same"
+		top ? "'%s' is mounted only for other processes, so the tape "
+		      "would not see who restored it; --force writes it anyway"
 		    : "'%s' is not mounted, so the tape would not see "
-		      "who restored it; --force writes it all the same",
+		      "who restored it; --force writes it anyway",
 		t->state.repo);
 	return false;
 }
@@ -163,8 +162,8 @@ static int write_all(int fd, const char *text, size_t len)
 }
 
 /*
- * Create a file with an unused name beside `name`, with the mode of `name` if
- * that exists.
+ * Write a temporary file beside `name`, with the mode of `name` if that exists,
+ * and rename it over `name`.
  */
 static int save(int dir, const char *name, const char *text, size_t len)
 {
@@ -221,12 +220,12 @@ static int restore(const char *top, const char *path, const char *text,
 						: save(dir, name, text, len);
 	}
 	if (r == -EEXIST)
-		return say_error("'%s' is there and is no regular file", path);
+		return say_error("'%s' exists and is not a regular file", path);
 	if (r < 0)
 		return say_error("'%s' cannot be written: %s", path,
 				 errno_text(r));
 	if (r == 1)
-		(void)printf("%s holds that already\n", path);
+		(void)printf("%s already has that content\n", path);
 	return EXIT_SUCCESS;
 }
 

@@ -64,7 +64,7 @@ static void add_count(char **text, size_t n, const char *one, const char *many)
 
 static void warn_not_kept(const char *why)
 {
-	(void)say_error("warning: nothing is kept for the next time: %s", why);
+	(void)say_error("warning: parsed files are not cached: %s", why);
 }
 
 /* One sentence about all files that were left out. */
@@ -78,10 +78,10 @@ static void warn(const char *repo, const struct build_report *n)
 		  "files over 16 MiB were left out");
 	add_count(&text, n->broken, "file has a syntax error",
 		  "files have syntax errors");
-	add_count(&text, n->vast, "file was too much for the parser",
-		  "files were too much for the parser");
+	add_count(&text, n->vast, "file exceeded the parser's limits",
+		  "files exceeded the parser's limits");
 	if (!n->files)
-		(void)say_error("'%s' holds no Python%s%s", repo,
+		(void)say_error("'%s' has no Python files%s%s", repo,
 				*text ? ": " : "", text);
 	else if (*text)
 		(void)say_error("warning: in '%s' %s", repo, text);
@@ -148,7 +148,7 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 	c->cpu_seconds =
 		ns_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID)) - c->cpu_seconds;
 	if (r == -E2BIG)
-		(void)say_error("'%s' has more than %u files of Python", repo,
+		(void)say_error("'%s' has more than %u Python files", repo,
 				TREE_FILES_MAX);
 	else if (r < 0)
 		(void)say_error("'%s' cannot be read: %s", repo, errno_text(r));
@@ -217,8 +217,8 @@ unsigned code_edge_kinds(const char *names)
 			i++;
 		if (i == EDGE_KINDS) {
 			(void)say_usage_error(
-				"'%.*s' is no kind of edge; there "
-				"are call, inherits, overrides, "
+				"'%.*s' is not a kind of edge; the kinds are "
+				"call, inherits, overrides, "
 				"reads, imports",
 				(int)len, names);
 			return 0;
@@ -252,7 +252,8 @@ static void list_candidates(const struct graph *g, const struct code_list *l,
 {
 	size_t listed = 0;
 
-	(void)say_error("'%s' is the end of several names:", name);
+	(void)say_error("'%s' is ambiguous: it is the end of these names:",
+			name);
 	for (size_t i = 0; i < l->count; i++) {
 		const char *full = code_name(g, l->symbols[i]);
 

@@ -26,8 +26,7 @@
 struct diff_touched {
 	char *path;
 	char *before, *after;
-	bool told; /* printed already, as half of a rename or because it is
-		      unchanged */
+	bool done; /* needs no more output: printed as a rename, or unchanged */
 };
 
 struct touched_list {
@@ -154,7 +153,7 @@ static void print_file(struct tape_reader *t, const struct diff_touched *f,
 		return;
 	}
 	(void)print_safe(stdout, f->path);
-	(void)puts(": differs, and what it held is not kept");
+	(void)puts(": differs, but the tape has not kept its content");
 }
 
 static void print_renamed(const struct diff_touched *from,
@@ -204,7 +203,7 @@ static struct diff_touched *find_content(const struct newcomers *c,
 
 		if (strcmp(f->after, hash) != 0)
 			break;
-		if (!f->told)
+		if (!f->done)
 			return f;
 	}
 	return NULL;
@@ -229,7 +228,7 @@ static void print_renames(struct touched_list *l)
 		to = find_content(&came, f->before);
 		if (!to)
 			continue;
-		f->told = to->told = true;
+		f->done = to->done = true;
 		print_renamed(f, to);
 	}
 	array_release(&came.files);
@@ -245,7 +244,7 @@ static void print_all(struct tape_reader *t, struct touched_list *l, bool back,
 		struct diff_touched *f = &l->files.at[k];
 		char *swap = f->before;
 
-		f->told = strcmp(f->before, f->after) == 0;
+		f->done = strcmp(f->before, f->after) == 0;
 		if (!back)
 			continue;
 		f->before = f->after;
@@ -253,7 +252,7 @@ static void print_all(struct tape_reader *t, struct touched_list *l, bool back,
 	}
 	print_renames(l);
 	for (uint32_t k = 0; k < l->files.count && !ferror(stdout); k++)
-		if (!l->files.at[k].told)
+		if (!l->files.at[k].done)
 			print_file(t, &l->files.at[k], style);
 }
 

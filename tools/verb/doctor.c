@@ -191,7 +191,7 @@ static void check_mounting(struct report *r, const struct machine *m)
 	if (m->direct == 0)
 		note(r, "mounting", OK, "works directly");
 	else if (m->device < 0)
-		note(r, "mounting", MISSING, "wants /dev/fuse");
+		note(r, "mounting", MISSING, "needs /dev/fuse");
 	else if (!m->root && m->helper_works)
 		note(r, "mounting", OK, "works through fusermount3");
 	else if (m->user == 0)
@@ -222,8 +222,8 @@ static void check_run(struct report *r, const struct machine *m)
 		     "mounts where all see it, through fusermount3");
 	else
 		note(r, "run", DEGRADED,
-		     "works without a mount: changes are noticed after the "
-		     "fact, and not who makes them; see 'mounting'");
+		     "works without a mount: changes are found later, without "
+		     "their authors; see 'mounting'");
 }
 
 static void check_helper(struct report *r, const struct machine *m)
@@ -237,7 +237,7 @@ static void check_helper(struct report *r, const struct machine *m)
 	else if (!m->helper_set)
 		note(r, "fusermount3", DEGRADED,
 		     "'%s' gives no root rights (it is not set-uid root, which "
-		     "installing fuse3 again mends, or a sandbox takes such "
+		     "reinstalling fuse3 repairs, or a sandbox takes such "
 		     "rights away): %s",
 		     m->helper, lost);
 	else if (!m->helper_works)
@@ -296,7 +296,8 @@ static void check_kernel(struct report *r, const struct machine *m)
 		     m->fuse.major, m->fuse.minor);
 	else
 		note(r, "kernel", OK,
-		     "%s; features below by version, for trying was refused",
+		     "%s; the features below are judged by version, because a "
+		     "trial mount was refused",
 		     u.release);
 }
 
@@ -342,8 +343,8 @@ static void check_uring(struct report *r, const struct machine *m)
 	else if (is_probed(m) ? !(m->fuse.flags & PROBE_FUSE_OVER_IO_URING)
 			      : !conf_says(file, "Y"))
 		note(r, name, DEGRADED,
-		     "is switched off: %s; as root, for mounts to come: "
-		     "'echo Y >%s'",
+		     "is switched off: %s; to switch it on for later mounts, "
+		     "as root: 'echo Y >%s'",
 		     lost, file);
 	else
 		note(r, name, OK, "is offered by the kernel");
@@ -359,7 +360,8 @@ static void check_awake(struct report *r, const struct machine *m)
 
 	if (access(file, W_OK) == 0)
 		note(r, name, OK,
-		     "are kept awake while requests come one upon another");
+		     "are kept awake while requests arrive in quick "
+		     "succession");
 	else if (m->root)
 		note(r, name, DEGRADED, "%s: there is no %s", lost, file);
 	else
@@ -588,8 +590,8 @@ static void print_summary(const struct report *r)
 	size_t missing = count(r, MISSING), degraded = count(r, DEGRADED);
 
 	if (missing)
-		(void)printf("\nstatetape does not do all it should here yet: "
-			     "%zu missing, %zu degraded.\n",
+		(void)printf("\nstatetape cannot fully work here yet: %zu "
+			     "missing, %zu degraded.\n",
 			     missing, degraded);
 	else if (degraded)
 		(void)printf("\nstatetape works here; %zu degraded.\n",

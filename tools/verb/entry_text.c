@@ -60,9 +60,10 @@ char *entry_author(const cJSON *author, size_t max)
 	if (json_member(author, "pid"))
 		return process_text(author, max);
 	if (strcmp(origin, "outside") == 0)
-		return format_text("somebody outside the mount");
+		return format_text("a process outside the mount");
 	if (strcmp(origin, "recovered") == 0)
-		return format_text("somebody while nobody watched");
+		return format_text(
+			"unknown (changed while no tape was running)");
 	return format_text("unknown");
 }
 
@@ -89,11 +90,11 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 
 /* The symbols. */
 
-/* Print the names of one set after a word; `key`: they are objects. */
+/* How one set of an entry's symbols is printed. */
 struct set_words {
 	const char *set;
-	const char *word;    /* the word for it ... */
-	const char *removed; /* ... and for removed ones, NULL: the same */
+	const char *word;    /* printed before the names */
+	const char *removed; /* before removed ones; NULL: the same word */
 	enum colour colour;
 };
 
@@ -203,14 +204,15 @@ static void print_remarks(FILE *out, const cJSON *e, bool colours)
 			      colour_text(colours, COLOUR_RED),
 			      colour_text(colours, COLOUR_NONE));
 	if (strcmp(text(e, "syntax"), "vast") == 0)
-		(void)fputs("    it is too much for the parser: one module\n",
+		(void)fputs("    it exceeds the parser's limits: treated as "
+			    "one module\n",
 			    out);
 	if (cJSON_IsTrue(json_member(e, "marker")))
-		(void)fprintf(out,
-			      "    %sa mark of StateTape's was written "
-			      "into it%s\n",
-			      colour_text(colours, COLOUR_RED),
-			      colour_text(colours, COLOUR_NONE));
+		(void)fprintf(
+			out,
+			"    %sa note of StateTape's was written into it%s\n",
+			colour_text(colours, COLOUR_RED),
+			colour_text(colours, COLOUR_NONE));
 }
 
 static void print_details(FILE *out, const cJSON *e)
@@ -264,7 +266,7 @@ static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
 		     &before) ||
 	    !side_of(t, *path2 ? path2 : text(e, "path"), text(e, "after"),
 		     &keep_after, &after))
-		(void)fputs("    (what the file held is not kept)\n", out);
+		(void)fputs("    (the tape has not kept the content)\n", out);
 	else
 		unified_print(
 			out, &before, &after,

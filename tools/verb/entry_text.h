@@ -27,7 +27,10 @@ void entry_print_line(FILE *out, const cJSON *e, bool colours);
 void entry_print_csv_head(FILE *out);
 void entry_print_csv(FILE *out, const cJSON *e);
 
-/* "sed -i s/a/b/ x.py [812]", shortened; or "outside the mount". */
+/*
+ * "sed -i s/a/b/ x.py [812]", shortened, or a phrase if the process is not
+ * known (free it).
+ */
 char *entry_author(const cJSON *author, size_t max);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * statetape explain: one request as it came and as it went on, with what the
- * manager decided and why; or the requests of a conversation, a line each.
+ * statetape explain: one request before and after the manager changed it, with
+ * each decision and its reason; or one line for each request of a conversation.
  */
 #include <stdbool.h>
 

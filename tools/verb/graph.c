@@ -180,7 +180,7 @@ static int print_at(const struct invocation *in, const struct code *c,
 	struct symbol s;
 
 	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
-		return say_error("'%s' is no file of the graph", path);
+		return say_error("'%s' is not a file of the graph", path);
 	/* A line behind the end of the file belongs to the module. */
 	if (s.kind == SYMBOL_MODULE && strcmp(s.file, path) == 0 &&
 	    line > s.end_line)

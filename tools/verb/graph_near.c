@@ -309,8 +309,7 @@ static int show(const struct invocation *in, const struct near *n)
 	else
 		print_tree(n);
 	if (n->walk.cut)
-		(void)say_error("warning: there is more; these are the first "
-				"%d",
+		(void)say_error("warning: only the first %d symbols are shown",
 				PLACES_MAX);
 	return EXIT_SUCCESS;
 }
@@ -325,8 +324,7 @@ static int run(const struct invocation *in, unsigned steps, uint32_t depth)
 	int code;
 
 	if (in->options[OPTION_DOT].given && in->options[OPTION_JSON].given)
-		return say_usage_error("--dot and --json are two answers; ask "
-				       "for one");
+		return say_usage_error("--dot and --json cannot be combined");
 	if (given->number > DEPTH_MAX)
 		return say_usage_error("--depth wants at most %d", DEPTH_MAX);
 	if (given->given)

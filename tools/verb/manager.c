@@ -1,6 +1,7 @@
 /*
- * statetape manager: the brain, the proxy in front of it, and the socket that
- * answers questions about both, until a signal ends it.
+ * statetape manager: runs the brain (manager/decide), the HTTP proxy in front
+ * of it (manager/http) and the socket that answers questions about both, until
+ * a signal ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #include "tools/cli/verbs.h"
 
 #define PORT_MAX 65535
-#define OWN_NAME "statetape" /* the user's name of the policy "defaults" */
+#define OWN_NAME "statetape" /* what users call policy_defaults */
 
 struct service {
 	struct state state;
@@ -196,12 +197,13 @@ static int open_socket(struct service *s)
 			s->slot++;
 	}
 	if (r < 0)
-		return say_error("the manager of '%s' cannot be made known: %s",
-				 s->state.repo, errno_text(r));
+		return say_error(
+			"cannot open the manager's socket for '%s': %s",
+			s->state.repo, errno_text(r));
 	return EXIT_SUCCESS;
 }
 
-static int open_edge(const struct invocation *in, struct service *s)
+static int open_proxy(const struct invocation *in, struct service *s)
 {
 	const char *deadline = env("STATETAPE_DEADLINE_MS");
 	struct proxy_config c = {
@@ -215,18 +217,17 @@ static int open_edge(const struct invocation *in, struct service *s)
 	find_bases(in, &c);
 	r = proxy_open(&c, &s->proxy);
 	if (r == -EINVAL)
-		return say_error("an address of an API begins with http:// or "
-				 "https:// and a host, and has no query");
+		return say_error("an upstream address must begin with http:// "
+				 "or https:// and a host, and have no query");
 	if (r == -ELOOP)
-		return say_error("the address of an API is the manager's own; "
-				 "requests would go round for ever");
+		return say_error("an upstream address is the manager's own; "
+				 "requests would loop for ever");
 	if (r == -ENOTSOCK || r == -EBADF)
-		return say_error("descriptor %d is no socket that listens on "
-				 "127.0.0.1",
+		return say_error("descriptor %d is not a socket that listens "
+				 "on 127.0.0.1",
 				 c.listen_fd);
 	if (r < 0)
-		return say_error("port %u of 127.0.0.1 cannot be listened on: "
-				 "%s",
+		return say_error("cannot listen on port %u of 127.0.0.1: %s",
 				 c.port, errno_text(r));
 	return open_socket(s);
 }
@@ -297,7 +298,7 @@ int verb_manager(const struct invocation *in)
 	code = in->options[OPTION_FORWARD].given ? EXIT_SUCCESS
 						 : open_brain(in, &s);
 	if (code == EXIT_SUCCESS)
-		code = open_edge(in, &s);
+		code = open_proxy(in, &s);
 	if (code == EXIT_SUCCESS)
 		code = write_where(&s);
 	if (code != EXIT_SUCCESS)

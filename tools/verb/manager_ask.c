@@ -30,12 +30,11 @@ static int from_archive(const struct state *s, const char *ask,
 		return say_error("%s", why ? why : errno_text(r));
 	r = report_from(m, ask, question, answer);
 	if (r == -ENOTSUP)
-		return say_error("the archive of the manager is an older "
-				 "program's and explains no requests; those of "
-				 "the next run are kept");
-	return r < 0 ? say_error(
-			       "the archive of the manager cannot be read: %s",
-			       errno_text(r))
+		return say_error("the manager's archive was written by an "
+				 "older version, which kept no requests; the "
+				 "next run keeps them");
+	return r < 0 ? say_error("the manager's archive cannot be read: %s",
+				 errno_text(r))
 		     : EXIT_SUCCESS;
 }
 

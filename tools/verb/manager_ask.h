@@ -1,6 +1,6 @@
 /*
- * A question about what a manager did: put to the running one; where none
- * runs, answered from the archive it left.
+ * Questions about what a manager did. The running manager answers; if none
+ * runs, its archive is read.
  */
 #ifndef STATETAPE_TOOLS_VERB_MANAGER_ASK_H
 #define STATETAPE_TOOLS_VERB_MANAGER_ASK_H
@@ -12,13 +12,14 @@
 struct invocation;
 
 /*
- * EXIT_SUCCESS and *ret, or EXIT_FAILURE, and stderr says why. The repository
- * is the invocation's first argument.
+ * Ask about the repository that the invocation's first argument names. Returns
+ * EXIT_SUCCESS and *ret (cJSON_Delete it), or prints a message and returns
+ * EXIT_FAILURE.
  */
 int manager_ask(const struct invocation *in, const char *ask,
 		const cJSON *question, cJSON **ret);
 
-/* The answer as JSON, or by `print`, as the invocation wants it. */
+/* Print the answer: as JSON if the invocation has --json, else by `print`. */
 void manager_show(const struct invocation *in, const cJSON *answer,
 		  void (*print)(FILE *out, const cJSON *answer));
 

@@ -60,8 +60,7 @@ static void print_answer(const cJSON *answer)
 	cJSON_ArrayForEach (process, json_member(answer, "processes"))
 		print_process(process, colours);
 	if (forgotten > 0)
-		(void)printf("%s%.0f entries were forgotten to stay within "
-			     "bounds%s\n",
+		(void)printf("%s%.0f entries were dropped to limit memory%s\n",
 			     colour_text(colours, COLOUR_RED), forgotten,
 			     colour_text(colours, COLOUR_NONE));
 }
@@ -88,14 +87,14 @@ int verb_reads(const struct invocation *in)
 	if (pid->given && (pid->number == 0 || pid->number > INT32_MAX))
 		return say_usage_error("--pid wants a process number");
 	if (in->options[OPTION_TREE].given && !pid->given)
-		return say_usage_error("--tree wants --pid N: whose "
-				       "descendants?");
+		return say_usage_error("--tree needs --pid N, the process "
+				       "whose descendants to show");
 	if (repo_find(in->arguments[0], &s) < 0)
 		return EXIT_FAILURE;
 	r = ask(in, &s, &answer);
 	if (r == -ECONNREFUSED)
-		return say_error("'%s' is not mounted; what was read is "
-				 "remembered only while it is",
+		return say_error("'%s' is not mounted; reads are recorded only "
+				 "while it is mounted",
 				 s.repo);
 	if (r < 0)
 		return EXIT_FAILURE;

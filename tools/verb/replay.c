@@ -125,7 +125,7 @@ static int print_report(struct replay *r, bool json)
 	CLEANUP(json_p) cJSON *answer = must_have(cJSON_CreateObject());
 
 	if (report_answer(replay_brain(r), "REPORT", NULL, answer) < 0)
-		return say_error("there is no report");
+		return say_error("cannot make the report");
 	if (json) {
 		CLEANUP(free_p)
 		char *text = must_have(cJSON_PrintUnformatted(answer));
@@ -162,7 +162,7 @@ int verb_replay(const struct invocation *in)
 		return say_error("%s", why ? why : errno_text(rc));
 	rc = replay_any(r, in->arguments[0], &p);
 	if (rc == -EBADMSG)
-		return say_error("'%s' is no session of a kind known here",
+		return say_error("'%s' is not a session in a known format",
 				 in->arguments[0]);
 	if (rc < 0)
 		return say_error("'%s' cannot be replayed: %s",

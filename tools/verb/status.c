@@ -16,10 +16,8 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
-#define LAST_END "last-end"
-#define ORDERLY                                                                \
-	"unmounted" /* the last-end file of an unexpected end begins with this \
-		     */
+#define LAST_END     "last-end"
+#define ORDERLY	     "unmounted" /* how LAST_END begins after a normal end */
 #define END_MAX	     8192
 #define LABEL_COLUMN 10
 #define OTHERS_MS    2000
@@ -292,7 +290,8 @@ static void print_manager(const cJSON *manager)
 		     json_string_or(manager, "mode", ""), requests,
 		     json_number(edge, "rewritten", 0));
 	if (json_number(edge, "refused", 0))
-		(void)printf(", %" PRIu64 " refused and sent as they came",
+		(void)printf(", %" PRIu64
+			     " refused upstream and sent again unchanged",
 			     json_number(edge, "refused", 0));
 	if (json_number(edge, "unreachable", 0))
 		(void)printf(", %" PRIu64 " without an answer",
@@ -327,7 +326,7 @@ static void print_tape_troubles(const cJSON *t, bool colours)
 		(void)printf(", %s%s%s", colour_text(colours, COLOUR_RED), gaps,
 			     colour_text(colours, COLOUR_NONE));
 	if (json_number(t, "markers", 0))
-		(void)printf(", %s%s with a mark of StateTape's own%s",
+		(void)printf(", %s%s with a note of StateTape's in the text%s",
 			     colour_text(colours, COLOUR_YELLOW), markers,
 			     colour_text(colours, COLOUR_NONE));
 	if (json_number(json_member(t, "watch"), "refused", 0))
@@ -383,10 +382,10 @@ static void print_files(const struct standing *s, bool colours)
 		return;
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	(void)print_safe(stdout, s->state->repo);
-	(void)printf("%s is not mounted%s\n", colour_text(colours, COLOUR_NONE),
-		     s->tape ? ": changes are noticed after the fact, and not "
-			       "who makes them"
-			     : "");
+	(void)printf(
+		"%s is not mounted%s\n", colour_text(colours, COLOUR_NONE),
+		s->tape ? ": changes are found later, without their authors"
+			: "");
 	if (!s->end)
 		return;
 	label("last");

@@ -28,8 +28,8 @@ int tape_store(const struct state *s, struct store **ret)
 	if (s->dir_fd >= 0)
 		r = store_open(path, STORE_READ, ret, &why);
 	if (r == -ENOENT)
-		(void)say_error("'%s' has no tape yet: 'statetape tape' keeps "
-				"one while it runs",
+		(void)say_error("'%s' has no tape yet; 'statetape tape' and "
+				"'statetape run' record one",
 				s->repo);
 	else if (r < 0)
 		(void)say_error("the tape of '%s' cannot be read: %s", s->repo,

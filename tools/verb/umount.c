@@ -110,11 +110,9 @@ static int complain_busy(const struct mount_entry *m)
 {
 	CLEANUP(free_p) char *users = holders_text(m->mountpoint, m->dev);
 
-	return say_error(
-		"'%s' is in use by %s; with --lazy it is unmounted all "
-		"the same, and open files are served until they are "
-		"closed",
-		m->mountpoint, users ? users : "somebody");
+	return say_error("'%s' is in use by %s; --lazy unmounts it anyway, and "
+			 "open files are served until they are closed",
+			 m->mountpoint, users ? users : "an unknown process");
 }
 
 static int wait_for_end(struct umount_target *t)

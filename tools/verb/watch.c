@@ -166,7 +166,7 @@ static int attend(struct watcher *w)
 
 static void run(struct watcher *w)
 {
-	bool told = false;
+	bool reported = false;
 
 	for (;;) {
 		int r = begin(w);
@@ -175,10 +175,10 @@ static void run(struct watcher *w)
 			r = attend(w);
 		if (fflush(stdout) != 0 || r == -EPIPE || is_unread())
 			return;
-		if (!told && r == -ECONNREFUSED)
+		if (!reported && r == -ECONNREFUSED)
 			(void)say_error("the tape is not running; waiting for "
 					"it");
-		told = r == -ECONNREFUSED;
+		reported = r == -ECONNREFUSED;
 		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	}
 }

@@ -185,14 +185,14 @@ class Verbs(unittest.TestCase):
             self.assertEqual(f.read(), A1)
         self.assertEqual(os.stat(self.repo + "/src/a.py").st_mode & 0o777,
                          0o751)
-        self.assertIn("holds that already",
+        self.assertIn("already has that content",
                       self.ok("restore", "--force", "0:src/a.py"))
         self.ok("restore", "--force", "4:docs.txt")
         self.assertEqual(sorted(os.listdir(self.repo)),
                          ["bad\033[31m.txt", "docs.txt", "src"])
         os.unlink(self.repo + "/docs.txt")
         os.symlink("src/a.py", self.repo + "/docs.txt")
-        self.bad(1, "is there and is no regular file", "restore", "--force",
+        self.bad(1, "exists and is not a regular file", "restore", "--force",
                  "4:docs.txt")
 
     def test_restoring_does_not_follow_links_out(self):

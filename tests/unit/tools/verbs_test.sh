@@ -55,7 +55,7 @@ expect 2 "did you mean 'journal'" jurnal
 expect 2 "did you mean --follow" journal --folow
 expect 2 'wants a REPO' mount
 expect 2 'generate prints' generate html
-expect 2 'wants --pid' reads --tree "$work/repo"
+expect 2 'needs --pid' reads --tree "$work/repo"
 expect 0 'Nothing is mounted' status
 expect 0 'is not mounted' status "$work/repo"
 expect 1 'cannot be found' status "$work/none"

@@ -78,34 +78,35 @@ static void mistakes_are_named_with_their_line(void **state)
 		       "f.toml:2: there is no key 'mod' in [run]");
 	expect_refused("[walk]\n", false, "f.toml:1: there is no table [walk]");
 	expect_refused("\n[run]\nmode = \"of\"\n", false,
-		       "f.toml:3: 'of' is no mode; allowed: pinned, eager, "
+		       "f.toml:3: 'of' is not a mode; allowed: pinned, eager, "
 		       "off");
 	expect_refused("[run]\nmode = off\n", false,
-		       "f.toml:2: a value is a text in quotes");
+		       "f.toml:2: a value must be a string in quotes");
 	expect_refused("[run]\nmode = \"off\n", false,
-		       "f.toml:2: a string has no end");
+		       "f.toml:2: a string is not closed");
 	expect_refused("[run]\nmode\n", false,
-		       "f.toml:2: a key is followed by =");
+		       "f.toml:2: expected = after the key");
 	expect_refused("[run]\nmode =\n", false,
 		       "f.toml:2: a value is missing");
 	expect_refused("[run]\nmode = \"off\" or not\n", false,
-		       "f.toml:2: nothing more is wanted on this line");
+		       "f.toml:2: unexpected text at the end of the line");
 	expect_refused("[run\n", false,
-		       "f.toml:1: a table's name is followed by ]");
+		       "f.toml:1: expected ] after the table's name");
 	expect_refused("mode = \"off\"\n", false,
-		       "f.toml:1: 'mode' stands in no table; [run] or "
-		       "[upstream] comes before it");
+		       "f.toml:1: 'mode' is in no table; put [run] or "
+		       "[upstream] before it");
 	expect_refused("run.mood = \"off\"\n", false,
 		       "f.toml:1: there is no key 'mood' in [run]");
 	expect_refused("[run]\nmode = \"off\"\n\nmode = \"eager\"\n", false,
-		       "f.toml:4: 'mode' is set in line 2 already");
+		       "f.toml:4: 'mode' is already set in line 2");
 	expect_refused("[run]\nmode = [\"off\"]\n", false,
-		       "f.toml:2: a value is a text in quotes");
-	expect_refused("[run]\nmode = true\n", false,
-		       "f.toml:2: 'true' is no mode; allowed: pinned, eager, "
-		       "off");
+		       "f.toml:2: a value must be a string in quotes");
+	expect_refused(
+		"[run]\nmode = true\n", false,
+		"f.toml:2: 'true' is not a mode; allowed: pinned, eager, "
+		"off");
 	expect_refused("[run]\nmode = \"\\q\"\n", false,
-		       "f.toml:2: an escape that is not known");
+		       "f.toml:2: unknown escape in a string");
 }
 
 static void an_address_is_one_that_can_be_asked(void **state)
@@ -121,9 +122,9 @@ static void an_address_is_one_that_can_be_asked(void **state)
 		assert_false(config_allows(CONFIG_OPENAI, wrong[i]));
 	assert_true(config_allows(CONFIG_OPENAI, "HTTPS://h:1/v1/"));
 	expect_refused("[upstream]\nopenai = \"h\"\n", false,
-		       "f.toml:2: 'h' is no address to send requests to: it "
-		       "begins with https:// or http://, and has no more than "
-		       "a host and a path");
+		       "f.toml:2: 'h' is not an address to send requests to: "
+		       "it must begin with https:// or http:// and have only a "
+		       "host and a path");
 }
 
 /* [ run ], and run.mode before any table: both are TOML. */
@@ -148,8 +149,7 @@ static void a_repository_may_not_say_where_keys_are_sent(void **state)
 	(void)state;
 	expect_refused("[upstream]\nanthropic = \"http://elsewhere\"\n", true,
 		       "f.toml:2: a repository may not set "
-		       "'upstream.anthropic'; it belongs into your own "
-		       "config.toml");
+		       "'upstream.anthropic'; set it in your own config.toml");
 }
 
 static void bytes_that_are_no_text_are_refused(void **state)
@@ -160,7 +160,8 @@ static void bytes_that_are_no_text_are_refused(void **state)
 	(void)state;
 	assert_int_equal(config_read(&c, "f", "[run]\0", 6, false, &why),
 			 -EINVAL);
-	assert_string_equal(why, "f: this is no configuration");
+	assert_string_equal(why, "f: not a configuration file: it is too large "
+				 "or contains a NUL byte");
 }
 
 int main(void)

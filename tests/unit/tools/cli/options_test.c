@@ -133,7 +133,7 @@ static void after_two_dashes_a_command_keeps_its_own_dashes(void **state)
 	assert_ptr_equal(in.command, words + 2);
 	assert_refused(VERB_MOUNT, WORDS("repo", "--"), "command is missing");
 	assert_refused(VERB_RUN, WORDS("claude", "-p"),
-		       "a command stands behind --, as in 'statetape run -- "
+		       "the command must follow --, as in 'statetape run -- "
 		       "claude'");
 }
 

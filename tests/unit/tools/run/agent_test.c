@@ -265,7 +265,7 @@ static void those_that_read_a_file_are_told_of(void **state)
 	(void)state;
 	assert_noted("pi", "~/.pi/agent/models.json");
 	assert_noted("droid", "--port N");
-	assert_noted("gemini", "not followed");
+	assert_noted("gemini", "not supported");
 }
 
 /* NOLINTEND(concurrency-mt-unsafe) */
