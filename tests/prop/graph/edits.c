@@ -171,8 +171,7 @@ static char *replaced(const char *text, const char *at, size_t n,
 	char *to = must_alloc(strlen(text) - n + m + 1);
 
 	memcpy(to, text, before);
-	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): followed by text
-	 */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): more follows */
 	memcpy(to + before, by, m);
 	memcpy(to + before + m, at + n, strlen(at + n) + 1);
 	return to;
