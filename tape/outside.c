@@ -1,8 +1,8 @@
 /*
- * A watch follows its directory when that is moved; the name it is known by
- * here is then an old one until the directory is told of again, which gives it
- * the same number. Events under an old name lead to paths where nothing is, or
- * nothing new.
+ * An inotify watch stays with its directory when that is moved. The name kept
+ * here is then old until outside_watch() is called for the new one, which
+ * returns the same watch number. Events under an old name lead to paths where
+ * nothing is, or nothing new.
  */
 #include "tape/outside.h"
 
@@ -29,7 +29,7 @@
 
 struct outside {
 	int fd;
-	ARRAY(char *) names; /* of directories, by the number of their watch */
+	ARRAY(char *) names; /* of directories, by watch number; NULL: none */
 	struct outside_stats stats;
 };
 
