@@ -98,7 +98,7 @@ static void hear(struct outside *o, const struct inotify_event *e,
 {
 	const char *dir = name_of(o, e->wd);
 	CLEANUP(free_p) char *path = NULL;
-	struct outside_event told = {
+	struct outside_event event = {
 		.directory = e->mask & IN_ISDIR,
 		.came = e->mask & (IN_CREATE | IN_MOVED_TO),
 		.went = e->mask & (IN_DELETE | IN_MOVED_FROM),
@@ -112,10 +112,11 @@ static void hear(struct outside *o, const struct inotify_event *e,
 	if (!dir || !e->len)
 		return;
 	path = paths_join(dir, e->name);
-	if (told.directory ? !scope_enters(path) : scope_of(path) == SCOPE_NONE)
+	if (event.directory ? !scope_enters(path)
+			    : scope_of(path) == SCOPE_NONE)
 		return;
-	told.path = path;
-	visit(&told, ctx);
+	event.path = path;
+	visit(&event, ctx);
 }
 
 bool outside_read(struct outside *o, outside_visit *visit, void *ctx)

@@ -78,7 +78,7 @@ struct settle {
 	struct table origins; /* the same, by the `from` of nodes */
 	size_t moved;	      /* nodes with `directory` set */
 	ARRAY(void *) taken;  /* struct settle_node */
-	ARRAY(struct settled) told;
+	ARRAY(struct settled) settled;
 };
 
 struct settle *settle_new(settle_known *known, void *ctx)
@@ -105,7 +105,7 @@ static void forget_taken(struct settle *s)
 	for (uint32_t i = 0; i < s->taken.count; i++)
 		node_free(s->taken.at[i]);
 	s->taken.count = 0;
-	s->told.count = 0;
+	s->settled.count = 0;
 }
 
 static void free_node(struct paths_node *n, void *arg)
@@ -133,7 +133,7 @@ void settle_free(struct settle *s)
 	table_release(&s->dirs);
 	table_release(&s->origins);
 	array_release(&s->taken);
-	array_release(&s->told);
+	array_release(&s->settled);
 	free(s);
 }
 
@@ -624,7 +624,7 @@ static int by_last(const void *a, const void *b)
 /* The node leaves the table and lives until the next settle_take(). */
 static void hand_over(struct settle *s, struct settle_node *n)
 {
-	struct settled *t = array_add(&s->told);
+	struct settled *t = array_add(&s->settled);
 	char *path = must_strdup(n->at.path);
 	char *from = n->from ? must_strdup(n->from) : NULL;
 
@@ -658,8 +658,8 @@ size_t settle_take(struct settle *s, uint64_t now_ns, bool all,
 	assert(!all || s->nodes.count == 0);
 	assert(s->nodes.count > 0 ||
 	       (s->moved == 0 && s->dirs.count == 0 && s->origins.count == 0));
-	*ret = s->told.at;
-	return s->told.count;
+	*ret = s->settled.at;
+	return s->settled.count;
 }
 
 struct least {
