@@ -1,10 +1,11 @@
 /*
- * A job per path, in a table, and in a queue while it waits. It is begun by a
- * helper that finds it first in the queue, or dropped when its facts are asked
- * for before that: whoever asks reads the file faster than waiting for it.
+ * A job per path, in a table, and in a queue while it waits. A helper takes the
+ * first of the queue. A job whose facts are wanted before a helper has begun it
+ * is dropped: the caller reads the file itself, which is faster than waiting.
  */
 #include "tape/ahead.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,13 +24,13 @@
 
 enum { HELPERS_MAX = 8, JOBS_MAX = 16384 };
 
-/* Facts that wait to be taken; beyond, helpers rest. */
+/* Of facts that wait to be taken; beyond this, helpers pause. */
 #define BYTES_MAX ((size_t)64 << 20)
 
 enum ahead_state {
 	AHEAD_WAITS, /* in the queue */
-	AHEAD_RUNS,  /* in a helper's hands */
-	AHEAD_STALE, /* likewise, but the file was written since */
+	AHEAD_RUNS,  /* a helper reads it */
+	AHEAD_STALE, /* the same, but the file was written since */
 	AHEAD_DONE,
 };
 
@@ -38,22 +39,22 @@ struct ahead_job {
 	enum ahead_state state;
 	struct ahead_job *next, *prev; /* in the queue's ring */
 	XXH128_hash_t hash;
-	struct facts *facts; /* NULL: there were none to be had */
+	struct facts *facts; /* NULL: the file has none */
 };
 
 struct ahead {
 	int root_fd;
 	const struct care *care;
 	unsigned helpers;
-	unsigned threads; /* of them, that were begun */
+	unsigned threads; /* of these, started */
 	pthread_t ids[HELPERS_MAX];
 
-	pthread_mutex_t lock;	/* a leaf: nothing is done while it is held */
-	pthread_cond_t work;	/* for helpers */
-	pthread_cond_t done;	/* for who takes */
+	pthread_mutex_t lock;	/* a leaf: no other is taken under it */
+	pthread_cond_t work;	/* a helper may continue */
+	pthread_cond_t done;	/* a helper has finished a job */
 	struct table jobs;	/* protected by lock, as all below */
 	struct ahead_job queue; /* the head of its ring */
-	size_t bytes;		/* of facts that wait */
+	size_t bytes;		/* of facts that wait to be taken */
 	bool stop;
 };
 
@@ -75,14 +76,16 @@ static void queue_locked(struct ahead *a, struct ahead_job *j)
 
 static void forget_facts_locked(struct ahead *a, struct ahead_job *j)
 {
+	assert(!j->facts || a->bytes >= j->facts->size);
 	if (j->facts)
 		a->bytes -= j->facts->size;
 	free(TAKE(j->facts));
 }
 
-/* It is in nobody's hands. */
+/* No helper reads it. */
 static void drop_locked(struct ahead *a, struct ahead_job *j)
 {
+	assert(j->state == AHEAD_WAITS || j->state == AHEAD_DONE);
 	if (j->state == AHEAD_WAITS)
 		unqueue(j);
 	forget_facts_locked(a, j);
@@ -90,7 +93,7 @@ static void drop_locked(struct ahead *a, struct ahead_job *j)
 	free(j);
 }
 
-/* NULL: the helper is to end. */
+/* NULL: the helper must end. */
 static struct ahead_job *next_locked(struct ahead *a)
 {
 	struct ahead_job *j;
@@ -100,6 +103,7 @@ static struct ahead_job *next_locked(struct ahead *a)
 	if (a->stop)
 		return NULL;
 	j = a->queue.next;
+	assert(j->state == AHEAD_WAITS);
 	unqueue(j);
 	j->state = AHEAD_RUNS;
 	return j;
@@ -126,6 +130,8 @@ static struct facts *read_facts(const struct ahead *a, struct lang_readers *r,
 static void finish_locked(struct ahead *a, struct ahead_job *j, struct facts *f,
 			  XXH128_hash_t hash)
 {
+	assert(j->state == AHEAD_RUNS || j->state == AHEAD_STALE);
+	assert(!j->facts);
 	if (j->state == AHEAD_STALE) {
 		free(f);
 		queue_locked(a, j);
@@ -178,7 +184,7 @@ struct ahead *ahead_new(int root_fd, const struct care *care)
 	return a;
 }
 
-/* Threads are made when there is work for them. */
+/* Threads are started with the first job. */
 static void call_helpers(struct ahead *a)
 {
 	while (a->threads < a->helpers) {
@@ -256,7 +262,7 @@ static void add(struct ahead *a, const char *path, bool written)
 	if (!a->helpers || !lang_of(path))
 		return;
 	call_helpers(a);
-	/* Files that came and went again are not taken by anybody. */
+	/* Facts of files that came and went again are never taken. */
 	if (a->jobs.count >= JOBS_MAX)
 		ahead_clear(a);
 	(void)pthread_mutex_lock(&a->lock);
@@ -292,7 +298,7 @@ static struct facts *take_locked(struct ahead *a, const char *path,
 
 	while (j && (j->state == AHEAD_RUNS))
 		(void)pthread_cond_wait(&a->done, &a->lock);
-	/* One that is stale stays in its helper's hands. */
+	/* A stale job stays with its helper. */
 	if (!j || j->state == AHEAD_STALE)
 		return NULL;
 	if (j->facts && XXH128_isEqual(j->hash, hash)) {

@@ -1,18 +1,19 @@
 /*
  * From a path that may have changed to an entry about it. Three things are
  * compared: what the tape knew of the path, what it knew of its former name,
- * and what lies there now. The journal only says where to look:
+ * and the file now. The journal only says where to look:
  *
- *	known, there		an edit, if the content is another
- *	known, not there	a delete
- *	not known, there	a rename, if its former name was known and is
- *				not there; else a create
- *	not known, not there	nothing; a former name that was known and is
- *				not there either is deleted
+ *	known, exists		an edit, if the content differs
+ *	known, gone		a delete
+ *	not known, exists	a rename, if its former name was known and is
+ *				gone; else a create
+ *	not known, gone		nothing; a former name that was known and is
+ *				gone too is deleted
  *
- * Applying the same lines twice is therefore harmless: the second time nothing
- * differs. That is what a restart does.
+ * Applying the same lines twice is therefore harmless, as a restart does: the
+ * second time nothing differs.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@
 
 #define MARKER "[statetape]"
 
-/* File systems stamp by the tick of the kernel's clock, some by the second. */
+/* File systems stamp by the tick of the kernel's clock: a change this soon
+   after another may leave the same stamp. */
 #define RACY_NS INT64_C(50000000)
 
 /* One change on its way to becoming an entry. */
@@ -47,10 +49,10 @@ struct apply_work {
 	struct tape *t;
 	const struct tape_change *c;
 	enum entry_kind kind;
-	struct known_file *was; /* NULL: it was not there */
+	struct known_file *was; /* NULL: it did not exist */
 	const struct look *now;
-	bool has;  /* it is there */
-	char *old; /* text; NULL: not known */
+	bool has;  /* it exists now */
+	char *old; /* its text before; NULL: not kept */
 	size_t old_len;
 	struct ranges lines;
 	struct entry *e;
@@ -88,8 +90,7 @@ static void note_error(struct tape *t, int r, const char *what)
 		return;
 	t->error = r;
 	tape_say("%s: %s; the tape ends, and goes on from here when it is "
-		 "started "
-		 "again",
+		 "started again",
 		 what, strerrordesc_np(-r));
 }
 
@@ -101,7 +102,7 @@ void apply_begin(struct tape *t)
 	note_error(t, store_begin(t->store), "the store cannot be written");
 }
 
-/* A stamp that cannot be trusted is kept as one that no file has. */
+/* A racy stamp is stored as one that no file has. */
 void known_put(struct tape *t, const struct known_file *k)
 {
 	struct store_file f = {
@@ -142,15 +143,15 @@ static bool is_new_line(const struct entry *e, uint32_t line)
 	return false;
 }
 
-/* It moved, and that is all. */
+/* It only moved. */
 static bool is_same_text(const struct entry *e)
 {
 	return e->had && e->has && XXH128_isEqual(e->before, e->after);
 }
 
 /*
- * Is there a mark of ours in what was written? Lines that stayed do not count;
- * where they are not known, all do.
+ * Does a changed line contain StateTape's marker? If the changed lines are not
+ * known, all lines count.
  */
 static bool has_marker(const struct entry *e, const char *text, size_t len)
 {
@@ -198,7 +199,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Make the graph say what is at `path`; it is not settled. */
+/* Put the file at `path` into the graph, which is not settled yet. */
 static int graph_see(struct tape *t, const char *path, const struct look *now,
 		     bool has)
 {
@@ -224,8 +225,8 @@ static int graph_see(struct tape *t, const char *path, const struct look *now,
 	return r;
 }
 
-/* A file that moved is not read again for that: graph_see() finds that the
-   text is the same, or what is different. */
+/* A file that moved need not be parsed again: graph_see() then finds that the
+   text is the same, or the part that differs. */
 static int graph_move(struct tape *t, const char *from, const char *to)
 {
 	const struct lang *lang = lang_of(to);
@@ -242,7 +243,7 @@ static bool concerns_graph(const char *path)
 	return lang_of(path) || tree_is_mark(last_part(path));
 }
 
-/* Symbols in the making; the array is the arena's in the end. */
+/* The symbols of an entry, before they are copied into the arena. */
 struct apply_symbols {
 	const struct graph *g;
 	const struct graph_delta *d;
@@ -254,7 +255,8 @@ static const struct symbol_change *change_of(const struct apply_symbols *s,
 {
 	const struct symbol_change *found = NULL;
 
-	/* A name may have left one side of V and come on the other. */
+	/* A name may have left V and come back among the extended, or the
+	   other way round. */
 	for (size_t i = 0; i < s->d->symbols_count; i++) {
 		const struct symbol_change *c = &s->d->symbols[i];
 
@@ -301,7 +303,8 @@ static int by_set_and_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Sets of one kind hold a name once; only across them it may come again. */
+/* A name is once in each set; only across V and the extended it may come
+   twice. */
 static void fill_symbols(struct apply_work *w, const struct diff *d,
 			 const struct graph_delta *delta)
 {
@@ -399,13 +402,15 @@ static void fill(struct apply_work *w)
 	free(TAKE(w->old));
 }
 
-/* The order is store.h's: content, entry, state. */
+/* In the order store.h wants: content, entry, state. */
 static void keep(struct apply_work *w)
 {
 	struct tape *t = w->t;
 	struct known_file *k = w->was;
 	const struct look *now = w->now;
 
+	assert(w->e && w->has == (w->kind != ENTRY_DELETE));
+	assert(k || w->kind == ENTRY_CREATE);
 	apply_begin(t);
 	if (w->has && scope_of(w->c->path) == SCOPE_FULL && now->text)
 		(void)store_put_content(t->store, now->hash, now->text,
@@ -428,6 +433,7 @@ static void keep(struct apply_work *w)
 	k->racy = is_racy(&now->stamp);
 	k->seen = t->sweep_number;
 	k->n = w->e->n;
+	assert(known_find(t, w->c->path) == k);
 	known_put(t, k);
 }
 
@@ -449,14 +455,14 @@ static void enter(struct tape *t, const struct tape_change *c,
 		apply_commit(t);
 }
 
-/* Not there as far as the tape is concerned. */
+/* Is there a file that the tape follows? */
 static bool is_there(const char *path, const struct look *now)
 {
 	return (now->kind == LOOK_FILE || now->kind == LOOK_LINK) &&
 	       scope_of(path) != SCOPE_NONE;
 }
 
-/* Other names of a file that was written to. */
+/* The other names (hard links) of a file that was written. */
 struct others {
 	const struct known_file *is;
 	ARRAY(char *) paths;
@@ -471,8 +477,8 @@ static void find_other(struct paths_node *n, void *arg)
 		array_push(&o->paths, must_strdup(n->path));
 }
 
-/* What is written by one name is there by all of them, at the same moment and
-   by the same author. */
+/* A write through one name changes the file under all its names, at the same
+   moment and by the same author. */
 static void apply_others(struct tape *t, const struct tape_change *c,
 			 const struct known_file *k)
 {
@@ -505,7 +511,7 @@ static void apply_edit(struct tape *t, const struct tape_change *c,
 		return;
 	}
 	enter(t, c, ENTRY_EDIT, k, now);
-	/* `now` is gone once another file is looked at. */
+	/* Looking at another file overwrites what `now` points to. */
 	if (has_others)
 		apply_others(t, c, k);
 }
@@ -522,7 +528,7 @@ static void apply_delete(struct tape *t, const struct tape_change *c,
 	enter(t, &gone, ENTRY_DELETE, k, &nothing);
 }
 
-/* The file known by its former name, if that is not there any more. */
+/* The file known by the former name, if that name is gone. */
 static struct known_file *former(const struct tape *t,
 				 const struct tape_change *c)
 {
@@ -537,7 +543,7 @@ static struct known_file *former(const struct tape *t,
 	return is_there(c->from, &now) ? NULL : k;
 }
 
-/* Before it was read and after. */
+/* Did the file have the stamp `only` before it was read, and after? */
 static bool is_only(const struct tape *t, const struct tape_change *c,
 		    const struct look *read)
 {
@@ -581,7 +587,7 @@ bool apply_change(struct tape *t, const struct tape_change *c)
 {
 	struct look now = { .kind = LOOK_ABSENT };
 
-	/* A pack of git's may be gigabytes, and nobody asks for it. */
+	/* Files out of scope are not read: a pack of git's may be gigabytes. */
 	if (scope_of(c->path) != SCOPE_NONE)
 		look_at(t->c->root_fd, c->path, &t->text, &now);
 	if (now.kind == LOOK_UNREADABLE) {
@@ -637,12 +643,13 @@ static void publish(struct tape *t, const struct entry *e)
 
 void apply_commit(struct tape *t)
 {
+	assert(t->open || t->batch.count == 0);
 	if (!t->open)
 		return;
 	t->open = false;
 	(void)store_set_position(t->store, follow_position(t));
 	note_error(t, store_commit(t->store), "the store cannot be written");
-	/* What is not on the tape is not told. */
+	/* Only committed entries are published. */
 	for (uint32_t i = 0; i < t->batch.count && !t->error; i++) {
 		answers_entry(t->answers, t->batch.at[i]);
 		if (publish_is_heard(t->publish))

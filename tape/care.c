@@ -17,12 +17,12 @@ struct care_file {
 	char path[PATH_MAX]; /* "": none */
 };
 
-/* What the page holds. A half-written one harms nobody: it names no file. */
+/* The page. A half-written one is harmless: it names no file that exists. */
 struct care_note {
-	struct care_file now;	       /* of the thread that crashed */
-	volatile sig_atomic_t crashed; /* while at work on it */
+	struct care_file now;	       /* what the crashed thread parsed */
+	volatile sig_atomic_t crashed; /* `now` is complete */
 	struct care_file blamed;
-	unsigned crashes; /* it caused */
+	unsigned crashes; /* that `blamed` caused */
 };
 
 struct care {
@@ -32,7 +32,7 @@ struct care {
 static const int signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
 #define SIGNALS (sizeof(signals) / sizeof(*signals))
 
-static struct care_note *minded; /* of the one care there is */
+static struct care_note *minded; /* of the process's one care */
 static __thread struct care_file at_work;
 
 static bool is_same(const struct care_file *f, const char *path,
@@ -42,7 +42,7 @@ static bool is_same(const struct care_file *f, const char *path,
 	       f->stamp.mtime_ns == st->mtime_ns;
 }
 
-/* The handler is reset by then: the signal that comes again ends us. */
+/* SA_RESETHAND: the second signal ends the process. */
 static void on_crash(int number)
 {
 	if (minded && at_work.path[0] && !minded->crashed) {
@@ -52,7 +52,8 @@ static void on_crash(int number)
 	(void)raise(number);
 }
 
-/* The stack may be what ran out. A thread that has another keeps it. */
+/* The crash may be a stack overflow. A thread that has an alternate stack keeps
+   its own. */
 static void mind_stack(void)
 {
 	static __thread char stack[16384];
@@ -109,7 +110,7 @@ int care_open(int dir_fd, struct care **ret)
 
 	if (fd < 0)
 		return -errno;
-	/* Its place on the disk, too: a store finds no error to return. */
+	/* Allocate its blocks: a store to a mapping cannot report ENOSPC. */
 	r = posix_fallocate(fd, 0, sizeof(*note));
 	if (r != 0)
 		return -r;

@@ -1,10 +1,10 @@
 /*
- * Remembers over a crash which file was being read when it happened. A file
- * that brought the process down twice is to be left alone until it changes.
+ * Remembers, across a crash, which file was being parsed. A file that crashed
+ * the process twice is left out until it changes.
  *
- * The note is a page of a file in the state directory, mapped: it is written
- * by the thread that crashes, and outlives the process. Only a crash counts (a
- * signal that the process raised itself), not being killed.
+ * The note is a mapped page of a file in the state directory: the thread that
+ * crashes writes it, and it outlives the process. Only crashes count (signals
+ * that the process caused itself), not being killed.
  */
 #ifndef STATETAPE_TAPE_CARE_H
 #define STATETAPE_TAPE_CARE_H
@@ -18,16 +18,16 @@
 
 struct care;
 
-/* Reads the note of the process before, and minds crashes of this one from now
+/* Reads the note of the last process, and records crashes of this one from now
    on. One per process. */
 int care_open(int dir_fd, struct care **ret);
 void care_free(struct care *c);
 
-/* Of the calling thread: what it is reading, until it is done. */
+/* The calling thread parses `path`, until care_end(). */
 void care_begin(const char *path, const struct tree_stamp *st);
 void care_end(void);
 
-/* Is this version of the file to be left alone? Any thread may ask. */
+/* Must this version of the file be left out? Any thread may call. */
 bool care_avoids(const struct care *c, const char *path,
 		 const struct tree_stamp *st);
 

@@ -1,9 +1,10 @@
 /*
  * The loop sleeps on descriptors: the journal's bell, inotify, signals. A
- * timer is set only while something is pending, so an idle tape costs nothing.
+ * timer is set only while something is pending, so an idle tape uses no
+ * processor time.
  *
- * Where there is no bell (no mount), the directory of sockets is watched for
- * one to come.
+ * While there is no bell (no mount), inotify on the directory of sockets tells
+ * when one appears.
  */
 #include "tape/daemon.h"
 
@@ -43,9 +44,10 @@
 
 #define LOCK_NAME "tape.lock"
 
-/* How long, and how often, a bell is looked for that is about to come. */
-#define BELL_HOPE_NS  (3000 * NS_PER_MS)
-#define BELL_RETRY_NS (20 * NS_PER_MS)
+/* How long, and how often, the loop tries to connect to a bell that is about
+   to appear. */
+#define BELL_EXPECT_NS (3000 * NS_PER_MS)
+#define BELL_RETRY_NS  (20 * NS_PER_MS)
 
 #define RETIRE_EVERY_NS (600000 * NS_PER_MS)
 
@@ -154,7 +156,7 @@ static int answer_status(void *ctx, cJSON *answer)
 	return 0;
 }
 
-/* Before the graph is there. */
+/* Before the graph is built. */
 static int answer_early(struct tape *t, const char *ask, cJSON *answer)
 {
 	if (strcmp(ask, "SYNC") != 0 && strcmp(ask, "STATUS") != 0) {
@@ -189,7 +191,7 @@ static int answer_ask(void *ctx, const char *ask, const cJSON *question,
 	(void)atomic_fetch_sub(&t->wanted, 1);
 	t->asked_ns = asked;
 	r = answers_ask(t->answers, ask, question, answer);
-	/* The loop may have to end, or to go on with a sweep. */
+	/* The loop may have to end, or to continue a sweep. */
 	if (t->error || sweep_busy(t->sweep) || t->suspects.count)
 		wake(t);
 	(void)pthread_mutex_unlock(&t->lock);
@@ -203,8 +205,8 @@ enum { AT_WAKE, AT_SIGNAL, AT_OUTSIDE, AT_RUN, AT_BELL, AT_COUNT };
 struct loop {
 	struct tape *t;
 	int signal_fd;
-	int run_fd;	     /* inotify on the directory of sockets */
-	uint64_t hope_until; /* a bell may come this moment */
+	int run_fd;	       /* inotify on the directory of sockets */
+	uint64_t expect_until; /* until then a bell is tried again and again */
 };
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -214,22 +216,22 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static bool hopes(const struct loop *l)
+static bool expects_bell(const struct loop *l)
 {
 	const struct tape *t = l->t;
 
 	return t->ear && bell_ear_fd(t->ear) < 0 &&
-	       (uint64_t)clock_mono_ns() < l->hope_until;
+	       (uint64_t)clock_mono_ns() < l->expect_until;
 }
 
-/* When to work again at the latest; 0: when something happens. */
+/* When to work again at the latest; 0: when a descriptor is ready. */
 static uint64_t loop_due(const struct loop *l)
 {
 	const struct tape *t = l->t;
 	uint64_t due = sooner(settle_due(t->settle), external_due(t));
 
 	due = sooner(due, t->rest_at_ns);
-	if (hopes(l))
+	if (expects_bell(l))
 		due = sooner(due, clock_mono_ns() + BELL_RETRY_NS);
 	return due;
 }
@@ -243,9 +245,9 @@ static void listen_bell(struct loop *l)
 	if (!t->ear)
 		return;
 	(void)bell_ear_wait(t->ear, 0, &head);
-	/* The file system may be starting anew. */
+	/* The file system may be restarting. */
 	if (had && bell_ear_fd(t->ear) < 0)
-		l->hope_until = clock_mono_ns() + BELL_HOPE_NS;
+		l->expect_until = clock_mono_ns() + BELL_EXPECT_NS;
 }
 
 static void drain_run(struct loop *l)
@@ -254,7 +256,7 @@ static void drain_run(struct loop *l)
 
 	while (read(l->run_fd, bytes, sizeof(bytes)) > 0)
 		continue;
-	l->hope_until = clock_mono_ns() + BELL_HOPE_NS;
+	l->expect_until = clock_mono_ns() + BELL_EXPECT_NS;
 }
 
 static void loop_sleep(struct loop *l, uint64_t due)
@@ -289,12 +291,11 @@ static void loop_sleep(struct loop *l, uint64_t due)
 			clock_mono_ns() + (t->c->journal ? GRACE_NS : 0);
 	if (p[AT_RUN].revents)
 		drain_run(l);
-	if (p[AT_BELL].revents || hopes(l))
+	if (p[AT_BELL].revents || expects_bell(l))
 		listen_bell(l);
 }
 
-/* What the configuration does not want kept goes while nobody is busy; what is
-   not written to need not be looked at again. */
+/* Give up what --keep does not want, while the tape is idle. */
 static void retire(struct tape *t, uint64_t now)
 {
 	struct store_retired gone;
@@ -337,7 +338,7 @@ static bool loop_work(struct tape *t)
 	return more;
 }
 
-/* Whoever waits for the lock gets it now. */
+/* Give the lock to the questions that wait for it. */
 static void let_pass(struct tape *t)
 {
 	const struct timespec moment = { .tv_nsec = 20000 };
@@ -491,7 +492,7 @@ static void tell_ready(const struct tape *t)
 		t->c->ready(t->known.count, symbols);
 }
 
-/* What has been written is on the tape when we go. */
+/* Everything written so far is on the tape when the process ends. */
 static void finish(struct tape *t)
 {
 	struct answers_head head;
@@ -517,8 +518,8 @@ int tape_run(const struct tape_config *c)
 	struct loop l = { .t = &t, .signal_fd = signal_fd };
 	int r;
 
-	/* What one question took is there for the next. There is one thread.
-	   NOLINTBEGIN(concurrency-mt-unsafe) */
+	/* Memory that one question used stays for the next. There is one
+	   thread yet. NOLINTBEGIN(concurrency-mt-unsafe) */
 	(void)mallopt(M_TRIM_THRESHOLD, MALLOC_KEEPS);
 	(void)mallopt(M_TOP_PAD, MALLOC_STEP);
 	/* NOLINTEND(concurrency-mt-unsafe) */
@@ -533,7 +534,7 @@ int tape_run(const struct tape_config *c)
 	if (r < 0)
 		return r;
 	atomic_store(&t.ready, true);
-	/* From now on questions are answered, also this moment. */
+	/* From now on the wire's thread answers, also while we speak. */
 	(void)pthread_mutex_lock(&t.lock);
 	tell_ready(&t);
 	(void)pthread_mutex_unlock(&t.lock);

@@ -1,6 +1,7 @@
 /*
- * The process `statetape tape`: follows the journal and the directory below,
- * keeps the graph, writes entries, publishes them, answers questions.
+ * The process `statetape tape`: follows the journal and the directory below the
+ * mount, keeps the graph, writes and publishes entries, answers questions
+ * (tape/README.md).
  */
 #ifndef STATETAPE_TAPE_DAEMON_H
 #define STATETAPE_TAPE_DAEMON_H
@@ -14,9 +15,9 @@ struct state;
 struct tape_config {
 	const struct state *state; /* created, with its directory open */
 	int root_fd;		   /* the directory below any mount */
-	bool journal; /* follow it; else only what is noticed outside */
-	uint64_t keep_days, keep_bytes; /* what is kept; 0: no bound */
-	/* Called once, when questions are answered in full. */
+	bool journal; /* follow it; else inotify and sweeps alone */
+	uint64_t keep_days, keep_bytes; /* how much to keep; 0: no bound */
+	/* Called once, when all questions can be answered. */
 	void (*ready)(size_t files, size_t symbols);
 };
 

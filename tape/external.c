@@ -1,12 +1,12 @@
 /*
- * What happens past the journal. inotify reports everything, also what came
- * through the mount, and is heard a moment later for all of it at once. By
- * then the journal has told what it knows; a path whose content is still
- * another than the tape knows was changed by somebody outside.
+ * Changes that did not pass through the mount. inotify reports every change,
+ * including those through the mount, and its events are read together a moment
+ * later. By then the journal's lines about them have been read; a path whose
+ * content still differs from the known one was changed outside.
  *
- * A sweep compares all files with what is known, by their stamps: at the
- * start, after a gap in the journal, and when inotify has lost something. It
- * only makes suspects; these are looked at like those that inotify named.
+ * A sweep compares the stamps of all files with the known ones: at the start,
+ * after a gap in the journal, and when inotify's queue ran over. It only makes
+ * suspects, which are checked like the paths that inotify names.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,11 +24,12 @@
 #include "tape/wire/state.h"
 #include "tape/wire/wire.h"
 
-/* In a tree that cannot be watched as a whole, and after an overflow. */
+/* Between sweeps of a tree with unwatched directories, and before the one after
+   an overflow. */
 #define SWEEP_EVERY_NS (30000 * NS_PER_MS)
 #define SWEEP_SOON_NS  (1000 * NS_PER_MS)
 
-/* For the file system to answer; it takes a tenth of it at most. */
+/* The file system answers within a tenth of this. */
 #define FENCE_MS 1000
 
 struct suspect *external_suspect(struct tape *t, const char *path,
@@ -44,7 +45,7 @@ struct suspect *external_suspect(struct tape *t, const char *path,
 	}
 	if (due_ns < s->due_ns)
 		s->due_ns = due_ns;
-	/* inotify reports what came through the mount, too. */
+	/* inotify reports changes through the mount, too. */
 	if (origin == ENTRY_MOUNT)
 		s->origin = ENTRY_MOUNT;
 	return s;
@@ -57,7 +58,7 @@ static uint64_t entry_of(const struct tape *t, const char *path)
 	return k ? k->n : 0;
 }
 
-/* The same, having looked: this is what its stamp was. */
+/* A suspect whose stamp has been read already. */
 static void suspect_seen(struct tape *t, const char *path,
 			 const struct tree_stamp *st, enum entry_origin origin)
 {
@@ -151,7 +152,7 @@ void external_sweep(struct tape *t, enum entry_origin origin, bool urgent)
 
 void external_below(struct tape *t, const char *dir, enum entry_origin origin)
 {
-	/* What came through the mount is there at the next barrier. */
+	/* A change through the mount must be on the tape at the next SYNC. */
 	if (origin == ENTRY_MOUNT)
 		t->sweep_urgent = true;
 	sweep_add(t->sweep, dir, (int)origin);
@@ -167,7 +168,7 @@ static void miss(struct paths_node *n, void *arg)
 		suspect_seen(t, n->path, &none, t->sweep_origin);
 }
 
-/* Not every directory could be watched: look again by and by. */
+/* Some directories could not be watched: sweep again later. */
 static void plan_next(struct tape *t)
 {
 	struct outside_stats st;
@@ -196,8 +197,8 @@ bool external_step(struct tape *t)
 	return false;
 }
 
-/* Without a journal this is all there is, and waiting only serves to see a
-   save as one. */
+/* Without a journal there is no line to wait for; the quiet time only makes a
+   save one entry. */
 static uint64_t due_of(const struct tape *t, const struct outside_event *e)
 {
 	if (t->c->journal)
@@ -207,20 +208,20 @@ static uint64_t due_of(const struct tape *t, const struct outside_event *e)
 	return clock_mono_ns() + SETTLE_QUIET_NS;
 }
 
-/* What inotify has to tell, all of it. */
-struct heard {
+/* One reading of inotify's events. */
+struct external_events {
 	struct tape *t;
-	struct table went; /* directories: struct went */
+	struct table went; /* removed directories: struct external_went */
 };
 
-struct went {
+struct external_went {
 	struct paths_node at; /* first */
 	uint64_t due_ns;
 };
 
-static void add_went(struct heard *h, const struct outside_event *e)
+static void add_went(struct external_events *h, const struct outside_event *e)
 {
-	struct went *w;
+	struct external_went *w;
 
 	if (paths_find(&h->went, e->path))
 		return;
@@ -229,14 +230,14 @@ static void add_went(struct heard *h, const struct outside_event *e)
 	paths_add(&h->went, &w->at, e->path);
 }
 
-/* However many directories went, the known files are looked at once. */
+/* One pass over the known files, however many directories went away. */
 static void suspect_below(struct paths_node *n, void *arg)
 {
-	const struct heard *h = arg;
+	const struct external_events *h = arg;
 
 	for (const char *slash = strchr(n->path, '/'); slash;
 	     slash = strchr(slash + 1, '/')) {
-		const struct went *w = paths_find_part(
+		const struct external_went *w = paths_find_part(
 			&h->went, n->path, (size_t)(slash - n->path));
 
 		if (w)
@@ -247,7 +248,7 @@ static void suspect_below(struct paths_node *n, void *arg)
 
 static void on_event(const struct outside_event *e, void *ctx)
 {
-	struct heard *h = ctx;
+	struct external_events *h = ctx;
 	struct tape *t = h->t;
 
 	if (!e->directory) {
@@ -262,7 +263,7 @@ static void on_event(const struct outside_event *e, void *ctx)
 
 void external_hear(struct tape *t)
 {
-	struct heard h = { .t = t };
+	struct external_events h = { .t = t };
 	bool whole;
 
 	t->outside_at_ns = 0;
@@ -273,27 +274,27 @@ void external_hear(struct tape *t)
 	table_release(&h.went);
 	if (whole)
 		return;
-	tape_say("too much happened at once in '%s': every file is looked at",
+	tape_say("too many changes at once in '%s': every file is checked",
 		 t->c->state->repo);
 	t->sweep_at_ns = clock_mono_ns() + SWEEP_SOON_NS;
 }
 
 /* A known file whose name went away, or may have. */
-struct lost {
+struct external_lost {
 	uint64_t inode, size;
 	const char *path;
 };
 
-struct due {
+struct external_due {
 	uint64_t now_ns;
 	bool all;
-	ARRAY(void *) found;	 /* struct suspect */
-	ARRAY(struct lost) lost; /* by inode */
+	ARRAY(void *) found;		  /* struct suspect */
+	ARRAY(struct external_lost) lost; /* by inode */
 };
 
 static void find_due(struct paths_node *n, void *arg)
 {
-	struct due *d = arg;
+	struct external_due *d = arg;
 	struct suspect *s = (struct suspect *)n;
 
 	if (d->all || s->due_ns <= d->now_ns)
@@ -302,34 +303,34 @@ static void find_due(struct paths_node *n, void *arg)
 
 static int by_inode(const void *a, const void *b)
 {
-	const struct lost *x = a, *y = b;
+	const struct external_lost *x = a, *y = b;
 
 	return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-static void find_lost(const struct tape *t, struct due *d)
+static void find_lost(const struct tape *t, struct external_due *d)
 {
 	for (uint32_t i = 0; i < d->found.count; i++) {
 		const struct suspect *s = d->found.at[i];
 		const struct known_file *k = known_find(t, s->at.path);
-		struct lost l;
+		struct external_lost l;
 
 		if (!k)
 			continue;
-		l = (struct lost){ .inode = k->stamp.inode,
-				   .size = k->stamp.size,
-				   .path = s->at.path };
+		l = (struct external_lost){ .inode = k->stamp.inode,
+					    .size = k->stamp.size,
+					    .path = s->at.path };
 		array_push(&d->lost, l);
 	}
 	if (d->lost.count)
 		qsort(d->lost.at, d->lost.count, sizeof(*d->lost.at), by_inode);
 }
 
-/* A name that came, with the file of one that went: the same file. */
-static const char *moved_from(const struct tape *t, const struct due *d,
-			      const char *path)
+/* The former name of a new one, if it has the inode of a name that went. */
+static const char *moved_from(const struct tape *t,
+			      const struct external_due *d, const char *path)
 {
-	struct lost key = { 0 }, *l;
+	struct external_lost key = { 0 }, *l;
 	struct look now;
 
 	if (known_find(t, path) || !d->lost.count)
@@ -340,7 +341,7 @@ static const char *moved_from(const struct tape *t, const struct due *d,
 	return l && l->size == now.stamp.size ? l->path : NULL;
 }
 
-/* True: it needs no entry. */
+/* True: the file is as known, and needs no entry. */
 static bool is_as_known(struct tape *t, const char *path)
 {
 	struct known_file *k = known_find(t, path);
@@ -361,42 +362,43 @@ static bool is_as_known(struct tape *t, const char *path)
 
 /*
  * A write through the mount changes the file a moment before its line is in
- * the journal. So whoever finds a difference has the file system end what it
- * has under way, and reads on: what no line tells of then came from outside,
- * if it is still what was found, also when it was read for the entry: by then
- * the next write may be under way.
+ * the journal. So before a difference counts as outside, FENCE asks the file
+ * system to finish the operations under way, and the journal is read to its
+ * end. A difference that no line explains then came from outside, provided the
+ * file still has the same stamp when it is read for the entry: the next write
+ * may be under way by then.
  *
- * Where there is no file system to ask, a difference that was there before
- * will do.
+ * Without a file system to ask, a difference that two looks found the same
+ * counts.
  */
-enum told { TOLD_ALL, TOLD_NOT_YET, TOLD_BY_NOBODY };
+enum external_fence { FENCE_PASSED, FENCE_LATE, FENCE_ABSENT };
 
-static enum told have_told(struct tape *t)
+static enum external_fence pass_fence(struct tape *t)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
 	uint64_t now;
 	int r;
 
 	if (!t->c->journal)
-		return TOLD_ALL;
+		return FENCE_PASSED;
 	r = wire_ask(t->c->state->fs_socket, "FENCE", NULL, FENCE_MS, &answer);
 	now = clock_mono_ns();
 	while (follow_read(t, now))
 		continue;
 	if (r == -ECONNREFUSED)
-		return TOLD_BY_NOBODY;
+		return FENCE_ABSENT;
 	return r == 0 && cJSON_IsTrue(json_member(answer, "ended"))
-		       ? TOLD_ALL
-		       : TOLD_NOT_YET;
+		       ? FENCE_PASSED
+		       : FENCE_LATE;
 }
 
-/* As it is told by the journal, or as known: it needs no entry from here. */
+/* Lines about it are being settled, or it is as known: no entry from here. */
 static bool is_explained(struct tape *t, const struct suspect *s)
 {
 	return settle_has(t->settle, s->at.path) || is_as_known(t, s->at.path);
 }
 
-/* Is it as it was when it was last seen here? */
+/* Does it have the stamp and the newest entry of the last look? */
 static bool is_steady(const struct tape *t, struct suspect *s)
 {
 	uint64_t n = entry_of(t, s->at.path);
@@ -411,7 +413,8 @@ static bool is_steady(const struct tape *t, struct suspect *s)
 	return steady;
 }
 
-static bool enter(struct tape *t, const struct due *d, const struct suspect *s)
+static bool enter(struct tape *t, const struct external_due *d,
+		  const struct suspect *s)
 {
 	struct tape_change c = { .path = s->at.path,
 				 .from = moved_from(t, d, s->at.path),
@@ -422,8 +425,8 @@ static bool enter(struct tape *t, const struct due *d, const struct suspect *s)
 	return apply_change(t, &c);
 }
 
-/* Those that need an entry are left, and whether they were seen before. */
-static bool find_unexplained(struct tape *t, const struct due *d)
+/* Marks the others done. True: some need an entry. */
+static bool find_unexplained(struct tape *t, const struct external_due *d)
 {
 	bool any = false;
 
@@ -437,15 +440,15 @@ static bool find_unexplained(struct tape *t, const struct due *d)
 	return any;
 }
 
-static bool is_sure(enum told told, const struct suspect *s)
+static bool is_sure(enum external_fence fence, const struct suspect *s)
 {
-	return told == TOLD_ALL || (told == TOLD_BY_NOBODY && s->steady);
+	return fence == FENCE_PASSED || (fence == FENCE_ABSENT && s->steady);
 }
 
-/* Names that came first, so that a move is seen as one. */
-static void enter_unexplained(struct tape *t, const struct due *d)
+/* New names before known ones, so that a move becomes one entry. */
+static void enter_unexplained(struct tape *t, const struct external_due *d)
 {
-	enum told told = have_told(t);
+	enum external_fence fence = pass_fence(t);
 
 	for (int known = 0; known <= 1; known++) {
 		for (uint32_t i = 0; i < d->found.count; i++) {
@@ -455,7 +458,7 @@ static void enter_unexplained(struct tape *t, const struct due *d)
 			if (s->done || is != (known == 1))
 				continue;
 			s->done = is_explained(t, s) ||
-				  (is_sure(told, s) && is_steady(t, s) &&
+				  (is_sure(fence, s) && is_steady(t, s) &&
 				   enter(t, d, s));
 			if (!s->done)
 				s->due_ns = clock_mono_ns() + GRACE_NS;
@@ -471,7 +474,7 @@ static int by_path(const void *a, const void *b)
 
 void external_check(struct tape *t, bool all)
 {
-	struct due d = { .now_ns = clock_mono_ns(), .all = all };
+	struct external_due d = { .now_ns = clock_mono_ns(), .all = all };
 
 	paths_each(&t->suspects, find_due, &d);
 	if (d.found.count)

@@ -1,11 +1,13 @@
 /*
- * Following the journal. A line is in it before the operation it tells of is
- * answered, so whoever reads to the end knows of everything that returned
- * before; that, and applying all that is dirty, is the barrier.
+ * Following the journal. A line is in it before the file system answers the
+ * operation, so a reader at the end has seen every operation that returned
+ * before. Reading to the end and applying everything dirty is the barrier
+ * (tape/README.md, SYNC).
  *
- * The position kept in the store lies before the oldest line of anything that
- * is dirty or being applied: after a crash these lines are read again.
+ * The position in the store lies before the oldest line of anything dirty or
+ * being applied: after a crash these lines are read again.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,11 +26,11 @@
 #include "tape/wire/bell.h"
 #include "tape/wire/state.h"
 
-/* A reader keeps the authors it met; now and then a new one is opened. */
+/* A reader keeps every author it met, so it is replaced after this many. */
 #define READER_LINES UINT64_C(500000)
-/* So many files at once are read ahead. */
+/* From this many dirty files on, helpers read ahead. */
 #define MANY 8
-/* So many lines without an entry, and the position is kept all the same. */
+/* After this many lines without an entry the position is stored anyway. */
 #define POSITION_LINES UINT64_C(20000)
 
 uint64_t follow_position(const struct tape *t)
@@ -49,7 +51,7 @@ static int open_reader(struct tape *t)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The number before the newest segment's first: where a tape begins. */
+/* The line before the newest segment: where a first tape begins to read. */
 static uint64_t newest_segment(const struct tape *t)
 {
 	CLEANUP(close_p)
@@ -68,7 +70,7 @@ static uint64_t newest_segment(const struct tape *t)
 	return n;
 }
 
-/* What happened before there was a tape is not on it. */
+/* Lines from before the first tape make no entries. */
 static void skip_all(struct tape *t)
 {
 	struct journal_line l = { 0 };
@@ -89,6 +91,7 @@ int follow_start(struct tape *t, bool first)
 {
 	int r = 0;
 
+	assert(!t->settle && !t->reader);
 	t->settle = settle_new(is_known, t);
 	t->line = first ? newest_segment(t) : store_position(t->store);
 	if (!t->c->journal)
@@ -100,7 +103,8 @@ int follow_start(struct tape *t, bool first)
 	}
 	if (first)
 		skip_all(t);
-	/* Without an ear the journal is read when something happens below. */
+	/* Without the bell the journal is read when inotify reports something.
+	 */
 	if (bell_ear_open(t->c->state->bell_socket, &t->ear) < 0)
 		t->ear = NULL;
 	return 0;
@@ -117,31 +121,30 @@ static void on_gone(struct tape *t, uint64_t first, uint64_t last)
 {
 	if (last <= t->gone)
 		return;
-	tape_say("the journal lost the lines %llu to %llu: every file is "
-		 "looked at",
+	tape_say("the journal lost lines %llu to %llu: every file is checked",
 		 (unsigned long long)first, (unsigned long long)last);
 	t->gone = last;
-	/* Before the gap is applied, what was known before it. */
+	/* Changes from before the gap get their entries first. */
 	follow_apply(t, true);
 	apply_gap(t, first, last);
 	apply_commit(t);
 	external_sweep(t, ENTRY_RECOVERED, true);
 }
 
-/* A path that cannot be told: look everywhere. */
+/* A path that the journal could not name: every file must be checked. */
 static bool is_nameless(const char *path)
 {
 	return path && path[0] == '#' && path[1] == '/';
 }
 
-/* A line from before the host's start was written by another clock. */
+/* A line from before the host's boot has another monotonic clock. */
 static void date_line(struct journal_line *l)
 {
 	if (l->mono_ns > (uint64_t)clock_mono_ns())
 		l->mono_ns = 0;
 }
 
-/* Of one file alone the parse is as well done when its turn comes. */
+/* A few files are parsed fast enough when their turn comes. */
 static void read_ahead(struct tape *t, const struct journal_event *e)
 {
 	if (settle_pending(t->settle) < MANY)
@@ -242,8 +245,8 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Where another file stands at the new name, which was told, the one that was
-   known by the former is gone. */
+/* If another file stands at the new name and got its entry, the file known by
+   the former name is deleted. */
 static void apply_moved_file(struct tape *t, struct tape_change *c)
 {
 	(void)apply_change(t, c);
@@ -253,7 +256,7 @@ static void apply_moved_file(struct tape *t, struct tape_change *c)
 	(void)apply_change(t, c);
 }
 
-/* Everything known below the former name is below the new one now. */
+/* Every known file below the former name is below the new one now. */
 static void apply_moved(struct tape *t, const struct settled *s)
 {
 	struct below b = { .dir = s->from };
@@ -269,7 +272,7 @@ static void apply_moved(struct tape *t, const struct settled *s)
 
 		c.path = path;
 		c.from = from;
-		/* What has lines of its own is told by these. */
+		/* A path with lines of its own is applied by these. */
 		if (!settle_has(t->settle, path) &&
 		    !settle_has(t->settle, from))
 			apply_moved_file(t, &c);
@@ -292,10 +295,9 @@ static void apply_directory(struct tape *t, const struct settled *s)
 }
 
 /*
- * Moves first: a name that went away is not deleted when it is known where to.
- * Of several names that the same file had on its way the one that is there
- * comes first. Directories last: what was changed in them besides has been
- * told then.
+ * Moves first, so that a name that went away becomes a rename and no delete. Of
+ * several names that a file had on its way, the one that exists comes first.
+ * Directories last: changes of files in them have their entries by then.
  */
 enum follow_turn { TURN_MOVED, TURN_PLAIN, TURN_MOVED_AND_GONE, TURNS };
 
@@ -329,6 +331,7 @@ void follow_apply(struct tape *t, bool all)
 	const struct settled *s;
 	size_t n = settle_take(t->settle, clock_mono_ns(), all, &s);
 
+	assert(t->floor == 0);
 	for (size_t i = 0; i < n; i++)
 		if (!t->floor || s[i].first < t->floor)
 			t->floor = s[i].first;
@@ -344,8 +347,8 @@ void follow_apply(struct tape *t, bool all)
 }
 
 /*
- * What came after the question is not its concern, however long it waited for
- * its turn: in a storm that is as much again as was there when it came.
+ * Lines written after the question arrived need not be read for it: in a storm
+ * these are as many again as there were before it.
  */
 int follow_sync(void *ctx, struct answers_head *ret)
 {
@@ -355,7 +358,7 @@ int follow_sync(void *ctx, struct answers_head *ret)
 		if (settle_pending(t->settle) > DIRTY_MAX)
 			follow_apply(t, true);
 	follow_apply(t, true);
-	/* Without a journal inotify's queue is as good a barrier. */
+	/* Without a journal, inotify's queue is the barrier. */
 	if (!t->c->journal)
 		external_hear(t);
 	while ((t->sweep_urgent || !t->c->journal) && external_step(t))

@@ -1,8 +1,8 @@
 /*
- * A watch follows its directory when that is moved; the name it is known by
- * here is then an old one until the directory is told of again, which gives it
- * the same number. Events under an old name lead to paths where nothing is, or
- * nothing new.
+ * An inotify watch stays with its directory when that is moved. The name kept
+ * here is then old until outside_watch() is called for the new one, which
+ * returns the same watch number. Events under an old name lead to paths where
+ * nothing is, or nothing new.
  */
 #include "tape/outside.h"
 
@@ -29,7 +29,7 @@
 
 struct outside {
 	int fd;
-	ARRAY(char *) names; /* of directories, by the number of their watch */
+	ARRAY(char *) names; /* of directories, by watch number; NULL: none */
 	struct outside_stats stats;
 };
 
@@ -98,7 +98,7 @@ static void hear(struct outside *o, const struct inotify_event *e,
 {
 	const char *dir = name_of(o, e->wd);
 	CLEANUP(free_p) char *path = NULL;
-	struct outside_event told = {
+	struct outside_event event = {
 		.directory = e->mask & IN_ISDIR,
 		.came = e->mask & (IN_CREATE | IN_MOVED_TO),
 		.went = e->mask & (IN_DELETE | IN_MOVED_FROM),
@@ -112,10 +112,11 @@ static void hear(struct outside *o, const struct inotify_event *e,
 	if (!dir || !e->len)
 		return;
 	path = paths_join(dir, e->name);
-	if (told.directory ? !scope_enters(path) : scope_of(path) == SCOPE_NONE)
+	if (event.directory ? !scope_enters(path)
+			    : scope_of(path) == SCOPE_NONE)
 		return;
-	told.path = path;
-	visit(&told, ctx);
+	event.path = path;
+	visit(&event, ctx);
 }
 
 bool outside_read(struct outside *o, outside_visit *visit, void *ctx)

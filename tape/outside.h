@@ -1,8 +1,8 @@
 /*
- * Notices changes of the directory below the mount, whoever makes them: an
- * inotify watch on every directory it is told of. It says where something
- * happened, never what; whoever hears it looks. What comes through the mount
- * is noticed here, too. One thread's at a time.
+ * The inotify side of noticing changes in the directory below the mount: a
+ * watch on every directory given to outside_watch(). Events say where something
+ * happened, never what; the caller looks. Changes through the mount are
+ * reported, too. For one thread at a time.
  */
 #ifndef STATETAPE_TAPE_OUTSIDE_H
 #define STATETAPE_TAPE_OUTSIDE_H
@@ -15,7 +15,7 @@ struct outside;
 int outside_open(struct outside **ret);
 void outside_free(struct outside *o);
 
-/* Readable when there is something to read. */
+/* Readable when events are pending. */
 int outside_fd(const struct outside *o);
 
 /* Watch the directory `dir`, open at `fd`, under that name from now on. */
@@ -24,18 +24,18 @@ void outside_watch(struct outside *o, const char *dir, int fd);
 struct outside_event {
 	const char *path; /* lives until the visitor returns */
 	bool directory;
-	bool came; /* that name is there, and was not */
-	bool went; /* that name was there, and is not */
-	bool done; /* its writer closed it, or it was moved there as a whole */
+	bool came; /* the name is new */
+	bool went; /* the name was removed */
+	bool done; /* a writer closed it, or it was moved there whole */
 };
 typedef void outside_visit(const struct outside_event *e, void *ctx);
-/* All there is now. False: the queue ran over, and anything may have
-   happened anywhere. */
+/* Visit all pending events. False: the queue ran over, and events were
+   lost. */
 bool outside_read(struct outside *o, outside_visit *visit, void *ctx);
 
 struct outside_stats {
 	uint64_t watched;   /* directories, now */
-	uint64_t refused;   /* that could not be */
+	uint64_t refused;   /* directories that could not be watched */
 	uint64_t overflows; /* of the kernel's queue */
 };
 void outside_stat(const struct outside *o, struct outside_stats *ret);

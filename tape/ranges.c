@@ -1,6 +1,7 @@
 /* Lines are compared by their hashes, and by their bytes if these agree. */
 #include "tape/ranges.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static bool is_same(const void *ctx, uint32_t before, uint32_t after)
 	       memcmp(x->at, y->at, x->len) == 0;
 }
 
-/* As diffs count: from 1, and an empty side is the line before it. */
-static struct entry_range told(const struct myers_hunk *h)
+/* As a diff counts: from 1, and an empty side is the line before it. */
+static struct entry_range range_of(const struct myers_hunk *h)
 {
 	return (struct entry_range){
 		.before = h->before + (h->before_count ? 1 : 0),
@@ -79,7 +80,11 @@ static void fill(struct ranges *ret, const struct myers *m)
 {
 	ret->ranges = must_calloc(m->count, sizeof(*ret->ranges));
 	for (uint32_t i = 0; i < m->count; i++) {
-		struct entry_range r = told(&m->at[i]);
+		struct entry_range r = range_of(&m->at[i]);
+
+		assert(!i ||
+		       m->at[i].before >=
+			       m->at[i - 1].before + m->at[i - 1].before_count);
 
 		ret->ranges[ret->count++] = r;
 		ret->plus += r.after_count;

@@ -1,11 +1,11 @@
 /*
- * Which lines differ between two texts: ranges as a diff tells them. Lines end
- * with a line feed; a last one without it is a line too, and another one than
- * the same with it. Pure.
+ * Which lines differ between two texts, as ranges of a diff. Lines end with a
+ * line feed; a last line without one counts, and differs from the same line
+ * with one. Pure.
  *
- * The ranges are the fewest that can be (Myers) as long as few lines differ;
- * where finding these would cost too much, ranges are larger than need be,
- * but never miss a line that changed.
+ * The ranges are minimal (Myers) as long as few lines differ. Where finding
+ * these would cost too much, ranges are larger than necessary, but never miss a
+ * changed line.
  */
 #ifndef STATETAPE_TAPE_RANGES_H
 #define STATETAPE_TAPE_RANGES_H
@@ -18,7 +18,7 @@
 struct ranges {
 	struct entry_range *ranges; /* in order, none touching another */
 	size_t count;
-	uint32_t plus, minus; /* lines that came, lines that went */
+	uint32_t plus, minus; /* lines added, lines removed */
 };
 
 /* Release `ret` with ranges_release(). */

@@ -1,8 +1,8 @@
 /*
- * The rules are tried in their order for each part of a path, first part
- * first; the first rule that says something about the path is the answer.
- * What lies in a version control's directory is its own business, except what
- * decides which programs run and on whose behalf.
+ * The rules are tried in order for each part of a path, first part first; the
+ * first rule that applies decides. Files in a version control's directory are
+ * out of scope, except those that decide which programs run: hooks and
+ * configuration.
  */
 #include "tape/scope.h"
 

@@ -1,6 +1,6 @@
 /*
- * Which files the tape is about, by their paths alone: all of them but what
- * tools keep for themselves. Pure.
+ * Which files the tape follows, decided by their paths alone: all except those
+ * that tools keep for themselves. Pure.
  */
 #ifndef STATETAPE_TAPE_SCOPE_H
 #define STATETAPE_TAPE_SCOPE_H

@@ -1,37 +1,36 @@
 /*
- * A node per dirty path, under the name it has after the lines so far. What a
- * node remembers of the past is how its content was known when its first line
- * came: by its own name, by another (`from`, after renames), or not at all
- * (`born`).
+ * A node per dirty path, under the name it has after the lines so far. A node
+ * remembers how its content was known before its first line: by its own name,
+ * by another (`from`, after renames), or not at all (`born`).
  *
- * When a node is ready:
+ * When a node settles:
  *
- *	a file that was there before	at once, when the handles that wrote
+ *	a file that existed before	at once, when the handles that wrote
  *	is written in place		are closed
  *	a new file is renamed to it	at once: an atomic save
- *	a file that is new		after the quiet time: it may be about
- *					to be renamed over another
+ *	a file that is new		after the quiet time: a program may be
+ *					about to rename it over another
  *	a name that went away		after the quiet time: it may come back
  *					(git removes and makes anew, editors
  *					rename and write anew)
  *	anything else			after the quiet time
  *
- * A name that went away waits for the node it became, and that one for it, so
- * that a move is told as one. Waiting is bounded by SETTLE_LONGEST_NS.
+ * A name that went away waits for the node it became, and that node for it, so
+ * that a move is one change. SETTLE_LONGEST_NS bounds the wait.
  *
- * The journal does not tell of every open, only of those that make or empty a
- * file, so handles are counted as well as can be: a close that has no open is
- * one of the others. To settle too early costs an entry more; too late, the
- * quiet time.
+ * The journal has no line for every open, only for those that make or empty a
+ * file, so the count of handles is approximate: a close without a counted open
+ * belongs to one of the others. Settling too early costs one more entry;
+ * settling too late, the quiet time.
  *
- * A rename of a directory moves the nodes below it, and nodes that come later
- * below its new name were known under the old one. Which directories have
- * nodes below them is counted (`dirs`), so that a rename of a file does not
- * look at every node; and how many nodes were known under a name (`origins`),
- * so that a question about one does not either.
+ * A rename of a directory moves the nodes below it, and nodes made later below
+ * its new name were known under the old one. `dirs` counts the nodes below each
+ * directory, so that a rename of a file need not visit every node; `origins`
+ * counts the nodes that were known under a name, for settle_has().
  */
 #include "tape/settle.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,20 +47,20 @@
 
 struct settle_node {
 	struct paths_node at; /* first */
-	char *from;	      /* NULL: its own name, or none if it is born */
-	char *to;	      /* of a name that went away: where to */
+	char *from;	      /* NULL: its own name, or none if `born` */
+	char *to;	      /* of a name that went away: its new name */
 	const struct journal_author *author;
-	bool wrote; /* the author is that of a text, not of a name */
+	bool wrote; /* the author wrote text, and did not only rename */
 	uint64_t first, last;
 	int64_t wall_ns;
 	uint64_t first_mono, last_mono;
-	bool born;	/* not there before the first line */
-	bool gone;	/* not there after the last */
+	bool born;	/* did not exist before the first line */
+	bool gone;	/* does not exist after the last */
 	bool file;	/* certainly no directory */
 	bool directory; /* moved here, and perhaps a directory */
-	bool urgent;	/* nobody will do more to it, for all we know */
-	int32_t opens;	/* handles we know of */
-	uint32_t writers[WRITERS_MAX]; /* processes that wrote and may go on */
+	bool urgent;	/* complete: no handle that wrote is open */
+	int32_t opens;	/* open handles, as far as lines tell */
+	uint32_t writers[WRITERS_MAX]; /* pids that wrote and may write on */
 	size_t writers_count;
 };
 
@@ -79,7 +78,7 @@ struct settle {
 	struct table origins; /* the same, by the `from` of nodes */
 	size_t moved;	      /* nodes with `directory` set */
 	ARRAY(void *) taken;  /* struct settle_node */
-	ARRAY(struct settled) told;
+	ARRAY(struct settled) settled;
 };
 
 struct settle *settle_new(settle_known *known, void *ctx)
@@ -106,7 +105,7 @@ static void forget_taken(struct settle *s)
 	for (uint32_t i = 0; i < s->taken.count; i++)
 		node_free(s->taken.at[i]);
 	s->taken.count = 0;
-	s->told.count = 0;
+	s->settled.count = 0;
 }
 
 static void free_node(struct paths_node *n, void *arg)
@@ -134,11 +133,11 @@ void settle_free(struct settle *s)
 	table_release(&s->dirs);
 	table_release(&s->origins);
 	array_release(&s->taken);
-	array_release(&s->told);
+	array_release(&s->settled);
 	free(s);
 }
 
-/* One more, or one less, of the first `len` bytes of `path`. */
+/* Count one more, or one less, for the first `len` bytes of `path`. */
 static void count(struct table *t, const char *path, size_t len, bool more)
 {
 	struct settle_tally *c = paths_find_part(t, path, len);
@@ -158,7 +157,7 @@ static void count(struct table *t, const char *path, size_t len, bool more)
 	}
 }
 
-/* Below each directory above `path`. */
+/* The same for each directory above `path`. */
 static void count_above(struct settle *s, const char *path, bool more)
 {
 	for (const char *slash = strchr(path, '/'); slash;
@@ -166,7 +165,7 @@ static void count_above(struct settle *s, const char *path, bool more)
 		count(&s->dirs, path, (size_t)(slash - path), more);
 }
 
-/* `from` is the node's from now on. */
+/* Takes ownership of `from`. */
 static void set_from(struct settle *s, struct settle_node *n, char *from)
 {
 	if (n->from)
@@ -183,15 +182,17 @@ static void set_directory(struct settle *s, struct settle_node *n,
 	s->moved += (size_t)directory;
 	s->moved -= (size_t)n->directory;
 	n->directory = directory;
+	assert(s->moved <= s->nodes.count);
 }
 
 static void link_node(struct settle *s, struct settle_node *n, const char *path)
 {
+	assert(!paths_find(&s->nodes, path));
 	paths_add(&s->nodes, &n->at, path);
 	count_above(s, path, true);
 }
 
-/* Its path is freed; the node itself is the caller's. */
+/* Frees its path; the node itself is the caller's. */
 static void unlink_node(struct settle *s, struct settle_node *n)
 {
 	count_above(s, n->at.path, false);
@@ -290,11 +291,12 @@ static void add_writer(struct settle_node *n, uint32_t pid)
 	for (size_t i = 0; i < n->writers_count; i++)
 		if (n->writers[i] == pid)
 			return;
+	assert(n->writers_count <= WRITERS_MAX);
 	if (n->writers_count < WRITERS_MAX)
 		n->writers[n->writers_count++] = pid;
 }
 
-/* A handle's opener who never wrote lent it to those who did. */
+/* A handle whose opener never wrote was used by the writers, by inheritance. */
 static void remove_writer(struct settle_node *n, uint32_t pid)
 {
 	for (size_t i = 0; i < n->writers_count; i++) {
@@ -316,7 +318,7 @@ static void on_write(struct settle *s, const struct journal_line *l)
 	const struct journal_event *e = &l->event;
 	struct settle_node *n;
 
-	/* Nobody will find it under that name. */
+	/* The file has lost that name. */
 	if (is_detail(e, "deleted"))
 		return;
 	n = touch(s, e->path, l);
@@ -345,7 +347,7 @@ static void on_make(struct settle *s, const struct journal_line *l,
 	n->writers_count = 0;
 }
 
-/* A second name; the text has an author already if it was just written. */
+/* A second name; text that was just written keeps its author. */
 static void on_link(struct settle *s, const struct journal_line *l)
 {
 	const struct settle_node *old = paths_find(&s->nodes, l->event.path);
@@ -362,7 +364,7 @@ static void on_unlink(struct settle *s, const struct journal_line *l)
 {
 	struct settle_node *n = touch(s, l->event.path, l);
 
-	/* That it came from elsewhere is told where it came from. */
+	/* The node of its former name records the move. */
 	if (n->from && paths_find(&s->nodes, n->from)) {
 		set_from(s, n, NULL);
 		n->born = !(s->known && s->known(s->ctx, n->at.path));
@@ -414,11 +416,11 @@ static void move_below(struct settle *s, const char *from, const char *to)
 	array_release(&c.nodes);
 }
 
-/* `src` was made since the last settling: its text is the target's now. */
+/* `src` is new since the last settling: its text is the target's now. */
 static void save_over(struct settle *s, struct settle_node *src,
 		      struct settle_node *dst)
 {
-	/* What was there before is what its own name led to. */
+	/* The content before is the one known by its own name. */
 	set_from(s, dst, dst->born ? NULL : former_name(s, dst->at.path));
 	dst->author = src->author;
 	dst->wrote = src->wrote;
@@ -433,7 +435,7 @@ static void save_over(struct settle *s, struct settle_node *src,
 	drop(s, src);
 }
 
-/* Where the content of the node, or of the path that has none, was known. */
+/* The name under which the content at `path` was known. (Free it.) */
 static char *origin(const struct settle *s, const struct settle_node *n,
 		    const char *path)
 {
@@ -445,7 +447,7 @@ static char *origin(const struct settle *s, const struct settle_node *n,
 	return from ? from : must_strdup(path);
 }
 
-/* Something older than the first line moved. */
+/* A file that existed before the first line moved. */
 static void move_over(struct settle *s, const struct journal_line *l,
 		      const char *path, struct settle_node *dst)
 {
@@ -459,7 +461,7 @@ static void move_over(struct settle *s, const struct journal_line *l,
 	dst->author = dst->wrote ? src->author : l->event.author;
 	if (src && src->first < dst->first)
 		dst->first = src->first;
-	/* It moved home again. */
+	/* It moved back to its own name. */
 	if (strcmp(from, dst->at.path) == 0)
 		set_from(s, dst, NULL);
 	set_directory(s, dst, !file);
@@ -527,7 +529,7 @@ void settle_line(struct settle *s, const struct journal_line *line)
 
 	if (e->res < 0)
 		return;
-	/* What is not named here changes no content and no name. */
+	/* The other operations change no content and no name. */
 	/* NOLINTNEXTLINE(clang-diagnostic-switch-enum) */
 	switch ((int)e->op) {
 	case JOURNAL_WRITE:
@@ -562,7 +564,7 @@ void settle_line(struct settle *s, const struct journal_line *line)
 	}
 }
 
-/* When it is ready, as far as it alone is concerned. */
+/* When it settles, regardless of its partner. */
 static uint64_t due(const struct settle_node *n)
 {
 	uint64_t quiet = n->last_mono + SETTLE_QUIET_NS;
@@ -619,10 +621,10 @@ static int by_last(const void *a, const void *b)
 	return strcmp(x->at.path, y->at.path);
 }
 
-/* It leaves the table and lives until the next call. */
-static void tell(struct settle *s, struct settle_node *n)
+/* The node leaves the table and lives until the next settle_take(). */
+static void hand_over(struct settle *s, struct settle_node *n)
 {
-	struct settled *t = array_add(&s->told);
+	struct settled *t = array_add(&s->settled);
 	char *path = must_strdup(n->at.path);
 	char *from = n->from ? must_strdup(n->from) : NULL;
 
@@ -651,10 +653,13 @@ size_t settle_take(struct settle *s, uint64_t now_ns, bool all,
 	if (t.ready.count)
 		qsort(t.ready.at, t.ready.count, sizeof(*t.ready.at), by_last);
 	for (uint32_t i = 0; i < t.ready.count; i++)
-		tell(s, t.ready.at[i]);
+		hand_over(s, t.ready.at[i]);
 	array_release(&t.ready);
-	*ret = s->told.at;
-	return s->told.count;
+	assert(!all || s->nodes.count == 0);
+	assert(s->nodes.count > 0 ||
+	       (s->moved == 0 && s->dirs.count == 0 && s->origins.count == 0));
+	*ret = s->settled.at;
+	return s->settled.count;
 }
 
 struct least {
@@ -701,7 +706,7 @@ size_t settle_pending(const struct settle *s)
 	return s->nodes.count;
 }
 
-/* Does it lie below a directory that was moved, here or from here? */
+/* Is a directory above it dirty: moved, here or from here? */
 static bool is_moved_along(const struct settle *s, const char *path)
 {
 	for (const char *slash = strchr(path, '/'); slash;

@@ -1,16 +1,16 @@
 /*
  * From nothing to ready. The first tape of a repository takes its files as
- * they are, without an entry. A later one finds out what happened meanwhile:
+ * they are, without an entry. A later one finds what changed meanwhile:
  *
- *	1. what the tape knew of each file is read from the store;
- *	2. the graph is built from the files as they are;
- *	3. a sweep finds files that are not as known: the suspects;
- *	4. the graph is taken back to what was known of these, by the contents
- *	   kept, so that each entry to come has its own exact delta;
- *	5. the journal's lines since then make entries with their authors;
- *	6. what is left of the suspects are entries marked as recovered.
+ *	1. read the known state of each file from the store;
+ *	2. build the graph from the files as they are;
+ *	3. sweep: files that are not as known become suspects;
+ *	4. take the graph back to the known content of the suspects, so that
+ *	   each entry to come has its own exact delta;
+ *	5. read the journal on: its lines make entries with their authors;
+ *	6. the remaining suspects become entries marked as recovered.
  *
- * Whatever is written while this goes on is noticed as at any other time.
+ * Writes during this are noticed as at any other time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,8 @@
 #include "tape/store/store.h"
 #include "tape/wire/state.h"
 
-/* Says that a tape was begun: an empty one of an empty repository, too. */
+/* A file that marks a tape as begun, even one without entries of an empty
+   repository. */
 #define BEGUN_NAME "tape.begun"
 
 static bool is_begun(const struct tape *t)
@@ -95,8 +96,8 @@ static void put_one(struct paths_node *n, void *arg)
 	known_put(arg, (const struct known_file *)n);
 }
 
-/* All names in one transaction: a tape that is killed on its first day knows
-   all the same which files were there. */
+/* All names in one transaction: a tape that is killed soon after still knows
+   which files existed when it began. */
 static void learn(struct tape *t)
 {
 	t->learning = true;
@@ -110,7 +111,7 @@ static void learn(struct tape *t)
 	begin(t);
 }
 
-/* The graph knows of it what the tape knows. */
+/* Put the known content of `path` into the graph. */
 static int take_back(struct tape *t, const char *path)
 {
 	const struct known_file *k = known_find(t, path);
@@ -148,8 +149,8 @@ static int take_back_all(struct tape *t)
 }
 
 /*
- * What was under way when the tape before ended may still be: it settles as at
- * any other time.
+ * Writes that were under way when the last tape ended may still be: they settle
+ * as at any other time.
  */
 static void catch_up(struct tape *t)
 {
@@ -214,7 +215,7 @@ static void keep_base(struct tape *t, const char *path)
 	if (!k || k->hashed)
 		return;
 	look_at(t->c->root_fd, path, &t->text, &now);
-	/* It changed before it was ever read: an entry will tell. */
+	/* It changed before it was ever read, and gets an entry. */
 	if ((now.kind != LOOK_FILE && now.kind != LOOK_LINK) ||
 	    !tree_same_stamp(&now.stamp, &k->stamp))
 		external_suspect(t, path, ENTRY_OUTSIDE,

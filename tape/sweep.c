@@ -24,7 +24,7 @@ struct sweep {
 	int root_fd;
 	const struct sweep_ops *ops;
 	void *ctx;
-	ARRAY(struct sweep_place) dirs; /* still to be entered */
+	ARRAY(struct sweep_place) dirs; /* not entered yet */
 	char *names; /* NAMES_SIZE bytes, aligned for a dirent64 */
 };
 
@@ -71,7 +71,7 @@ static void see(struct sweep *s, int fd, const struct sweep_place *at,
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return;
-	/* Gone meanwhile. */
+	/* It was removed meanwhile. */
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	path = paths_join(at->dir, name);
@@ -102,7 +102,7 @@ static int list(struct sweep *s, int fd, const struct sweep_place *p,
 	return len < 0 ? -errno : 0;
 }
 
-/* How many names it has. */
+/* Returns how many names the directory has. */
 static size_t enter(struct sweep *s, const struct sweep_place *p)
 {
 	CLEANUP(close_p)

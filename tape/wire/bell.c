@@ -1,24 +1,24 @@
 /*
- * The ringer is a write(2) that waits for its answer, so ringing must cost it
- * next to nothing. It leaves its number in `head` and looks at one flag,
- * `wanted`, which is set only while the bell's thread sleeps, somebody
- * listens, and everybody has been told the head. Whoever finds it set takes
- * it down and wakes the thread. So a ring costs a compare-and-swap and a load
- * while nobody listens or a burst is under way, and an eventfd write only
- * when it ends a silence.
+ * bell_ring() is called by a write(2) that waits for its answer, so it must
+ * cost next to nothing. It stores its number in `head` and reads one flag,
+ * `wanted`, which is set only while the bell's thread sleeps, a client listens,
+ * and every client has been sent the head. A ringer that finds it set clears it
+ * and wakes the thread. So a ring costs a compare-and-swap and a load while no
+ * client listens or a burst is under way, and an eventfd write only when it
+ * ends a silence.
  *
  * Why no ring is lost. The ringer writes head, then reads wanted; the thread
- * writes wanted, then reads head again before it sleeps. Both in sequentially
- * consistent order, so that one of them sees the other's write: either the
- * ringer wakes the thread, or the thread does not go to sleep. A ringer that
- * finds a larger number in head has nothing to do, for the one who put it
- * there is about to look at wanted.
+ * writes wanted, then reads head again before it sleeps. Both are sequentially
+ * consistent, so one of them sees the other's write: either the ringer wakes
+ * the thread, or the thread does not sleep. A ringer that finds a larger number
+ * in head returns at once: the ringer that put it there is about to read
+ * wanted.
  *
- * The thread tells the first ring at once and then looks again only after
- * BELL_MERGE_NS, until nothing has moved. A newcomer is told the head when it
- * has greeted, because its mark is 0; one that is slow to read is passed over,
- * and told the head of the moment when it has caught up. What is sent is read
- * from head just before, and so never behind a ring that had returned.
+ * The thread sends the first ring at once and then looks again only after
+ * BELL_MERGE_NS, until nothing has moved. A new client is sent the head when it
+ * has greeted, because its mark is 0. A client that is slow to read is skipped,
+ * and sent the current head when it has caught up. The number is read from head
+ * just before it is sent, so it is never older than a ring that had returned.
  */
 #include "tape/wire/bell.h"
 
@@ -39,7 +39,7 @@
 /* A number in decimal, and its NUL. */
 #define BELL_TEXT sizeof("18446744073709551615")
 
-/* How soon, and how late, an ear looks again for a bell it does not hear. */
+/* Bounds of the pause before an ear tries again to connect to its bell. */
 #define EAR_RETRY_MS	 10
 #define EAR_RETRY_MAX_MS 500
 
@@ -47,10 +47,10 @@ struct bell {
 	_Atomic uint64_t head;
 	atomic_bool wanted;
 	struct sp_server *server;
-	int64_t told_ns; /* when the thread last told anybody; its own */
+	int64_t sent_ns; /* when the thread last sent anything; its own */
 };
 
-static unsigned bell_tell(struct sp_server *s, uint64_t head)
+static unsigned bell_send(struct sp_server *s, uint64_t head)
 {
 	char text[BELL_TEXT];
 	int len = snprintf(text, sizeof(text), "%" PRIu64, head);
@@ -61,7 +61,7 @@ static unsigned bell_tell(struct sp_server *s, uint64_t head)
 static int64_t bell_turn(void *ctx, struct sp_server *s, bool last)
 {
 	struct bell *b = ctx;
-	int64_t wait = b->told_ns + BELL_MERGE_NS - clock_mono_ns();
+	int64_t wait = b->sent_ns + BELL_MERGE_NS - clock_mono_ns();
 	uint64_t head;
 
 	atomic_store(&b->wanted, false);
@@ -69,11 +69,11 @@ static int64_t bell_turn(void *ctx, struct sp_server *s, bool last)
 		return wait;
 
 	head = atomic_load(&b->head);
-	if (bell_tell(s, head) > 0) {
-		b->told_ns = clock_mono_ns();
+	if (bell_send(s, head) > 0) {
+		b->sent_ns = clock_mono_ns();
 		return BELL_MERGE_NS;
 	}
-	/* Whoever comes to listen wakes us by connecting. */
+	/* A new client wakes the thread by connecting. */
 	if (sp_server_clients(s) == 0)
 		return -1;
 	atomic_store(&b->wanted, true);
@@ -93,7 +93,7 @@ int bell_open(const char *path, struct bell **ret)
 
 	if (!b)
 		return -ENOMEM;
-	b->told_ns = clock_mono_ns() - BELL_MERGE_NS;
+	b->sent_ns = clock_mono_ns() - BELL_MERGE_NS;
 	rc = sp_server_open(path, &bell_ops, b, &b->server);
 	if (rc < 0) {
 		free(b);
@@ -123,11 +123,11 @@ void bell_ring(struct bell *b, uint64_t n)
 		sp_server_wake(b->server);
 }
 
-/* No thread: an ear connects, and reads, while somebody waits with it. */
+/* Has no thread: it connects and reads inside bell_ear_wait(). */
 struct bell_ear {
 	char *path;
 	struct sp_conn conn;
-	int retry_ms; /* how long to leave a bell alone that is not there */
+	int retry_ms; /* pause before the next attempt to connect */
 };
 
 static int ear_connect(struct bell_ear *e)
@@ -148,7 +148,7 @@ int bell_ear_open(const char *path, struct bell_ear **ret)
 		bell_ear_free(e);
 		return -ENOMEM;
 	}
-	/* A bell that is not there now may come; this one never can. */
+	/* A missing bell may appear later, but not at such a path. */
 	if (ear_connect(e) == -ENAMETOOLONG) {
 		bell_ear_free(e);
 		return -ENAMETOOLONG;
@@ -166,8 +166,8 @@ void bell_ear_free(struct bell_ear *e)
 	free(e);
 }
 
-/* False: it is no number. */
-static bool ear_understands(const struct sp_conn *c, uint64_t *ret)
+/* False: the message is no number. */
+static bool ear_parse(const struct sp_conn *c, uint64_t *ret)
 {
 	uint64_t n;
 
@@ -183,8 +183,7 @@ static bool ear_understands(const struct sp_conn *c, uint64_t *ret)
 }
 
 /*
- * Take all that has been said, of which only the last counts. True: *ret is
- * the head.
+ * Read all messages; only the last counts. True: *ret is the head.
  */
 static bool ear_listen(struct bell_ear *e, uint64_t *ret)
 {
@@ -194,9 +193,9 @@ static bool ear_listen(struct bell_ear *e, uint64_t *ret)
 	if (e->conn.fd < 0 && ear_connect(e) < 0)
 		return false;
 	while ((rc = sp_conn_receive(&e->conn)) > 0)
-		if (ear_understands(&e->conn, ret))
+		if (ear_parse(&e->conn, ret))
 			heard = true;
-	/* One that never greets is left alone longer and longer. */
+	/* The pauses grow while the bell does not greet. */
 	if (sp_conn_greeted(&e->conn))
 		e->retry_ms = EAR_RETRY_MS;
 	if (rc < 0)
@@ -225,7 +224,7 @@ static int ms_left(int timeout_ms, int64_t end)
 
 	if (timeout_ms < 0)
 		return -1;
-	/* Rounded up, or the last millisecond would be spent spinning. */
+	/* Rounded up: the last millisecond would be spent spinning. */
 	return left > 0 ? (int)((left + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 

@@ -52,11 +52,11 @@
 /* clang-format on */
 
 /* What several questions have. */
-#define LIMIT                                                           \
-	NUMBER("limit",                                                 \
-	       "How many at most; " TEXT(                               \
-		       LIST_DEFAULT) " if not "                         \
-				     "said, and never more than " TEXT( \
+#define LIMIT                                                              \
+	NUMBER("limit",                                                    \
+	       "How many at most; " TEXT(                                  \
+		       LIST_DEFAULT) " by "                                \
+				     "default, and never more than " TEXT( \
 					     LIST_MAX) ".")
 #define PATH                                                                  \
 	WANTED("path", BYTES,                                                 \
@@ -64,20 +64,20 @@
 	       "\".\" or \"..\".")
 #define FOLLOW                                                                 \
 	FLAG("follow", "Whether symbolic links are followed, as they are now " \
-		       "and never out of the repository; if not said, they "   \
-		       "are. The content of a link is where it leads to.")
-#define AS_OF                                                                \
-	NUMBER("n", "As of this entry; 0 is before the first. If not said, " \
+		       "and never out of the repository; true by default. "    \
+		       "The content of a link is its target.")
+#define AS_OF                                                               \
+	NUMBER("n", "As of this entry; 0 is before the first. Without it, " \
 		    "as the file is now.")
-#define START           \
-	NUMBER("start", \
-	       "The first line, from 1; 0 or not said: from the first.")
-#define END_LINE   NUMBER("end", "The last line; 0 or not said: to the last.")
-#define TOLD_AS_OF NUMBER("n", "The entry the answer is as of.")
-#define TOLD_HASH  WORD("hash", "Of the file's content, 32 digits.")
-#define TOLD_MORE  FLAG("more", "There are more than were told.")
-#define TOLD_LINES NUMBER("lines", "In the file.")
-#define ENTRIES	   LIST("entries", "Entries, as they are published.")
+#define START                                                            \
+	NUMBER("start", "The first line, from 1; 0 or absent: from the " \
+			"first.")
+#define END_LINE     NUMBER("end", "The last line; 0 or absent: to the last.")
+#define ANSWER_AS_OF NUMBER("n", "The entry the answer is as of.")
+#define ANSWER_HASH  WORD("hash", "Of the file's content, 32 digits.")
+#define ANSWER_MORE  FLAG("more", "There are more.")
+#define ANSWER_LINES NUMBER("lines", "In the file.")
+#define ENTRIES	     LIST("entries", "Entries, as they are published.")
 #define CONTENT                                                            \
 	WORD("text", "The content, where it is UTF-8 without a NUL."),     \
 		WORD("base64", "Instead of \"text\" where it is anything " \
@@ -85,17 +85,17 @@
 
 static const struct protocol_member none[] = { END };
 
-static const struct protocol_member sync_told[] = {
+static const struct protocol_member sync_answer[] = {
 	NUMBER("n", "The newest entry: every change whose system call "
 		    "returned before the question was sent is at or before "
 		    "it."),
 	NUMBER("journal", "The newest line of the journal that was read."),
-	FLAG("ready", "The graph is built. Until it is, no answer about "
-		      "symbols can be had, and n is that of the last time."),
+	FLAG("ready", "The graph is built. Until then only SYNC and STATUS "
+		      "are answered, and n is the last process's."),
 	END,
 };
 
-static const struct protocol_member status_told[] = {
+static const struct protocol_member status_answer[] = {
 	NUMBER("n", "The newest entry."),
 	NUMBER("journal", "The newest line of the journal that was read."),
 	FLAG("ready", "The graph is built."),
@@ -106,23 +106,23 @@ static const struct protocol_member status_told[] = {
 	NUMBER("files", "In the graph."),
 	NUMBER("symbols", "In the graph."),
 	NUMBER("edges", "In the graph."),
-	NUMBER("pending", "Paths that have yet to settle, or to be looked "
-			  "at."),
-	NUMBER("bases", "Files whose content from before the tape has yet to "
-			"be kept."),
+	NUMBER("pending", "Paths that have not settled or were not checked "
+			  "yet."),
+	NUMBER("bases", "Files whose content from before the tape is not "
+			"stored yet."),
 	NUMBER("skipped", "Times a file or a directory could not be read."),
 	NUMBER("gaps", "Entries that say that the journal lost lines."),
-	NUMBER("markers", "Entries whose text has a mark of StateTape's own, "
+	NUMBER("markers", "Entries whose text contains StateTape's marker, "
 			  "since the tape was started."),
 	NUMBER("subscribers", "Now."),
 	NUMBER("reopened", "How often the publication's listener was found "
 			   "deaf and opened anew."),
-	OBJECT("watch", "Of what happens behind the mount: \"dirs\" that are "
-			"watched, \"refused\" by the kernel's limits, "
-			"\"overflows\" of its queue."),
+	OBJECT("watch", "inotify below the mount: \"dirs\" that are watched, "
+			"\"refused\" by the kernel's limits, \"overflows\" "
+			"of its queue."),
 	OBJECT("keep",
-	       "What --keep said: \"days\", \"bytes\"; and how often "
-	       "something was given up for it (\"times\"), and how many "
+	       "The values of --keep, \"days\" and \"bytes\"; how often old "
+	       "data was deleted for it (\"times\"), and how many "
 	       "\"contents\" and \"entries\"."),
 	NUMBER("pid", "Of the tape's process."),
 	BYTES("repo", "The repository."),
@@ -133,18 +133,18 @@ static const struct protocol_member status_told[] = {
 };
 
 static const struct protocol_member since_asked[] = {
-	NUMBER("n", "The newest entry the asker has; 0 or not said: none."),
+	NUMBER("n", "The newest entry the client has; 0 or absent: none."),
 	LIMIT,
 	END,
 };
 
-static const struct protocol_member since_told[] = {
+static const struct protocol_member since_answer[] = {
 	LIST("entries", "The entries after n, oldest first, as they are "
 			"published."),
 	NUMBER("head", "The newest entry there is."),
-	NUMBER("first", "The oldest entry that is kept: what lies between n "
-			"and it was given up (--keep)."),
-	TOLD_MORE,
+	NUMBER("first", "The oldest entry kept: entries between n and it were "
+			"deleted (--keep)."),
+	ANSWER_MORE,
 	END,
 };
 
@@ -165,41 +165,42 @@ static const struct protocol_member log_asked[] = {
 	END,
 };
 
-static const struct protocol_member log_told[] = { ENTRIES, TOLD_MORE, END };
+static const struct protocol_member log_answer[] = { ENTRIES, ANSWER_MORE,
+						     END };
 
 static const struct protocol_member show_asked[] = {
 	WANTED("n", NUMBER, "The entry."),
 	END,
 };
 
-static const struct protocol_member show_told[] = {
+static const struct protocol_member show_answer[] = {
 	OBJECT("entry", "The entry."),
 	END,
 };
 
 static const struct protocol_member nominate_asked[] = {
 	LIST("records", "Objects, see RECORDS; this or \"brief\"."),
-	WORD("brief", "Records that are reads and know their symbols, a line "
-		      "each: id, birth and names with tabs between. Costs a "
-		      "tenth of as many objects."),
+	WORD("brief", "Reads with known symbols, one line each: id, birth and "
+		      "names, separated by tabs. Costs a tenth of as many "
+		      "objects."),
 	END,
 };
 
-static const struct protocol_member nominate_told[] = {
-	TOLD_AS_OF,
-	LIST("nominations", "Those that are nominated, in the order of the "
-			    "records: objects, see RECORDS."),
+static const struct protocol_member nominate_answer[] = {
+	ANSWER_AS_OF,
+	LIST("nominations", "The nominated records, in their order: objects, "
+			    "see RECORDS."),
 	END,
 };
 
 static const struct protocol_member drift_asked[] = {
-	WANTED("symbols", NAMES, "Whose drift is asked for."),
+	WANTED("symbols", NAMES, "The symbols."),
 	NUMBER("since", "Only entries after this one."),
 	END,
 };
 
-static const struct protocol_member drift_told[] = {
-	TOLD_AS_OF,
+static const struct protocol_member drift_answer[] = {
+	ANSWER_AS_OF,
 	LIST("drift", "An object per symbol that drifted: \"symbol\", and the "
 		      "newest entry that has it in each set (\"x\", \"dx\", "
 		      "\"r\"); \"removed\" if it is gone."),
@@ -210,15 +211,16 @@ static const struct protocol_member symbols_asked[] = {
 	PATH, FOLLOW, AS_OF, START, END_LINE, END,
 };
 
-static const struct protocol_member symbols_told[] = {
-	TOLD_AS_OF,
-	TOLD_HASH,
+static const struct protocol_member symbols_answer[] = {
+	ANSWER_AS_OF,
+	ANSWER_HASH,
 	FLAG("language", "It is in a language whose symbols are known."),
-	TOLD_LINES,
+	ANSWER_LINES,
 	LIST("symbols",
-	     "Those the lines belong to: \"name\", \"kind\", \"start\", "
-	     "\"end\". Of a file in no language, or whose content of that "
-	     "time is not kept, one: \"file:PATH\", kind \"file\"."),
+	     "The symbols the lines belong to: \"name\", \"kind\", "
+	     "\"start\", \"end\". A file without a known language, or whose "
+	     "content of that time is not kept, has one: \"file:PATH\", kind "
+	     "\"file\"."),
 	END,
 };
 
@@ -227,38 +229,38 @@ static const struct protocol_member symbol_asked[] = {
 	END,
 };
 
-static const struct protocol_member symbol_told[] = {
+static const struct protocol_member symbol_answer[] = {
 	BYTES("name", "The whole name."),
 	WORD("kind", "function, method, class, module or variable."),
 	BYTES("path", "Where it is."),
 	NUMBER("start", "Its first line."),
 	NUMBER("end", "The last line of its first definition."),
 	WORD("hash", "Of its own text, 32 digits."),
-	WORD("signature", "Its header in one line; none of a module."),
+	WORD("signature", "Its header in one line; a module has none."),
 	LIST("definitions", "First and last line of each."),
 	WORD("body", "Their texts, in the order of the file."),
-	WORD("body_base64", "Instead of \"body\" where it is no UTF-8."),
+	WORD("body_base64", "Instead of \"body\" if it is not UTF-8."),
 	END,
 };
 
 static const struct protocol_member neighbours_asked[] = {
 	WANTED("symbol", BYTES, "The whole name."),
 	NUMBER("depth",
-	       "How many steps; 1 if not said, at most " TEXT(DEPTH_MAX) "."),
-	NAMES("steps", "Ways to go: callers, callees, subclasses, bases, "
+	       "How many steps; 1 by default, at most " TEXT(DEPTH_MAX) "."),
+	NAMES("steps", "Edges to follow: callers, callees, subclasses, bases, "
 		       "overriders, overridden, readers, read, importers, "
-		       "imported. If not said: callers and callees."),
+		       "imported; by default callers and callees."),
 	NUMBER("max", "How many places; " TEXT(
-			      PLACES_DEFAULT) " if not said, and never more "
+			      PLACES_DEFAULT) " by default, and never more "
 					      "than " TEXT(PLACES_MAX) "."),
 	END,
 };
 
-static const struct protocol_member neighbours_told[] = {
+static const struct protocol_member neighbours_answer[] = {
 	LIST("places",
-	     "The symbol itself and what was met, nearest first: \"name\", "
-	     "\"kind\", \"path\", \"start\", \"end\", \"depth\", \"from\" (the "
-	     "place, by its index, it was met from) and \"step\"."),
+	     "The symbol itself and those found, nearest first: \"name\", "
+	     "\"kind\", \"path\", \"start\", \"end\", \"depth\", \"from\" "
+	     "(index of the place it was reached from) and \"step\"."),
 	FLAG("cut", "There are more than \"max\"."),
 	END,
 };
@@ -267,25 +269,25 @@ static const struct protocol_member source_asked[] = {
 	PATH, FOLLOW, AS_OF, START, END_LINE, END,
 };
 
-static const struct protocol_member source_told[] = {
-	BYTES("path", "The file's own, where links led to it."),
-	TOLD_AS_OF,
-	TOLD_HASH,
+static const struct protocol_member source_answer[] = {
+	BYTES("path", "The file's path, after links were followed."),
+	ANSWER_AS_OF,
+	ANSWER_HASH,
 	CONTENT,
-	NUMBER("start", "The first line told."),
+	NUMBER("start", "The first line in the answer."),
 	NUMBER("end", "The last; start - 1: none."),
-	TOLD_LINES,
+	ANSWER_LINES,
 	END,
 };
 
 static const struct protocol_member versions_asked[] = { PATH, FOLLOW, LIMIT,
 							 END };
 
-static const struct protocol_member versions_told[] = {
+static const struct protocol_member versions_answer[] = {
 	LIST("versions",
 	     "Newest first: \"n\", \"at_ns\", \"kind\", and \"hash\" or null "
-	     "where the file was gone. What was there before the tape has n 0 "
-	     "and kind \"before\"."),
+	     "while the file was gone. The content from before the tape has n "
+	     "0 and kind \"before\"."),
 	END,
 };
 
@@ -294,7 +296,7 @@ static const struct protocol_member content_asked[] = {
 	END,
 };
 
-static const struct protocol_member content_told[] = {
+static const struct protocol_member content_answer[] = {
 	CONTENT,
 	NUMBER("size", "In bytes."),
 	END,
@@ -307,61 +309,62 @@ static const struct protocol_member blame_asked[] = {
 	END,
 };
 
-static const struct protocol_member blame_told[] = {
+static const struct protocol_member blame_answer[] = {
 	LIST("symbols",
-	     "\"name\", \"kind\", \"start\", \"end\" (and of one asked for by "
-	     "name its \"path\"); and if an entry changed it since the tape "
-	     "began, its number \"entry\", \"at\", \"at_ns\" and \"author\"."),
+	     "\"name\", \"kind\", \"start\", \"end\" (and \"path\", if asked "
+	     "by \"symbol\"); and if an entry changed it since the tape began, "
+	     "its number \"entry\", \"at\", \"at_ns\" and \"author\"."),
 	END,
 };
 
 static const struct protocol_member readset_asked[] = {
-	NUMBER("pid", "Of this process and its descendants; 0 or not said: "
-		      "of all."),
-	NUMBER("from_ns", "Only what was read from this time on, in "
-			  "nanoseconds since 1970."),
-	NUMBER("to_ns", "Only what was read up to this time."),
-	NAMES("without", "Command names that are left out, such as git."),
+	NUMBER("pid", "Only this process and its descendants; 0 or absent: "
+		      "all."),
+	NUMBER("from_ns", "Only reads from this time on, in nanoseconds since "
+			  "1970."),
+	NUMBER("to_ns", "Only reads up to this time."),
+	NAMES("without", "Command names to leave out, such as git."),
 	END,
 };
 
-static const struct protocol_member readset_told[] = {
+static const struct protocol_member readset_answer[] = {
 	LIST("processes",
 	     "\"pid\", \"start\", \"ppid\", \"comm\", \"cmdline\", "
 	     "\"first_ns\", \"last_ns\", and the paths it \"opened\", "
 	     "\"listed\", and looked for in vain (\"missed\")."),
-	NUMBER("forgotten", "Processes that were forgotten, for want of "
-			    "room."),
+	NUMBER("forgotten", "Processes dropped because the table was full."),
 	END,
 };
 
 static const struct protocol_member hold_asked[] = {
 	WANTED("holder", TEXT,
-	       "Who holds, at most " TEXT(HOLDER_MAX) " bytes; at most " TEXT(
-		       HOLDERS_MAX) " may."),
+	       "A name for the hold, at most " TEXT(
+		       HOLDER_MAX) " bytes; at most " TEXT(HOLDERS_MAX) " "
+									"names"
+									"."),
 	WANTED("n", NUMBER, "The oldest entry that is needed."),
 	NUMBER("ttl_ms",
 	       "For how long, at most " TEXT(
-		       HOLD_MAX_DAYS) " days; 0 or not said: no longer."),
+		       HOLD_MAX_DAYS) " days; 0 or absent: release it."),
 	END,
 };
 
 static const struct protocol_member retire_asked[] = {
-	NUMBER("days", "Older than this goes."),
-	NUMBER("bytes", "The oldest goes until the database is no larger."),
+	NUMBER("days", "Delete what is older."),
+	NUMBER("bytes", "Delete the oldest until the database is no larger."),
 	END,
 };
 
-static const struct protocol_member retire_told[] = {
-	NUMBER("contents", "Given up."),
-	NUMBER("entries", "Given up."),
-	NUMBER("bytes", "Won by it."),
+static const struct protocol_member retire_answer[] = {
+	NUMBER("contents", "Deleted."),
+	NUMBER("entries", "Deleted."),
+	NUMBER("bytes", "Freed."),
 	END,
 };
 
-static const struct protocol_member verify_told[] = {
-	LIST("findings", "A sentence for each, with the entry it is about; "
-			 "none: all is as it was written."),
+static const struct protocol_member verify_answer[] = {
+	LIST("findings", "A sentence for each, with its entry; empty: the "
+			 "store is as it was written."),
 	NUMBER("entries", "Kept."),
 	NUMBER("contents", "Kept."),
 	END,
@@ -369,140 +372,139 @@ static const struct protocol_member verify_told[] = {
 
 const struct protocol_question protocol_questions[ASKS] = {
 	[ASK_SYNC] = { "SYNC",
-		       "The barrier. Reads the journal up to when the "
-		       "question came, settles all that is dirty, and answers "
-		       "when it is on the tape. It never sleeps.",
-		       none, sync_told },
-	[ASK_STATUS] = { "STATUS", "How the tape is.", none, status_told },
-	[ASK_SINCE] = { "SINCE",
-			"What the asker does not have yet; how to catch up.",
-			since_asked, since_told },
-	[ASK_LOG] = { "LOG", "Entries of interest, newest first.", log_asked,
-		      log_told },
-	[ASK_SHOW] = { "SHOW", "One entry.", show_asked, show_told },
+		       "The barrier. Reads the journal up to the arrival of "
+		       "the question, settles all dirty paths, and answers "
+		       "when they are on the tape. It never sleeps.",
+		       none, sync_answer },
+	[ASK_STATUS] = { "STATUS", "The state of the tape.", none,
+			 status_answer },
+	[ASK_SINCE] = { "SINCE", "The entries the client does not have yet.",
+			since_asked, since_answer },
+	[ASK_LOG] = { "LOG", "Entries that match, newest first.", log_asked,
+		      log_answer },
+	[ASK_SHOW] = { "SHOW", "One entry.", show_asked, show_answer },
 	[ASK_NOMINATE] = { "NOMINATE",
-			   "Which records the changes since their birth may "
-			   "have made false.",
-			   nominate_asked, nominate_told },
+			   "Records that changes since their birth may have "
+			   "made false.",
+			   nominate_asked, nominate_answer },
 	[ASK_DRIFT] = { "DRIFT", "Which symbols drifted, and when last.",
-			drift_asked, drift_told },
+			drift_asked, drift_answer },
 	[ASK_SYMBOLS] = { "SYMBOLS",
-			  "What lines of a file belong to, as of an entry.",
-			  symbols_asked, symbols_told },
+			  "Symbols that lines of a file belong to, as of an "
+			  "entry.",
+			  symbols_asked, symbols_answer },
 	[ASK_SYMBOL] = { "SYMBOL", "A symbol as it is now.", symbol_asked,
-			 symbol_told },
+			 symbol_answer },
 	[ASK_NEIGHBOURS] = { "NEIGHBOURS",
-			     "What is near a symbol in the graph, as it is "
-			     "now.",
-			     neighbours_asked, neighbours_told },
+			     "Symbols near one in the graph, as it is now.",
+			     neighbours_asked, neighbours_answer },
 	[ASK_SOURCE] = { "SOURCE", "Lines of a file, as of an entry.",
-			 source_asked, source_told },
-	[ASK_VERSIONS] = { "VERSIONS", "What a file held, and since when.",
-			   versions_asked, versions_told },
+			 source_asked, source_answer },
+	[ASK_VERSIONS] = { "VERSIONS",
+			   "The contents a file had, and since when.",
+			   versions_asked, versions_answer },
 	[ASK_CONTENT] = { "CONTENT", "A content by its hash.", content_asked,
-			  content_told },
+			  content_answer },
 	[ASK_BLAME] = { "BLAME", "Which entry last changed each symbol.",
-			blame_asked, blame_told },
+			blame_asked, blame_answer },
 	[ASK_READSET] = { "READSET",
-			  "What processes opened and looked for below the "
-			  "mount; only while it is mounted.",
-			  readset_asked, readset_told },
+			  "Paths that processes opened, listed and looked for "
+			  "below the mount; only while it is mounted.",
+			  readset_asked, readset_answer },
 	[ASK_HOLD] = { "HOLD",
-		       "Keeps what is needed to show versions from an entry "
-		       "on, whatever --keep says. Who holds again replaces "
-		       "what he held. Holds outlive the tape's process.",
+		       "Keeps the data needed to show versions from an entry "
+		       "on, regardless of --keep. A second hold of the same "
+		       "name replaces the first. Holds outlive the tape's "
+		       "process.",
 		       hold_asked, none },
 	[ASK_RETIRE] = { "RETIRE",
-			 "Gives up what is old: contents first, entries last, "
-			 "and nothing that somebody holds or that files have "
-			 "now.",
-			 retire_asked, retire_told },
+			 "Deletes old data: contents first, entries last, and "
+			 "nothing that is held or that files contain now.",
+			 retire_asked, retire_answer },
 	[ASK_VERIFY] = { "VERIFY", "Checks the store, which takes a while.",
-			 none, verify_told },
+			 none, verify_answer },
 };
 
 const struct protocol_member protocol_record[] = {
-	{ "id", PROTOCOL_ANY, true, "The asker's; it comes back as it was." },
+	{ "id", PROTOCOL_ANY, true, "The client's; returned unchanged." },
 	WANTED("kind", TEXT,
 	       "read, edit, run or search; a search is never nominated."),
-	NUMBER("birth", "The newest entry when it was observed; if that is "
-			"not known, an older one is sound."),
+	NUMBER("birth", "The newest entry when it was observed; if unknown, "
+			"an older one is sound."),
 	BYTES("path", "Of a read or an edit: the file."),
-	NUMBER("start", "Its first line; 0 or not said: the file's."),
-	NUMBER("end", "Its last line; 0 or not said: the file's."),
-	NAMES("symbols", "What it covers, as SYMBOLS told at its birth. If not "
-			 "said, it is found out, which is slower. "
+	NUMBER("start", "Its first line; 0 or absent: the file's."),
+	NUMBER("end", "Its last line; 0 or absent: the file's."),
+	NAMES("symbols", "The symbols it covers, from SYMBOLS at its birth. "
+			 "Without them the tape finds them, which is slower. "
 			 "\"file:PATH\" means the lines themselves."),
-	NAMES("opened", "Of a run: what its processes opened, as READSET "
-			"told. If not said, any change makes it RERUN."),
-	NAMES("missed", "Of a run: what they looked for in vain."),
+	NAMES("opened", "Of a run: paths its processes opened, from READSET. "
+			"Without it, any change makes it RERUN."),
+	NAMES("missed", "Of a run: paths they looked for in vain."),
 	NAMES("listed", "Of a run: the directories they listed."),
 	END,
 };
 
 const struct protocol_member protocol_nomination[] = {
 	{ "id", PROTOCOL_ANY, false, "The record's." },
-	WORD("action", "What to do about it by default: REFRESH, DROP, RERUN "
-		       "or KEEP."),
+	WORD("action", "The default action: REFRESH, DROP, RERUN or KEEP."),
 	WORD("reason", "A sentence for people, without its full stop."),
-	WORD("words", "The same for a model, which knows of no entries and "
-		      "processes."),
+	WORD("words", "The same for a model, without entries and processes."),
 	NUMBER("entry", "The newest that falsified it."),
-	LIST("symbols", "At most 16 of those that drifted: \"name\", "
-			"\"set\" (X, dX, R), the newest \"entry\" that has "
-			"it there, and \"removed\" if it is gone."),
-	FLAG("more", "Only where true: more than these drifted."),
+	LIST("symbols", "At most 16 that drifted: \"name\", \"set\" (X, dX, "
+			"R), the newest \"entry\" that has it there, and "
+			"\"removed\" if it is gone."),
+	FLAG("more", "Present only if true: more symbols drifted."),
 	END,
 };
 
 const struct protocol_member protocol_entry[] = {
 	NUMBER("n", "Its number: 1, 2, 3 and so on, without a hole."),
-	WORD("at", "When the last operation it is made of happened, UTC."),
+	WORD("at", "Time of the last operation it is made of, UTC."),
 	NUMBER("at_ns", "The same in nanoseconds since 1970. Has more digits "
 			"than a double keeps."),
 	WORD("kind", "edit, create, delete, rename; or gap: the journal lost "
-		     "lines, and what the files became of it follows in "
+		     "lines, and changes found by comparing files follow in "
 		     "entries of origin recovered."),
 	BYTES("path", "The file; of a rename its old name; of a gap none."),
 	BYTES("path2", "Of a rename, the new name."),
 	WORD("before", "The hash (XXH3-128, 32 digits) of the content before; "
 		       "null: there was no such file."),
-	WORD("after", "The hash of the content after; null: there is no such "
-		      "file any more."),
+	WORD("after", "The hash of the content after; null: the file is "
+		      "gone."),
 	LIST("lines", "The ranges that changed: [first line before, count, "
-		      "first line after, count], as in a diff. Empty where "
-		      "either content is no text or is not kept."),
+		      "first line after, count], as in a diff. Empty if "
+		      "either content is not text or not kept."),
 	NUMBER("plus", "Lines added."),
 	NUMBER("minus", "Lines removed."),
 	LIST("X", "Symbols whose text changed, or that are gone: \"name\", "
 		  "\"kind\", \"removed\"."),
-	NAMES("dX", "Symbols not in X with a call, from or to them, that came "
-		    "or went."),
+	NAMES("dX", "Symbols not in X that gained or lost a call, from or to "
+		    "them."),
 	NAMES("R", "Symbols not in X that read a variable in X."),
-	LIST("new", "Symbols that came: \"name\", \"kind\"."),
-	WORD("syntax", "ok, error (the parser saw what it could), vast (it "
-		       "was too much for the parser, and is its module "
-		       "alone), or none where no language is known."),
-	OBJECT("author", "Who did it, see below."),
+	LIST("new", "Symbols that were added: \"name\", \"kind\"."),
+	WORD("syntax", "ok, error (intact symbols are still known), vast (too "
+		       "large for the parser: its module symbol alone), or "
+		       "none if no language is known."),
+	OBJECT("author", "The process that did it, see below."),
 	LIST("journal", "First and last line of the journal it is made of; "
 			"0, 0: none."),
 	NUMBER("bytes", "Of the content after."),
-	FLAG("marker", "Only where true: lines that came have a mark of "
-		       "StateTape's own in them (\"[statetape]\"), which a "
-		       "model may have imitated."),
+	FLAG("marker", "Present only if true: added lines contain StateTape's "
+		       "marker (\"[statetape]\"), which a model may have "
+		       "imitated."),
 	WORD("hash", "The chain hash, 64 digits; see HASH CHAIN."),
 	END,
 };
 
 const struct protocol_member protocol_author[] = {
-	WORD("origin", "mount: the journal names who; outside: somebody who "
-		       "did not pass through the mount; recovered: found by "
-		       "looking, after nobody had watched. Of the last two "
-		       "nothing more is known."),
+	WORD("origin", "mount: the journal names the process; outside: the "
+		       "change did not pass through the mount; recovered: "
+		       "found by comparing files with the tape. The last two "
+		       "have no other members."),
 	NUMBER("pid", "The process that wrote the text."),
 	BYTES("comm", "Its command name."),
 	BYTES("cmdline", "Its command line."),
-	NUMBER("uid", "On whose behalf."),
+	NUMBER("uid", "Its user."),
 	BYTES("exe", "Its program."),
 	LIST("ancestors", "Its parent first, at most 32, each with \"pid\", "
 			  "\"comm\" and \"cmdline\" as they were then."),

@@ -1,8 +1,8 @@
 /*
- * What the tape says on its sockets, as tables: the questions with the members
- * they have and are answered with, and the members of an entry. Questions are
- * checked by these tables before anybody answers them, and statetape-tape(5)
- * is printed from them, so that the two cannot disagree.
+ * The tape's protocol as tables: the questions with their members and those of
+ * their answers, and the members of an entry. Questions are checked against
+ * these tables before they are answered, and statetape-tape(5) is printed from
+ * them, so the two cannot disagree.
  */
 #ifndef STATETAPE_TAPE_WIRE_PROTOCOL_H
 #define STATETAPE_TAPE_WIRE_PROTOCOL_H
@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* -- Limits that whoever asks can meet. */
-#define LIST_DEFAULT   100   /* entries, where nobody says how many */
-#define LIST_MAX       10000 /* entries, versions, whatever is asked for */
+/* -- Limits of questions. */
+#define LIST_DEFAULT   100   /* entries, if the question has no "limit" */
+#define LIST_MAX       10000 /* entries, versions */
 #define PLACES_DEFAULT 200
 #define PLACES_MAX     2000
 #define DEPTH_MAX      4
@@ -37,7 +37,7 @@ const char *protocol_type_name(enum protocol_type type);
 struct protocol_member {
 	const char *name; /* NULL: the end of the table */
 	enum protocol_type type;
-	bool wanted; /* of a question: there is none without it */
+	bool wanted; /* a question without it is refused */
 	const char *text;
 };
 

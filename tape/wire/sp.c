@@ -42,6 +42,7 @@ static void greeting_make(uint16_t protocol, unsigned char *ret)
 
 static void conn_expect(struct sp_conn *c, enum sp_stage stage, uint64_t len)
 {
+	assert(stage != SP_NONE && (stage == SP_MESSAGE || !c->in));
 	c->stage = stage;
 	c->len = len;
 	c->got = 0;
@@ -57,19 +58,19 @@ int sp_conn_start(struct sp_conn *c, int fd, uint16_t self, uint16_t peer,
 	conn_expect(c, SP_GREETING, SP_GREETING_LEN);
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	/* Into an empty buffer: all of it goes, or the other is gone. */
+	/* The buffer is empty: all of it is sent, or the peer is gone. */
 	greeting_make(self, greeting);
 	n = send(fd, greeting, SP_GREETING_LEN, MSG_NOSIGNAL);
 	return n == SP_GREETING_LEN ? 0 : -ECONNRESET;
 }
 
-/* As long as the queue at `path` is full, connect(2) waits. */
+/* connect(2) waits while the listener's queue is full. */
 static int connect_within(int fd, const struct sockaddr_un *at, int timeout_ms)
 {
 	struct timeval t = { .tv_sec = timeout_ms / 1000,
 			     .tv_usec = timeout_ms % 1000 * 1000L };
 
-	/* Zero would be no limit at all. */
+	/* Zero would mean no limit. */
 	if (timeout_ms == 0)
 		t.tv_usec = 1;
 	if (timeout_ms >= 0 &&
@@ -143,7 +144,7 @@ static int conn_take_header(struct sp_conn *c)
 	return c->in ? 0 : -ENOMEM;
 }
 
-/* One read, of no more than the stage still lacks. */
+/* One read, of no more than the stage still needs. */
 static ssize_t conn_read(struct sp_conn *c)
 {
 	uint64_t lack = c->len - c->got;
@@ -158,13 +159,14 @@ static ssize_t conn_read(struct sp_conn *c)
 }
 
 /*
- * 1: the stage is complete. One read only: whoever keeps sending must not keep
- * a server from its other clients.
+ * 1: the stage is complete. One read only, so that a client that keeps sending
+ * cannot keep a server from its other clients.
  */
 static int conn_fill(struct sp_conn *c)
 {
 	ssize_t n;
 
+	assert(c->got <= c->len);
 	if (c->got == c->len)
 		return 1;
 	n = conn_read(c);
@@ -180,7 +182,7 @@ int sp_conn_receive(struct sp_conn *c)
 {
 	int rc;
 
-	/* The last message has been seen. */
+	/* The caller is done with the last message. */
 	if (c->stage == SP_MESSAGE && c->got == c->len) {
 		free(TAKE(c->in));
 		conn_expect(c, SP_HEADER, SP_HEADER_LEN);
@@ -221,6 +223,7 @@ int sp_conn_flush(struct sp_conn *c)
 {
 	ssize_t n;
 
+	assert(c->out && c->out_done < c->out_len);
 	n = send(c->fd, c->out + c->out_done, c->out_len - c->out_done,
 		 MSG_NOSIGNAL);
 	if (n < 0 && errno == EPIPE)
@@ -243,7 +246,7 @@ int sp_conn_wait(const struct sp_conn *c, int timeout_ms)
 	struct pollfd p = { .fd = c->fd, .events = sp_conn_events(c) };
 	int n = poll(&p, 1, timeout_ms);
 
-	/* Who waits looks at the clock anyway before he waits again. */
+	/* Callers check the clock before they wait again. */
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	return n > 0 ? 0 : -ETIMEDOUT;

@@ -4,8 +4,8 @@
  * bytes, and why this exists beside nng. sp_server.h serves many clients.
  *
  * A connection has one owner thread. At most one message is under way in each
- * direction, and none is read while one is being sent, which bounds what a
- * connection can hold.
+ * direction, and none is read while one is being sent, which bounds the memory
+ * of a connection.
  */
 #ifndef STATETAPE_TAPE_WIRE_SP_H
 #define STATETAPE_TAPE_WIRE_SP_H
@@ -42,45 +42,45 @@ struct sp_conn {
 #define SP_CONN_NONE ((struct sp_conn){ .fd = -1 })
 
 /*
- * Begin on a connected socket: we are `self`, the other must be `peer`. Of
- * each message `keep` bytes are kept. The descriptor, which becomes
- * non-blocking, is the connection's from now on, also on failure.
+ * Begin on a connected socket: we are `self`, the other side must be `peer`.
+ * The first `keep` bytes of each message are kept. Takes over the descriptor,
+ * also on failure, and makes it non-blocking.
  */
 int sp_conn_start(struct sp_conn *c, int fd, uint16_t self, uint16_t peer,
 		  size_t keep);
 
 /*
- * Connect to the server at `path` and begin. -ECONNREFUSED: nobody serves
- * there. -EAGAIN: too many wait to be served, and still did after
- * `timeout_ms` (negative: no limit).
+ * Connect to the server at `path` and begin. -ECONNREFUSED: there is no server.
+ * -EAGAIN: its queue of connections was full for `timeout_ms` (negative: no
+ * limit).
  */
 int sp_connect(const char *path, int timeout_ms, uint16_t self, uint16_t peer,
 	       size_t keep, struct sp_conn *ret);
 void sp_conn_release(struct sp_conn *c);
 
-/* Has the other greeted us? */
+/* Has the other side greeted us? */
 int sp_conn_greeted(const struct sp_conn *c);
 
 /*
- * Read what is there. 1: a message of c->len bytes has come, c->kept of which
- * are at c->in, with a NUL after them, until the next call. 0: nothing whole
- * yet. Negative, here and below: the connection is of no more use;
- * -ECONNRESET when the other closed it.
+ * Read the bytes that are available. 1: a message of c->len bytes has arrived;
+ * the first c->kept are at c->in, with a NUL after them, until the next call.
+ * 0: no whole message yet. Negative, here and below: the connection must be
+ * released; -ECONNRESET: the other side closed it.
  */
 int sp_conn_receive(struct sp_conn *c);
 
 /*
- * Send one message, made of two parts. Call it with nothing under way. What
- * the other does not take at once is kept for sp_conn_flush().
+ * Send one message, made of two parts, while none is being sent. Bytes that the
+ * other side does not take at once are kept for sp_conn_flush().
  */
 int sp_conn_send(struct sp_conn *c, const char *head, size_t head_len,
 		 const char *body, size_t body_len);
 int sp_conn_flush(struct sp_conn *c);
 
-/* What to wait for: POLLOUT while something is being sent, else POLLIN. */
+/* For poll(2): POLLOUT while a message is being sent, else POLLIN. */
 short sp_conn_events(const struct sp_conn *c);
 
-/* Wait for it. -ETIMEDOUT: not within `timeout_ms` (negative: no limit). */
+/* Wait for these. -ETIMEDOUT: not within `timeout_ms` (negative: no limit). */
 int sp_conn_wait(const struct sp_conn *c, int timeout_ms);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * One poll(2) serves all. The table of clients belongs to the thread alone, so
- * there are no locks; others only set `stop` and write the eventfd.
+ * One poll(2) serves all clients. Their table belongs to the server's thread,
+ * so there are no locks; other threads only set `stop` and write the eventfd.
  */
 #include "tape/wire/sp_server.h"
 
@@ -23,9 +23,9 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 
-/* How long a failed accept (no descriptors, no memory) is left alone. */
+/* Pause after a failed accept (no descriptors, no memory). */
 #define DEAF_NS INT64_C(100000000)
-/* How long clients have to take what was sent before the server closed. */
+/* How long clients may take to read what was sent before the server closed. */
 #define FAREWELL_NS INT64_C(100000000)
 /* How long a living listener at our path has to greet us. */
 #define GREETING_MS 100
@@ -35,7 +35,7 @@ enum { SLOT_WAKE, SLOT_LISTEN, SLOT_CLIENTS };
 #define SLOTS (SLOT_CLIENTS + SP_CLIENTS_MAX)
 
 struct sp_client {
-	struct sp_conn conn; /* none: a free place */
+	struct sp_conn conn; /* without a descriptor: a free place */
 	uint64_t mark;
 };
 
@@ -43,8 +43,8 @@ struct sp_server {
 	const struct sp_ops *ops;
 	void *ctx;
 	char *path;
-	dev_t dev; /* the socket's file, which is ours to remove ... */
-	ino_t ino; /* ... only while it is the one we made */
+	dev_t dev; /* the socket's file, which we remove ... */
+	ino_t ino; /* ... only if it is still the one we made */
 	int listen_fd;
 	int wake_fd;
 	pthread_t thread;
@@ -59,7 +59,7 @@ struct sp_server {
 unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 			size_t len)
 {
-	unsigned told = 0;
+	unsigned sent = 0;
 
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++) {
 		struct sp_client *c = &s->clients[i];
@@ -68,11 +68,11 @@ unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 		    c->mark >= mark)
 			continue;
 		c->mark = mark;
-		told++;
+		sent++;
 		if (sp_conn_send(&c->conn, "", 0, msg, len) < 0)
 			sp_conn_release(&c->conn);
 	}
-	return told;
+	return sent;
 }
 
 unsigned sp_server_clients(const struct sp_server *s)
@@ -102,7 +102,7 @@ static void server_accept(struct sp_server *s)
 		return;
 	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0) {
-		/* poll() would say "readable" again at once, and again. */
+		/* poll() would report it again at once. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			s->deaf_until = clock_mono_ns() + DEAF_NS;
 		return;
@@ -136,7 +136,7 @@ static void server_serve(struct sp_server *s, struct sp_conn *c, short events)
 		sp_conn_release(c);
 }
 
-/* Sleep at most `ns` (-1: any time). False: nothing has happened. */
+/* Sleep at most `ns` (-1: no limit). False: no descriptor is ready. */
 static bool server_poll(struct sp_server *s, int64_t ns, struct pollfd *p)
 {
 	int64_t deaf = s->deaf_until - clock_mono_ns();
@@ -172,12 +172,12 @@ static void server_step(struct sp_server *s, int64_t ns)
 		if (s->clients[i].conn.fd >= 0)
 			server_serve(s, &s->clients[i].conn,
 				     p[SLOT_CLIENTS + i].revents);
-	/* Last, or the newcomer would be served the events of its place. */
+	/* Last: a new client must not get the events of its place. */
 	if (p[SLOT_LISTEN].revents)
 		server_accept(s);
 }
 
-/* Nobody finds us any more; whoever comes next may listen here. */
+/* Remove the socket: another server may listen here now. */
 static void server_deafen(struct sp_server *s)
 {
 	struct stat st;
@@ -191,8 +191,8 @@ static void server_deafen(struct sp_server *s)
 }
 
 /*
- * nng does not read what is left in a connection that was closed behind it. So
- * we shut only our side, which it reads up to, and wait for it to close.
+ * nng does not read the rest of a connection that its peer has closed. So we
+ * shut down only our side, which it reads up to, and wait for it to close.
  */
 static void server_farewell(struct sp_server *s)
 {
@@ -265,8 +265,8 @@ static bool socket_is_dead(const struct sockaddr_un *at)
 
 /*
  * A socket that is bound but does not listen yet looks like a dead one. The
- * directory is locked from the one to the other, so that of two servers that
- * start together neither removes the other's.
+ * directory is locked from bind(2) to listen(2), so that of two servers that
+ * start together neither removes the other's socket.
  */
 static int dir_lock(struct sockaddr_un at)
 {
@@ -279,7 +279,7 @@ static int dir_lock(struct sockaddr_un at)
 		  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* A file system without locks is no reason not to serve. */
+	/* On a file system without locks we serve all the same. */
 	(void)flock(fd, LOCK_EX);
 	return fd;
 }
@@ -327,7 +327,7 @@ static int server_listen(struct sp_server *s)
 	(void)address_of(s->path, &at);
 	s->listen_fd =
 		socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	/* The mode first: bind(2) makes the file with it. */
+	/* Before bind(2), which creates the file with this mode. */
 	if (s->listen_fd < 0 || fchmod(s->listen_fd, 0600) < 0)
 		return -errno;
 	if (bind(s->listen_fd, (const struct sockaddr *)&at, sizeof(at)) < 0)

@@ -2,9 +2,9 @@
  * A Unix socket of mode 0600, the nng clients (or our own, sp.h) connected to
  * it, and one thread that serves them all.
  *
- * The thread calls `turn` before each sleep and `message` for each message
- * that has come. The other functions but sp_server_wake() are for these two
- * callbacks, on that thread. Nothing here blocks but opening and freeing.
+ * The thread calls `turn` before each sleep and `message` for each message that
+ * arrived. sp_server_clients() and sp_server_tell() are for these callbacks, on
+ * that thread. Only opening and freeing block.
  */
 #ifndef STATETAPE_TAPE_WIRE_SP_SERVER_H
 #define STATETAPE_TAPE_WIRE_SP_SERVER_H
@@ -26,13 +26,14 @@ struct sp_ops {
 	size_t keep;   /* bytes kept of a message */
 
 	/*
-	 * How long to sleep at most, in nanoseconds; -1: until something
-	 * happens. `last`: the server is about to close. May be NULL.
+	 * Returns how long to sleep at most, in nanoseconds; -1: until a
+	 * descriptor is ready. `last`: the server is about to close. May be
+	 * NULL.
 	 */
 	int64_t (*turn)(void *ctx, struct sp_server *s, bool last);
 	/*
-	 * `c` has received a message and may be sent one. Negative: let it
-	 * go. May be NULL.
+	 * `c` has received a message and may be sent one. Negative: close the
+	 * connection. May be NULL.
 	 */
 	int (*message)(void *ctx, struct sp_conn *c);
 };
@@ -50,18 +51,18 @@ int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
  * is closed: do so when the new socket listens, for until then it looks dead.
  */
 int sp_server_claim(const char *path, int *ret_lock);
-/* Clients have a moment to take what they were sent. NULL is accepted. */
+/* Clients have a moment to read what they were sent. NULL is accepted. */
 void sp_server_free(struct sp_server *s);
 
 /* End the thread's sleep. Any thread; never blocks. */
 void sp_server_wake(struct sp_server *s);
 
-/* How many have greeted us and are still there. */
+/* How many clients have greeted us and are connected. */
 unsigned sp_server_clients(const struct sp_server *s);
 
 /*
- * Send `msg` to each client whose mark is below `mark` and that has taken all
- * it was sent before, and set its mark. Returns how many it went to.
+ * Send `msg` to each client whose mark is below `mark` and that has read all it
+ * was sent before, and set its mark. Returns the number of these clients.
  */
 unsigned sp_server_tell(struct sp_server *s, uint64_t mark, const char *msg,
 			size_t len);

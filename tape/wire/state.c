@@ -1,11 +1,11 @@
 /*
- * The repository's canonical path comes out the same whether its mount is
- * absent, alive or dead (path.c), for the id is made from it.
+ * The id is made from the repository's canonical path, which is the same
+ * whether its mount is absent, alive or dead (path.c).
  *
- * A directory for sockets under a shared temporary directory has a name that
- * anybody can foresee and make first. So it is made and opened without
- * following links, and refused unless it is ours and closed to others, also
- * by those who only come to ask: whoever owned it could answer for us.
+ * Another user can predict the name of a socket directory below a shared
+ * temporary directory, and make it first. So it is made and opened without
+ * following links, and refused unless it is ours and closed to others, by
+ * clients too: its owner could answer in our place.
  */
 #include "tape/wire/state.h"
 
@@ -39,14 +39,14 @@
 #define STATE_PUB_SOCKET     "tape.pub"
 #define STATE_BELL_SOCKET    "bell.sock"
 #define STATE_MANAGER_SOCKET "manager.sock"
-#define STATE_LONGEST	     "manager-63.sock" /* none in `run` is longer */
+#define STATE_LONGEST	     "manager-63.sock" /* the longest in `run` */
 #define LOG_MAX		     (1 << 20)	       /* a longer log begins anew */
 
 #define ID_NAME_MAX 40
 
 static const struct state state_empty = { .dir_fd = -1, .lock_fd = -1 };
 
-/* Leave a sentence, if it is wanted, and return `rc`. */
+/* Set *ret_why, unless it is NULL, and return `rc`. */
 __attribute__((format(printf, 3, 4))) static int fail(int rc, char **ret_why,
 						      const char *format, ...)
 {
@@ -102,7 +102,7 @@ static int make_id(const char *repo, char **ret)
 	for (; name[len] && len < ID_NAME_MAX; len++)
 		plain[len] = (char)(is_plain(name[len]) ? name[len] : '_');
 	plain[len] = '\0';
-	/* A hidden repository's state is not hidden. */
+	/* The state of a hidden repository must not be hidden. */
 	if (plain[0] == '.')
 		plain[0] = '_';
 	if (asprintf(&id, "%s-%016llx", plain, (unsigned long long)hash) < 0)
@@ -119,7 +119,7 @@ static const char *env_path(const char *name)
 	return value && value[0] == '/' ? value : NULL;
 }
 
-/* What the password file calls our home, and `name` in it. */
+/* `name` below the home directory of the password file. */
 static int in_passwd_home(const char *name, char **ret)
 {
 	char text[1 << 14];
@@ -131,7 +131,7 @@ static int in_passwd_home(const char *name, char **ret)
 	return path_join(entry.pw_dir, name, ret);
 }
 
-/* Where a user's state goes, canonical, there or not. */
+/* The directory for the user's state, canonical; it may not exist. */
 static int find_state_home(char **ret)
 {
 	const char *xdg = env_path("XDG_STATE_HOME");
@@ -147,8 +147,8 @@ static int find_state_home(char **ret)
 }
 
 /*
- * Our user id as others on this machine know it. In a user namespace we may
- * be 0 without being root, and what bears root's number is not for us.
+ * Our user id outside of any user namespace. Inside one we may be 0 without
+ * being root, and root's directories are not for us.
  */
 static unsigned outer_uid(void)
 {
@@ -167,7 +167,7 @@ static unsigned outer_uid(void)
 	return (unsigned)uid;
 }
 
-/* Two levels below a base that others have made: base/name/id. */
+/* Two levels below an existing directory: base/name/id. */
 struct state_place {
 	char *base; /* canonical */
 	char name[sizeof(STATE_NAME "-4294967295")];
@@ -217,7 +217,7 @@ static bool sockets_fit(const char *run)
 	       sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-/* Ours to be used without a look at what others may have put there? */
+/* Can no other user have put anything there? */
 static bool is_private(const struct stat *st)
 {
 	return st->st_uid == geteuid() && !(st->st_mode & 022);
@@ -248,8 +248,8 @@ static int try_run(const char *base, bool shared, const char *id,
 }
 
 /*
- * The first place that is there, is ours, and leaves room for the sockets'
- * names. All processes with the same environment find the same.
+ * The first place that exists, is ours, and leaves room for the sockets' names.
+ * All processes with the same environment find the same one.
  */
 static int find_run(const char *id, struct state_place *ret, char **ret_why)
 {
@@ -284,7 +284,7 @@ static int keep_out(const char *path, const char *repo, const char *variable,
 		    path, repo, variable);
 }
 
-/* -EPERM: it is there, but it is not ours alone and cannot be made so. */
+/* -EPERM: it exists, but is not ours alone and cannot be made so. */
 static int open_private(int parent_fd, const char *name, bool create,
 			int *ret_fd)
 {
@@ -327,7 +327,7 @@ static int open_levels(const struct state_place *p, bool create, int *ret_fd)
 	return rc;
 }
 
-/* Not being there is an error only for those who make it. */
+/* A missing place is an error only with `create`. */
 static int open_place(const struct state_place *p, bool create, int *ret_fd,
 		      char **ret_why)
 {
@@ -353,7 +353,7 @@ static int find_places(struct state *s, struct state_place *dir,
 	rc = find_dir(s->id, dir, ret_why);
 	if (rc == 0)
 		rc = find_run(s->id, run, ret_why);
-	/* Whoever asks by id makes nothing that could be in the way. */
+	/* A lookup by id creates nothing that could lie in the repository. */
 	if (rc == 0 && s->repo)
 		rc = keep_out(dir->path, s->repo, "XDG_STATE_HOME", ret_why);
 	if (rc == 0 && s->repo)
@@ -361,7 +361,7 @@ static int find_places(struct state *s, struct state_place *dir,
 	return rc;
 }
 
-static int settle(struct state *s, bool create, char **ret_why)
+static int find_all(struct state *s, bool create, char **ret_why)
 {
 	CLEANUP(place_release) struct state_place dir = { 0 };
 	CLEANUP(place_release) struct state_place run = { 0 };
@@ -391,7 +391,7 @@ static int settle(struct state *s, bool create, char **ret_why)
 	return 0;
 }
 
-/* An id is made from a hash: this is how one finds the way back. */
+/* An id holds a hash of the path; this file holds the path itself. */
 static void write_repo(const struct state *s)
 {
 	CLEANUP(close_p)
@@ -399,7 +399,7 @@ static void write_repo(const struct state *s)
 			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 			0600);
 
-	/* A disk too full for this is noticed by those who check the id. */
+	/* If the disk is full, read_repo() notices by the id. */
 	if (fd >= 0)
 		(void)!write(fd, s->repo, strlen(s->repo));
 }
@@ -436,7 +436,7 @@ int state_init(const char *repo, int create, struct state *ret, char **ret_why)
 	if (rc == 0)
 		rc = make_id(s.repo, &s.id);
 	if (rc == 0)
-		rc = settle(&s, create, ret_why);
+		rc = find_all(&s, create, ret_why);
 	if (rc != 0)
 		return rc;
 	if (create)
@@ -455,7 +455,7 @@ int state_init_id(const char *id, struct state *ret, char **ret_why)
 		return fail(-ENOENT, ret_why, "\"%s\" is no id.", id);
 	rc = path_copy(id, &s.id);
 	if (rc == 0)
-		rc = settle(&s, false, ret_why);
+		rc = find_all(&s, false, ret_why);
 	if (rc != 0)
 		return rc;
 	rc = s.dir_fd < 0 ? -ENOENT : read_repo(s.dir_fd, id, &s.repo);
@@ -531,8 +531,8 @@ void state_release(struct state *s)
 }
 
 /*
- * The holder's pid, as the lock's file has it. Between taking the lock and
- * writing there, a new holder leaves its predecessor's, who is gone.
+ * The holder's pid, from the lock's file. Until a new holder has written its
+ * own, the file has the pid of the last one, which has ended.
  */
 static pid_t lock_holder(int fd)
 {
@@ -558,7 +558,7 @@ static void lock_sign(int fd)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
-	/* A disk too full for this only makes us nameless. */
+	/* If the disk is full, the holder stays unnamed. */
 	if (ftruncate(fd, 0) == 0)
 		(void)!pwrite(fd, text, (size_t)len, 0);
 }

@@ -38,8 +38,8 @@ struct state {
  */
 int state_init(const char *repo, int create, struct state *ret, char **ret_why);
 /*
- * The same, without making anything, for a repository known by its id alone;
- * it may be gone by now. -ENOENT: nothing is kept under that id.
+ * The same, without making anything, for a repository known by its id alone; it
+ * may not exist any more. -ENOENT: there is no state of that id.
  */
 int state_init_id(const char *id, struct state *ret, char **ret_why);
 void state_release(struct state *s);
@@ -49,20 +49,20 @@ int state_list(char ***ret_ids, size_t *ret_n);
 void state_list_free(char **ids, size_t n);
 
 /*
- * Take the repository's lock for this process and its children (flock; it
- * goes with the last holder's death). -EBUSY: held; *ret_pid is the holder's
- * pid, 0 if unknown. A child that inherited the lock calls it again to be
- * named as its holder. -ENOENT: there is no state directory.
+ * Take the repository's lock for this process and its children (flock; it ends
+ * with the last of them). -EBUSY: held; *ret_pid is the holder's pid, 0 if
+ * unknown. A child that inherited the lock calls it again to be named as its
+ * holder. -ENOENT: there is no state directory.
  */
 int state_lock(struct state *s, pid_t *ret_pid);
 
 /*
- * Open a log that is kept there, for appending and reading; one that has grown
- * long begins anew. *ret_end is where what is said from now on begins.
+ * Open a log in the state directory, for appending and reading; a log that has
+ * grown long is emptied. *ret_end is the offset of the next message.
  */
 int state_open_log(const struct state *s, const char *name, int *ret_fd,
 		   off_t *ret_end);
-/* What it says from `at` on. */
+/* Copy the log from `at` on. */
 void state_copy_log(int fd, off_t at, FILE *out);
 
 #endif

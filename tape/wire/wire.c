@@ -1,11 +1,10 @@
 /*
- * nng's REQ puts a 32-bit number in front of each question and wants it back
- * in front of the answer. A relay between the two puts its own before that
- * one; the last is the one whose highest bit is set.
+ * nng's REQ puts a 32-bit number in front of each question and expects it back
+ * in front of the answer. A relay between the two puts its own number before
+ * it; the last number is the one whose highest bit is set.
  *
- * Whatever comes, the asker gets an answer: one that says what is wrong with
- * the question, where something is. A question too long to be kept is read to
- * its end for that alone.
+ * Every question with such a number gets an answer, if only one that says what
+ * is wrong with it. A question too long to be kept is read to its end for that.
  */
 #include "tape/wire/wire.h"
 
@@ -27,7 +26,7 @@
 #define WIRE_NUMBERS   8 /* at most, in front of a question */
 #define WIRE_TRACE_MAX ((size_t)WIRE_NUMBER * WIRE_NUMBERS)
 
-/* Where a connection is for one question, one number is enough. */
+/* A connection for one question needs one number. */
 static const char ask_number[WIRE_NUMBER] = { '\x80', 0, 0, 1 };
 
 #define NO_MEMORY "{\"v\":1,\"ok\":false,\"error\":\"Out of memory.\"}"
@@ -44,7 +43,7 @@ static cJSON *json_parse(const char *text, size_t len)
 	const char *end = NULL;
 	cJSON *j = cJSON_ParseWithLengthOpts(text, len + 1, &end, 1);
 
-	/* A NUL among the bytes would pass for their end. */
+	/* A NUL among the bytes would be taken for their end. */
 	if (cJSON_IsObject(j) && end == text + len)
 		return j;
 	cJSON_Delete(j);
@@ -151,7 +150,7 @@ static char *answer_text(const cJSON *answer)
 	return cJSON_PrintUnformatted(instead);
 }
 
-/* The length of the numbers in front of a question, 0: there is no end. */
+/* The length of the numbers in front of a question, 0: the last is missing. */
 static size_t trace_len(const char *msg, size_t len)
 {
 	for (size_t at = 0; at < WIRE_TRACE_MAX; at += WIRE_NUMBER) {
@@ -170,7 +169,7 @@ static int wire_message(void *ctx, struct sp_conn *c)
 	size_t trace = trace_len(c->in, c->kept);
 	const char *text;
 
-	/* Nowhere to send an answer to. */
+	/* Without a number no answer can be sent. */
 	if (!trace)
 		return 0;
 	if (answer) {
@@ -240,7 +239,7 @@ static int question_text(const char *ask, const cJSON *question, char **ret)
 	return 0;
 }
 
-/* What is left of a time that ends at `end`; a negative time never does. */
+/* The time left until `end`; a negative timeout has no end. */
 static int ms_left(int timeout_ms, int64_t end)
 {
 	int64_t left = end - clock_mono_ms();
@@ -250,7 +249,7 @@ static int ms_left(int timeout_ms, int64_t end)
 	return left > 0 ? (int)left : 0;
 }
 
-/* Until a message begins with our number. */
+/* Read until a message begins with our number. */
 static int await_answer(struct sp_conn *c, const char *number, int timeout_ms,
 			int64_t end)
 {
@@ -395,14 +394,14 @@ int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
 	if (strlen(text) > WIRE_QUESTION_MAX)
 		return -EMSGSIZE;
 	rc = link_exchange(l, text, timeout_ms, end);
-	/* A server that is another one by now does not know of us. */
+	/* The server was restarted since the last question. */
 	if (kept && (rc == -ECONNRESET || rc == -EPIPE)) {
 		link_close(l);
 		rc = link_exchange(l, text, timeout_ms, end);
 	}
 	if (rc == 0)
 		rc = answer_read(&l->conn, ret);
-	/* An answer that is late would be in the way of the next. */
+	/* A late answer must not be read as the next one's. */
 	if (rc < 0 && rc != -EREMOTEIO)
 		link_close(l);
 	return rc;

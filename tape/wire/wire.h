@@ -1,8 +1,8 @@
 /*
  * Questions and answers between our processes: one JSON object each way in
  * nng's REQ/REP protocol on a Unix socket, mode 0600. Questions are safe to
- * repeat.
- * A question is {"v":1,"ask":"NAME",...}; an answer {"v":1,"ok":true,...} or
+ * repeat. A question is {"v":1,"ask":"NAME",...}; an answer
+ * {"v":1,"ok":true,...} or
  * {"v":1,"ok":false,"error":"sentence"}.
  */
 #ifndef STATETAPE_TAPE_WIRE_WIRE_H
@@ -35,7 +35,7 @@ void wire_server_free(struct wire_server *s);
 /*
  * Ask the server at `path`. `question` may be NULL (no members beyond `ask`)
  * and stays the caller's. On 0 *ret is the answer object (cJSON_Delete it),
- * whose "ok" was true. -ECONNREFUSED: nobody there. -ETIMEDOUT: too late.
+ * whose "ok" was true. -ECONNREFUSED: no server. -ETIMEDOUT: too late.
  * -ECONNRESET: the server went away meanwhile. -EMSGSIZE: the question is too
  * long. -EBADMSG: the answer made no sense. -EREMOTEIO: the answer was an
  * error; then *ret is that answer. A negative timeout is none.
@@ -44,16 +44,16 @@ int wire_ask(const char *path, const char *ask, const cJSON *question,
 	     int timeout_ms, cJSON **ret);
 
 /*
- * What asks so, or answers in the server's place, as replay and tests do:
- * client.h asks through one.
+ * The type of wire_ask() with a context instead of a path: client.h asks
+ * through one. Replay and tests answer in the server's place.
  */
 typedef int wire_transport(void *ctx, const char *ask, const cJSON *question,
 			   int timeout_ms, cJSON **ret);
 
 /*
  * The same over a connection that is kept for the next question, and made
- * anew when the server went away since the last. One thread's at a time.
- * `text` is the whole question. NULL from wire_link_new(): no memory.
+ * anew if the server was restarted since. For one thread at a time. `text` is
+ * the whole question. NULL from wire_link_new(): no memory.
  */
 struct wire_link;
 struct wire_link *wire_link_new(const char *path);

@@ -15,7 +15,7 @@ import taped
 KILLS = int(os.environ.get("STATETAPE_KILLS", "15"))
 SEED = int(os.environ.get("SEED", time.time_ns() % 1000000))
 
-# A writer: many small saves of its own files in every way, until told.
+# A writer: many small saves of its own files in every way, until stopped.
 WRITER = r"""
 import os, random, sys, time
 top, name, seed, stop = sys.argv[1:5]
@@ -102,7 +102,7 @@ def the_tape_is_killed_while_writers_run():
 
 def a_file_system_that_is_slow_to_tell_is_waited_for():
     """Stopped at any moment, it has changed files whose lines are to come:
-    these changes are not taken for somebody else's."""
+    these changes are not attributed to others."""
     r = random.Random(SEED)
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
         stop = m.home.top + "/stop"

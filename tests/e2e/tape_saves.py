@@ -33,7 +33,7 @@ def world(files=None):
         home.close()
 
 
-def told(entries):
+def brief(entries):
     return [(e["kind"], e["path"]) + ((e["path2"],) if "path2" in e else ())
             for e in entries]
 
@@ -56,7 +56,7 @@ def settled(m, t, *argv, **kw):
 
 
 def expect_edit(entries, comm=None, path="a.py"):
-    assert told(entries) == [("edit", path)], entries
+    assert brief(entries) == [("edit", path)], entries
     e = entries[0]
     assert e["author"]["origin"] == "mount", e
     assert comm is None or e["author"]["comm"] == comm, e["author"]
@@ -98,9 +98,9 @@ def by_temporary_and_rename():
 def by_temporary_with_the_barrier_in_between():
     with world() as (m, t):
         put(m.path + "/tmp", TWO)
-        assert told(t.sync()) == [("create", "tmp")]
+        assert brief(t.sync()) == [("create", "tmp")]
         os.rename(m.path + "/tmp", m.path + "/a.py")
-        assert sorted(told(t.sync())) == [("delete", "tmp"), ("edit", "a.py")]
+        assert sorted(brief(t.sync())) == [("delete", "tmp"), ("edit", "a.py")]
 
 
 def by_mv_from_outside_the_repository():
@@ -120,7 +120,7 @@ def by_backup_that_stays():
         os.rename(m.path + "/a.py", m.path + "/a.py~")
         put(m.path + "/a.py", TWO)
         got = t.sync()
-        assert sorted(told(got)) == [("create", "a.py~"), ("edit", "a.py")]
+        assert sorted(brief(got)) == [("create", "a.py~"), ("edit", "a.py")]
 
 
 def by_backup_that_goes():
@@ -132,7 +132,7 @@ def by_backup_that_goes():
 
 
 def by_backup_that_goes_and_a_move():
-    """All at once: the name that is left tells where the file went."""
+    """All at once: the name that remains is where the file went."""
     with world() as (m, t):
         os.rename(m.path + "/a.py", m.path + "/a.py~")
         put(m.path + "/a.py", TWO)
@@ -140,7 +140,7 @@ def by_backup_that_goes_and_a_move():
         os.rename(m.path + "/a.py", m.path + "/b.py")
         # The edit may have settled before the file moved on, and may have
         # been looked at when it had: then one went, and another came.
-        got = told(t.sync())
+        got = brief(t.sync())
         assert got in ([("rename", "a.py", "b.py")],
                        [("edit", "a.py"), ("rename", "a.py", "b.py")],
                        [("delete", "a.py"), ("create", "b.py")]), got
@@ -183,11 +183,11 @@ def by_git_checkout():
         t.sync()
         git("checkout", "-q", "main")
         got = t.sync()
-        assert sorted(told(got)) == [("create", "b.py"), ("delete", "c.py"),
-                                     ("edit", "a.py")], told(got)
+        assert sorted(brief(got)) == [("create", "b.py"), ("delete", "c.py"),
+                                     ("edit", "a.py")], brief(got)
         assert {e["author"]["comm"] for e in got} == {"git"}
         git("config", "core.pager", "cat")
-        assert told(t.sync()) == [("edit", ".git/config")]
+        assert brief(t.sync()) == [("edit", ".git/config")]
 
 
 def by_editors():
@@ -211,18 +211,18 @@ def by_any_of_its_names():
     """What is written by one hard link is there by all of them, at once."""
     with world() as (m, t):
         os.link(m.path + "/a.py", m.path + "/b.py")
-        assert told(t.sync()) == [("create", "b.py")]
+        assert brief(t.sync()) == [("create", "b.py")]
         for name in ("a.py", "b.py"):
             put(m.path + "/" + name, TWO + "# by %s\n" % name)
             got = t.sync()
-            assert sorted(told(got)) == [("edit", "a.py"), ("edit", "b.py")]
+            assert sorted(brief(got)) == [("edit", "a.py"), ("edit", "b.py")]
             assert {e["author"]["origin"] for e in got} == {"mount"}, got
         # A save that gives one of them a file of its own.
         put(m.path + "/tmp", ONE)
         os.rename(m.path + "/tmp", m.path + "/b.py")
-        assert told(t.sync()) == [("edit", "b.py")]
+        assert brief(t.sync()) == [("edit", "b.py")]
         os.symlink("a.py", m.path + "/link")
-        assert told(t.sync()) == [("create", "link")]
+        assert brief(t.sync()) == [("create", "link")]
         put(m.path + "/link", ONE)
         expect_edit(t.sync())
         subprocess.run(["ln", "-sfn", "b.py", "link"], cwd=m.path, check=True)
@@ -236,14 +236,14 @@ def by_exchange():
         for a, b in (("a.py", "b.py"), ("d", "e")):
             assert libc.renameat2(-100, (m.path + "/" + a).encode(), -100,
                                   (m.path + "/" + b).encode(), 2) == 0
-        assert sorted(told(t.sync())) == [
+        assert sorted(brief(t.sync())) == [
             ("edit", "a.py"), ("edit", "b.py"), ("edit", "d/x"),
             ("edit", "e/x")]
         # The long way round, and back home.
         os.rename(m.path + "/a.py", m.path + "/t")
         os.rename(m.path + "/b.py", m.path + "/a.py")
         os.rename(m.path + "/t", m.path + "/b.py")
-        assert sorted(told(t.sync())) == [("edit", "a.py"), ("edit", "b.py")]
+        assert sorted(brief(t.sync())) == [("edit", "a.py"), ("edit", "b.py")]
         os.rename(m.path + "/a.py", m.path + "/t")
         os.rename(m.path + "/t", m.path + "/a.py")
         os.unlink(m.path + "/b.py")
@@ -285,18 +285,18 @@ def made_moved_and_removed():
     with world() as (m, t):
         put(m.path + "/b.py", TWO)
         e, = t.sync()
-        assert told([e]) == [("create", "b.py")] and e["before"] is None
+        assert brief([e]) == [("create", "b.py")] and e["before"] is None
         assert [x["name"] for x in e["new"]] == ["b", "b.f", "b.g"], e
         os.rename(m.path + "/b.py", m.path + "/c.py")
         e, = t.sync()
-        assert told([e]) == [("rename", "b.py", "c.py")]
+        assert brief([e]) == [("rename", "b.py", "c.py")]
         assert {x["name"] for x in e["X"]} >= {"b.f", "b.g"}, e
         assert all(x.get("removed") for x in e["X"]), e
         os.unlink(m.path + "/c.py")
         e, = t.sync()
-        assert told([e]) == [("delete", "c.py")] and e["after"] is None
+        assert brief([e]) == [("delete", "c.py")] and e["after"] is None
         os.symlink("a.py", m.path + "/link")
-        assert told(t.sync()) == [("create", "link")]
+        assert brief(t.sync()) == [("create", "link")]
 
 
 def a_directory_moves_with_its_files():
@@ -305,13 +305,13 @@ def a_directory_moves_with_its_files():
         os.rename(m.path + "/d", m.path + "/n")
         put(m.path + "/n/a.py", TWO)
         got = t.sync()
-        assert sorted(told(got)) == [("rename", "d/a.py", "n/a.py"),
+        assert sorted(brief(got)) == [("rename", "d/a.py", "n/a.py"),
                                      ("rename", "d/e/b.txt", "n/e/b.txt")], got
         put(m.path + "/n/e/b.txt", "y\n")
         expect_edit(t.sync(), path="n/e/b.txt")
         shutil.rmtree(m.path + "/n")
         got = t.sync()
-        assert sorted(told(got)) == [("delete", "n/a.py"),
+        assert sorted(brief(got)) == [("delete", "n/a.py"),
                                      ("delete", "n/e/b.txt")], got
 
 
@@ -319,17 +319,17 @@ def a_directory_moves_after_a_save_that_took_its_time():
     """The temporary file was an entry before it became the file."""
     with world({"d/a.py": ONE}) as (m, t):
         put(m.path + "/d/tmp", TWO)
-        assert told(t.sync()) == [("create", "d/tmp")]
+        assert brief(t.sync()) == [("create", "d/tmp")]
         os.rename(m.path + "/d/tmp", m.path + "/d/a.py")
         os.rename(m.path + "/d", m.path + "/n")
         got = t.sync()
-        assert sorted(told(got)) == [("delete", "d/a.py"),
+        assert sorted(brief(got)) == [("delete", "d/a.py"),
                                      ("rename", "d/tmp", "n/a.py")], got
         assert {e["author"]["origin"] for e in got} == {"mount"}, got
 
 
 def a_directory_moves_while_much_is_under_way():
-    """At the barrier all of it is there, and nobody else did it."""
+    """At SYNC all of it is on the tape, attributed to the writer."""
     files = {"d/p%d/m%d.py" % (k % 7, k): ONE for k in range(150)}
     with world(files) as (m, t):
         subprocess.run("find d -name '*.py' | xargs sed -i s/1/2/; mv d n; "
@@ -381,7 +381,7 @@ def large_and_binary_files_have_hashes():
         put(m.path + "/big", b"x" * (20 << 20), "wb")
         put(m.path + "/bin", b"\0\1\2", "wb")
         got = t.sync()
-        assert sorted(told(got)) == [("create", "big"), ("create", "bin")]
+        assert sorted(brief(got)) == [("create", "big"), ("create", "bin")]
         assert {e["bytes"] for e in got} == {20 << 20, 3}
 
 
@@ -402,7 +402,7 @@ def changes_outside_are_noticed():
         put(m.below + "/a.py", TWO)
         st.eventually(lambda: t.ask("STATUS")["n"] == 1, "an entry")
         e, = t.news()
-        assert told([e]) == [("edit", "a.py")]
+        assert brief([e]) == [("edit", "a.py")]
         assert e["author"]["origin"] == "outside", e
         os.mkdir(m.below + "/new")
         put(m.below + "/new/x.py", ONE)
@@ -412,7 +412,7 @@ def changes_outside_are_noticed():
         os.rename(m.below + "/new/x.py", m.below + "/new/y.py")
         st.eventually(lambda: t.ask("STATUS")["n"] == 4, "an entry")
         got = t.news()
-        assert told(got) == [("create", "new/x.py"), ("edit", "new/x.py"),
+        assert brief(got) == [("create", "new/x.py"), ("edit", "new/x.py"),
                              ("rename", "new/x.py", "new/y.py")], got
 
 
@@ -424,14 +424,14 @@ def without_a_mount():
             t.settle_in()
             put(repo + "/a.py", TWO)
             e, = t.sync()
-            assert told([e]) == [("edit", "a.py")]
+            assert brief([e]) == [("edit", "a.py")]
             assert [x["name"] for x in e["X"]] == ["a.f"], e
             put(repo + "/tmp", ONE)
             os.rename(repo + "/tmp", repo + "/a.py")
-            assert told(t.sync()) == [("edit", "a.py")]
+            assert brief(t.sync()) == [("edit", "a.py")]
             os.mkdir(repo + "/d")
             put(repo + "/d/b.py", ONE)
-            assert told(t.sync()) == [("create", "d/b.py")]
+            assert brief(t.sync()) == [("create", "d/b.py")]
 
 
 def a_mount_that_comes_later_and_goes():
@@ -444,7 +444,7 @@ def a_mount_that_comes_later_and_goes():
                 st.eventually(lambda: t.ask("SYNC")["journal"] > 0, "a line")
                 put(m.path + "/a.py", TWO)
                 expect_edit(t.sync())
-                # Settles by itself, too: the bell is heard.
+                # Settles by itself, too: the bell wakes the tape.
                 put(m.path + "/a.py", ONE)
                 st.eventually(lambda: t.ask("STATUS")["n"] == 2, "an entry")
                 expect_edit(t.news())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A fixed sequence of saves, with processes killed on the way: the entries are
-those of a run that nobody disturbed. $STATETAPE_KILLS says how often the tape
+those of an undisturbed run. $STATETAPE_KILLS says how often the tape
 is killed at random (10), $STATETAPE_STEPS at how many of the system calls of
 one save a process is killed (6)."""
 
@@ -267,7 +267,7 @@ def the_file_system_is_killed_at_a_system_call():
 
 def a_write_while_somebody_else_s_is_looked_at_keeps_its_author():
     """The tape is about to read what was changed outside when the file is
-    written through the mount, too: that is not laid to somebody outside."""
+    written through the mount, too: that is not attributed to outside."""
     st.need("strace")
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
         put(m.path + "/a.py", "x = 0\n")

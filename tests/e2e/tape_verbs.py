@@ -175,7 +175,7 @@ def nobody_restores_past_a_private_mount_unasked():
 
 def watching_tells_every_entry_once():
     with world() as w:
-        # From the first entry on, for nobody knows when they are up.
+        # From the first entry on: when they are connected is not known.
         p = w.m.home.start("watch", "--json", "-n", "1000", cwd=w.m.path,
                            text=True, stdout=subprocess.PIPE)
         q = w.m.home.start("watch", "-n", "1000", cwd=w.m.path, text=True,
@@ -253,16 +253,16 @@ def the_example_of_the_manual_has_every_entry_once():
                               w.m.status()["tape"]["sockets"]], env=env,
                              stdout=subprocess.PIPE, text=True)
         try:
-            told = [p.stdout.readline()]
+            shown = [p.stdout.readline()]
             for k in range(20):
                 w.sh("echo %d > n%d" % (k, k))
-            told += [p.stdout.readline() for _ in range(20)]
+            shown += [p.stdout.readline() for _ in range(20)]
         finally:
             p.kill()
             p.communicate()
-        assert [x.split()[0] for x in told] == \
-            [str(n) for n in range(1, 22)], told
-        assert told[0].split()[1:] == ["create", "before"], told
+        assert [x.split()[0] for x in shown] == \
+            [str(n) for n in range(1, 22)], shown
+        assert shown[0].split()[1:] == ["create", "before"], shown
 
 
 def a_diff_can_be_applied():

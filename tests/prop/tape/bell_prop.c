@@ -1,7 +1,7 @@
 /*
  * However rings and ears fall together, an ear that keeps waiting ends with
- * the last head, and hears nothing that was not rung before, nor anything
- * older than what it heard on the same connection.
+ * the last head, and receives nothing that was not rung before, nor anything
+ * older than it received on the same connection.
  *
  * Usage: bell_prop [SEED]. The seed is printed; it decides what each thread
  * does, not how the threads fall together, so a failure may need more runs.
@@ -73,7 +73,7 @@ static void *ringer(void *arg)
 /* Wait once. False: there is nothing more to hear, or something failed. */
 static int hear(struct thread *t, struct bell_ear *e, uint64_t *last)
 {
-	/* Read first: what is heard afterwards is then the last head. */
+	/* Read first: a head received afterwards is then the last. */
 	int over = atomic_load(&t->round->over);
 	int rc;
 	uint64_t head = 0;

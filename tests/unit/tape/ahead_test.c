@@ -62,7 +62,7 @@ static XXH128_hash_t put(const struct world *w, const char *path,
 	return XXH3_128bits(text, strlen(text));
 }
 
-/* Facts with so many functions, or none: nobody had begun with them. */
+/* Facts with this many functions, or none: no helper had begun. */
 static bool is_taken(const struct world *w, const char *path,
 		     XXH128_hash_t hash, uint32_t functions)
 {

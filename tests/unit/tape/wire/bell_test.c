@@ -49,7 +49,7 @@ static int setup_bell(void **state)
 	return 0;
 }
 
-/* A bell that was rung once, and an ear that has heard it. */
+/* A bell that was rung once, and an ear that received it. */
 static int setup_both(void **state)
 {
 	struct world *w;
@@ -76,7 +76,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What is heard on the way to `want` may be less, but never more. */
+/* Heads received before `want` may be smaller, but never larger. */
 static void expect_head(struct bell_ear *e, uint64_t want)
 {
 	uint64_t head = 0;
@@ -175,7 +175,7 @@ static void an_ear_finds_a_bell_that_comes_again(void **state)
 	}
 }
 
-/* The bell goes in the middle of a burst, and nobody waits meanwhile. */
+/* The bell ends in the middle of a burst, while no ear waits. */
 static void the_last_ring_is_heard_after_the_bell_has_gone(void **state)
 {
 	struct world *w = *state;

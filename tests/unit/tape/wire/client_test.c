@@ -274,7 +274,7 @@ static void a_hold_is_held(void **state)
 	assert_int_equal(answers_held(f->w.answers), 3);
 }
 
-static void nobody_knows_what_was_read_without_a_mount(void **state)
+static void readset_is_unknown_without_a_mount(void **state)
 {
 	struct fixture *f = *state;
 	struct client_readset r;
@@ -298,7 +298,7 @@ int main(void)
 		TEST(a_tape_that_was_restarted_is_asked_again),
 		TEST(a_late_answer_is_not_taken_for_the_next),
 		TEST(a_hold_is_held),
-		TEST(nobody_knows_what_was_read_without_a_mount),
+		TEST(readset_is_unknown_without_a_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,7 +356,7 @@ static void a_subscription_survives_the_tape(void **state)
 		EVENTUALLY(stats_of(s).n == w->n);
 		assert_true(stats_of(s).connected);
 		assert_int_equal(atomic_load(&heard), w->n);
-		/* Entries that were made while nobody published. */
+		/* Entries made while no tape published. */
 		assert_int_equal(stats_of(s).gaps, gaps + (life > 0));
 		publish_free(w->p);
 		w->p = NULL;

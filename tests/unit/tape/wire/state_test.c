@@ -541,7 +541,7 @@ static void what_is_not_there_has_no_state(void **state)
 	expect_why(w, "not a directory");
 }
 
-/* A FUSE mount nobody serves. False: we may not make one. */
+/* A FUSE mount without a server. False: we may not make one. */
 static int mount_dead(const char *path)
 {
 	char options[128];

@@ -257,7 +257,7 @@ static void a_late_answer_is_a_timeout(void **state)
 	cJSON *answer = NULL;
 	int asked = 0;
 
-	/* On a busy machine one may be too late to be heard. */
+	/* On a busy machine one may come too late. */
 	do {
 		assert_int_equal(wire_ask(w->path, "wait", NULL, 5, &answer),
 				 -ETIMEDOUT);
