@@ -1,4 +1,5 @@
 /* statetape: finds the verb, parses its options by the table, and runs it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -83,6 +84,7 @@ static int run_verb(const struct verb *v, char **argv)
 	CLEANUP(free_p) char *why = NULL;
 	struct invocation in;
 
+	assert(run[v->id]);
 	if (options_parse(v, argv, &in, &why) < 0)
 		return say_usage_error("%s (see 'statetape help %s')", why,
 				       v->name);

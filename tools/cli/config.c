@@ -3,6 +3,7 @@
  */
 #include "tools/cli/config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -83,8 +84,10 @@ static bool is_address(const char *value)
 
 bool config_allows(enum config_key key, const char *value)
 {
-	const char *const *v = config_rows[key].values;
+	const char *const *v;
 
+	assert(key < CONFIGS);
+	v = config_rows[key].values;
 	if (!v)
 		return is_address(value);
 	while (*v && strcmp(*v, value) != 0)
@@ -112,6 +115,7 @@ char *config_complaint(enum config_key key, const char *value)
 	const struct config_row *row = &config_rows[key];
 	CLEANUP(free_p) char *allowed = NULL;
 
+	assert(!config_allows(key, value));
 	if (!row->values)
 		return format_text("'%s' is not an address to send requests "
 				   "to: it must begin with https:// or http:// "
@@ -206,6 +210,8 @@ static int read_string(struct config_reading *r)
 	if (r->at == r->end || *r->at != quote)
 		return wrong(r, "a string is not closed");
 	r->at++;
+	/* config_read() refuses a text of FILE_MAX bytes. */
+	assert(n < sizeof(r->value));
 	r->value[n] = '\0';
 	return 0;
 }
@@ -375,6 +381,7 @@ int config_read(struct config *c, const char *name, const char *text,
 		r->line++;
 		rc = read_line(r, c);
 	}
+	assert(rc == 0 || *ret_why);
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/cli/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static size_t distance(const char *a, const char *b)
 				cost[i][j] = least(cost[i][j],
 						   cost[i - 2][j - 2] + 1);
 		}
+	assert(cost[n][m] <= (n > m ? n : m));
 	return cost[n][m];
 }
 
@@ -156,6 +158,8 @@ static int set_value(const struct verb_option *o, const char *as,
 	struct option_value value = { .given = true, .text = text };
 	const char *end = "";
 
+	assert(o->id < OPTIONS);
+	assert((o->kind == OPTION_FLAG) == !text);
 	switch (o->kind) {
 	case OPTION_FLAG:
 	case OPTION_TEXT:
@@ -246,6 +250,8 @@ static int add_argument(const char *word, struct invocation *in, char **ret_why)
 	if (!*word)
 		return REFUSE(ret_why, "%s is empty",
 			      in->verb->arguments[i].name);
+	/* The table ends each verb's arguments with a nameless one. */
+	assert(i < VERB_ARGUMENTS_MAX);
 	in->arguments[i] = word;
 	return 0;
 }
@@ -255,6 +261,7 @@ static int parse_rest(char **argv, struct invocation *in, char **ret_why)
 {
 	if (in->verb->command && !*argv)
 		return REFUSE(ret_why, "a command is missing after --");
+	assert(!in->command);
 	if (in->verb->command) {
 		in->command = argv;
 		return 0;

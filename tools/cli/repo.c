@@ -1,5 +1,6 @@
 #include "tools/cli/repo.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,6 +95,7 @@ int repo_find(const char *argument, struct state *ret)
 
 char *manager_path(const struct state *s, unsigned n, const char *end)
 {
+	assert(n < MANAGERS_MAX);
 	return n ? format_text("%s/manager-%u%s", s->run, n, end)
 		 : format_text("%s/manager%s", s->run, end);
 }

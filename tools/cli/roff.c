@@ -1,5 +1,6 @@
 #include "tools/cli/roff.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ void roff_text(FILE *out, const char *text, const char *between)
 	for (; (end = strstr(text, "\n\n")); text = end + 2) {
 		char paragraph[4096];
 
+		assert((size_t)(end - text) < sizeof(paragraph));
 		(void)snprintf(paragraph, sizeof(paragraph), "%.*s",
 			       (int)(end - text), text);
 		roff_line(out, paragraph, "");

@@ -1,5 +1,6 @@
 #include "tools/cli/say.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -119,6 +120,7 @@ const char *colour_text(bool wanted, enum colour c)
 		[COLOUR_CYAN] = "\033[36m",
 	};
 
+	assert(c < sizeof(sequence) / sizeof(*sequence));
 	return wanted ? sequence[c] : "";
 }
 
@@ -250,6 +252,7 @@ void print_wrapped(FILE *out, const char *text, size_t at, size_t indent,
 {
 	bool first = true;
 
+	assert(indent < width);
 	while (*text) {
 		size_t len = strcspn(text, " \n");
 

@@ -1,5 +1,6 @@
 #include "tools/cli/verbs.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "tools/cli/verbs_i.h"
@@ -156,9 +157,11 @@ bool verb_needs_command(const struct verb *v)
 
 const struct verb *verb_find(const char *name)
 {
-	for (size_t i = 0; i < VERBS; i++)
+	for (size_t i = 0; i < VERBS; i++) {
+		assert(verbs[i]->id == i);
 		if (strcmp(verbs[i]->name, name) == 0)
 			return verbs[i];
+	}
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/cli/when.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -50,6 +51,9 @@ static int parse_ago(const char *text, int64_t now_ns, int64_t *ret)
 	end += strcspn(end, " ");
 	if (!unit || strcmp(end + strspn(end, " "), "ago") != 0)
 		return -EINVAL;
+	/* Further back than nanoseconds can count. */
+	if ((int64_t)n > INT64_MAX / NS_PER_S / unit)
+		return -EINVAL;
 	*ret = now_ns - (int64_t)n * unit * NS_PER_S;
 	return 0;
 }
@@ -92,6 +96,9 @@ static int parse_iso(const char *text, int64_t *ret)
 	/* mktime() would turn the 31st of a short month into another day. */
 	if (s < 0 || t.tm_mday != want.tm_mday || t.tm_mon != want.tm_mon)
 		return -EINVAL;
+	/* Nanoseconds end in the year 2262. */
+	if (s > INT64_MAX / NS_PER_S)
+		return -EINVAL;
 	*ret = (int64_t)s * NS_PER_S;
 	return 0;
 }
@@ -117,11 +124,14 @@ void when_text(int64_t ns, int fine, char *out, size_t size)
 	struct tm t;
 	size_t n;
 
+	assert(size >= WHEN_TEXT_SIZE);
 	if (!localtime_r(&s, &t)) {
 		(void)snprintf(out, size, "?");
 		return;
 	}
+	/* 64 bits of nanoseconds reach from 1677 to 2262: four digits. */
 	n = strftime(out, size, "%Y-%m-%d %H:%M:%S", &t);
+	assert(n > 0);
 	if (fine)
 		(void)snprintf(out + n, size - n, ".%03d",
 			       (int)(ns % NS_PER_S / 1000000));

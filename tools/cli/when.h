@@ -12,7 +12,12 @@
 /* Nanoseconds of CLOCK_REALTIME. -EINVAL: not a time. */
 int when_parse(const char *text, int64_t now_ns, int64_t *ret);
 
-/* "2026-01-02 03:04:05", local; with `fine`, milliseconds too. */
+#define WHEN_TEXT_SIZE 32
+
+/*
+ * "2026-01-02 03:04:05", local; with `fine`, milliseconds too. `size` is at
+ * least WHEN_TEXT_SIZE.
+ */
 void when_text(int64_t ns, int fine, char *out, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 /* See agent.h. The table records what each agent was seen to read. */
 #include "tools/run/agent.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -247,6 +248,7 @@ char *agent_upstream(const char *program, enum agent_api api)
 	const struct agent *c = find(program);
 	char *found = c->find ? c->find(api) : NULL;
 
+	assert(api < AGENT_APIS);
 	for (size_t i = 0; !found && i < VARIABLES_MAX; i++) {
 		const char *name = c->variables[i].name;
 
@@ -314,6 +316,7 @@ char **agent_prepare(char **command, unsigned port)
 	size_t n = 0, to = 0;
 	char **argv;
 
+	assert(port > 0);
 	avoid_proxies();
 	for (size_t i = 0; i < VARIABLES_MAX && c->variables[i].name; i++) {
 		CLEANUP(free_p)
@@ -329,6 +332,7 @@ char **agent_prepare(char **command, unsigned port)
 	argv[to++] = command[0];
 	for (size_t i = 0; i < 2 && c->words[i]; i++)
 		argv[to++] = filled(c->words[i], port);
+	assert(to <= 3 && n > 0);
 	memcpy(argv + to, command + 1, (n - 1) * sizeof(*argv));
 	return argv;
 }

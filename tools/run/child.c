@@ -3,6 +3,7 @@
  */
 #include "tools/run/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -70,6 +71,7 @@ static int64_t pause_after(unsigned deaths)
 
 static void set_due(struct child *c)
 {
+	assert(c->pid == 0 && c->deaths > 0);
 	c->again_ns = clock_mono_ns() + pause_after(c->deaths);
 }
 
@@ -77,6 +79,8 @@ int child_start(struct child *c)
 {
 	pid_t self = getpid(), pid;
 
+	assert(c->pid == 0);
+	assert(c->argv && c->log_fd >= 0);
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == 0)
@@ -122,6 +126,8 @@ int child_tend(struct child *c)
 {
 	int64_t left;
 
+	/* Either it runs or its restart is due, or it was dismissed. */
+	assert(c->pid == 0 || c->again_ns == 0);
 	if (c->pid > 0 || c->again_ns == 0)
 		return -1;
 	left = c->again_ns - clock_mono_ns();

@@ -1,6 +1,7 @@
 /* A run's side of the session (session.h). verb_session.c is the other side. */
 #include "tools/run/session.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -78,10 +79,11 @@ int session_connect(const struct state *s, int *ret_fd)
 /* The next whole line received, without its newline; NULL: none yet. */
 static char *take_line(struct session *s)
 {
-	char *end = memchr(s->line, '\n', s->len);
-	char *text;
+	char *end, *text;
 	size_t n;
 
+	assert(s->len <= sizeof(s->line));
+	end = memchr(s->line, '\n', s->len);
 	if (!end)
 		return NULL;
 	n = (size_t)(end - s->line);
@@ -96,6 +98,7 @@ static ssize_t receive(struct session *s, int flags)
 {
 	ssize_t n;
 
+	assert(s->fd >= 0 && s->len <= sizeof(s->line));
 	if (s->len == sizeof(s->line))
 		s->len = 0; /* no line of the protocol is this long */
 	do
@@ -252,6 +255,7 @@ static int start(const struct state *s, enum session_mount mount, int log,
 	int ends[2], status = 0, r = lock_life(s, &life);
 	pid_t pid;
 
+	assert(mount < SESSION_MOUNTS && log >= 0);
 	if (r < 0)
 		return r;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -501,6 +505,7 @@ int session_enter(const struct session *s)
 {
 	int r;
 
+	assert(s->fd >= 0 && s->pid > 0);
 	if (s->mount != SESSION_PRIVATE)
 		return 0;
 	r = enter_one(s->pid, "user", CLONE_NEWUSER);

@@ -19,6 +19,7 @@
  * whatever else fails: without a tape, requests are forwarded unchanged.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@
 #define FORWARD_AFTER 3	  /* deaths of the manager in quick succession */
 #define FAILED	      125 /* exit code: the agent was not started */
 #define PORT_MAX      65535
+#define WORDS_MAX     16 /* of the manager's command line */
 
 static void free_words(char **words)
 {
@@ -96,6 +98,7 @@ static void note(struct run *r, char *text)
 {
 	CLEANUP(free_p) char *owned = text;
 
+	assert(text && r->notes_count <= NOTES_MAX);
 	if (!r->quiet)
 		(void)say_error("%s", text);
 	else if (r->notes_count < NOTES_MAX)
@@ -338,7 +341,7 @@ static char **manager_words(const struct run *r, bool forward)
 		{ CONFIG_OPENAI, "--openai-upstream" },
 		{ CONFIG_CHATGPT, "--chatgpt-upstream" },
 	};
-	char **argv = must_have(calloc(16, sizeof(*argv)));
+	char **argv = must_have(calloc(WORDS_MAX, sizeof(*argv)));
 	size_t n = 0;
 
 	argv[n++] = must_have(strdup("statetape"));
@@ -353,6 +356,7 @@ static char **manager_words(const struct run *r, bool forward)
 		argv[n++] = must_have(strdup("--forward"));
 	argv[n++] = must_have(strdup("--"));
 	argv[n++] = must_have(strdup(r->state.repo));
+	assert(n < WORDS_MAX); /* a NULL ends it */
 	return argv;
 }
 
@@ -362,6 +366,7 @@ static char **manager_words(const struct run *r, bool forward)
  */
 static void start_manager(struct run *r)
 {
+	assert(r->listen_fd >= 0 && r->log_fd >= 0 && r->port > 0);
 	r->manager_argv = manager_words(r, false);
 	r->manager = (struct child){ .name = "the manager",
 				     .argv = r->manager_argv,
@@ -428,6 +433,7 @@ static void hold_stop_signals(void)
 
 static void on_agent_change(struct run *r, int status)
 {
+	assert(r->agent > 0);
 	if (WIFSTOPPED(status)) {
 		/*
 		 * Stop ourselves too, so that the waiting shell sees its job
@@ -506,6 +512,7 @@ void run_turn(struct run *r, int ms)
 				{ .fd = r->session.fd, .events = POLLIN } };
 	int tend = child_tend(&r->manager);
 
+	assert(r->signal_fd >= 0);
 	if (tend >= 0 && (ms < 0 || tend < ms))
 		ms = tend;
 	if (poll(fds, 2, ms) < 0)
@@ -596,6 +603,7 @@ static void start_agent(struct run *r, char **command)
 	char *about = agent_note(command[0]);
 	pid_t self = getpid();
 
+	assert(r->agent == 0 && !r->ended_by);
 	if (about)
 		note(r, about);
 	(void)fflush(NULL);

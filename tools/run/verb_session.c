@@ -4,6 +4,7 @@
  * which starts the tape, keeps it alive, and serves runs until the last one
  * leaves.
  */
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +90,7 @@ static void greet(const struct serving *s, int fd)
 
 static void take_run(struct serving *s, int fd)
 {
+	assert(s->runs_count <= RUNS_MAX);
 	if (s->runs_count == RUNS_MAX) {
 		(void)close(fd);
 		return;
@@ -201,8 +203,10 @@ static void on_mount_change(struct serving *s)
 static void on_run_word(struct serving *s, size_t i)
 {
 	char byte;
-	ssize_t n = recv(s->runs[i], &byte, 1, MSG_DONTWAIT);
+	ssize_t n;
 
+	assert(i < s->runs_count);
+	n = recv(s->runs[i], &byte, 1, MSG_DONTWAIT);
 	if (n > 0) {
 		on_mount_change(s);
 		tell_all_told(s->runs[i]);
@@ -228,6 +232,7 @@ static int patience(struct serving *s)
 /* Handle the events in `fds`, which has the first `runs` runs. */
 static void look(struct serving *s, const struct pollfd *fds, size_t runs)
 {
+	assert(runs <= s->runs_count);
 	if (fds[ON_SIGNAL].revents)
 		on_signal(s);
 	if (fds[ON_MOUNT].revents)
@@ -480,6 +485,7 @@ static int choose(const struct invocation *in, enum session_mount mount)
 		return serve(in, SESSION_VISIBLE, false);
 	if (mount == SESSION_AUTO)
 		way = can_be_private() ? SESSION_PRIVATE : SESSION_VISIBLE;
+	assert(way == SESSION_PRIVATE || way == SESSION_VISIBLE);
 	code = guarded(in, way);
 	if (code != GUARD_FAILED || mount != SESSION_AUTO)
 		return code;

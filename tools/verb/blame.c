@@ -37,7 +37,7 @@ static void print_symbol(const cJSON *s, size_t width, bool colours)
 {
 	const char *name = json_string(s, "name");
 	CLEANUP(free_p) char *who = NULL;
-	char date[40];
+	char date[WHEN_TEXT_SIZE];
 
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	print_padded(stdout, name ? name : "?", width);

@@ -1,5 +1,6 @@
 #include "tools/verb/code.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -190,6 +191,7 @@ const char *code_symbol_kind(enum symbol_kind kind)
 		[SYMBOL_VARIABLE] = "variable",
 	};
 
+	assert(kind < SYMBOL_KINDS);
 	return names[kind];
 }
 
@@ -201,6 +203,7 @@ static const char *const edge_names[EDGE_KINDS] = {
 
 const char *code_edge_kind(enum edge_kind kind)
 {
+	assert(kind < EDGE_KINDS);
 	return edge_names[kind];
 }
 
@@ -325,6 +328,7 @@ struct code_list code_symbols(const struct graph *g, bool extended)
 				  symbol.kind != SYMBOL_VARIABLE)))
 			l.symbols[l.count++] = s;
 	}
+	assert(l.count <= max);
 	qsort_r(l.symbols, l.count, sizeof(*l.symbols), compare_names,
 		as_argument(g));
 	return l;

@@ -3,6 +3,7 @@
  * between name the files; the hashes of the first and last of them per file
  * name the contents.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@ static void touch(struct touched_list *l, const char *path, const char *before,
 	uint32_t n = intern_add(l->paths, path, strlen(path)) - 1;
 	struct diff_touched new = { .path = NULL };
 
+	/* The files are numbered as their paths are. */
+	assert(n <= l->files.count);
 	if (n >= l->files.count) {
 		new.path = must_have(strdup(path));
 		new.before = must_have(strdup(before));

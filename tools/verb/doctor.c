@@ -5,6 +5,7 @@
  */
 #define FUSE_USE_VERSION 314
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -86,8 +87,7 @@ __attribute__((format(printf, 4, 5))) static void note(struct report *r,
 	struct doctor_check *c = &r->checks[r->n];
 	va_list args;
 
-	if (r->n == CHECKS_MAX)
-		return;
+	assert(r->n < CHECKS_MAX);
 	va_start(args, format);
 	if (vasprintf(&c->text, format, args) < 0)
 		c->text = NULL;

@@ -1,5 +1,6 @@
 #include "tools/verb/entry_text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #define COMMAND_SHORT	100
 #define COMMAND_LINE	40
 #define NAMES_LINE	3
+#define DATE_LEN	11 /* "2026-01-02 ", left out on one line */
 
 static const char *text(const cJSON *j, const char *name)
 {
@@ -37,6 +39,7 @@ static size_t cut_at(const char *command, size_t max)
 		return len;
 	for (len = max; len && (command[len] & 0xc0) == 0x80;)
 		len--;
+	assert(len <= max);
 	return len;
 }
 
@@ -280,8 +283,9 @@ void entry_print(FILE *out, const cJSON *e, struct entry_style style,
 	const cJSON *author = json_member(e, "author");
 	CLEANUP(free_p)
 	char *who = entry_author(author, style.full ? 65536 : COMMAND_SHORT);
-	char date[40];
+	char date[WHEN_TEXT_SIZE];
 
+	assert(t || !style.patch);
 	print_title(out, e, style.colours);
 	(void)fputs("\nAuthor: ", out);
 	(void)print_safe(out, who);
@@ -319,11 +323,12 @@ void entry_print_line(FILE *out, const cJSON *e, bool colours)
 {
 	CLEANUP(free_p)
 	char *who = entry_author(json_member(e, "author"), COMMAND_LINE);
-	char date[40];
+	char date[WHEN_TEXT_SIZE];
 
 	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
+	assert(strlen(date) > DATE_LEN);
 	(void)fprintf(out, "%s%s%s ", colour_text(colours, COLOUR_DIM),
-		      date + 11, colour_text(colours, COLOUR_NONE));
+		      date + DATE_LEN, colour_text(colours, COLOUR_NONE));
 	print_title(out, e, colours);
 	(void)fputs("  ", out);
 	(void)print_safe(out, who);

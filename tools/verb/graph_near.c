@@ -2,6 +2,7 @@
  * statetape graph callers, callees, impact: the surroundings of a symbol, as a
  * tree of paths that lead there, as JSON, or as a drawing.
  */
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static struct step_lines step_lines(const struct near *n,
 	};
 	size_t kept = 0;
 
+	assert(p->from < n->walk.count && p->step < WALK_STEPS);
 	(void)graph_symbol(n->g, s.from, &s.where);
 	graph_out(n->g, s.from, 1U << walk_edge(p->step), collect_line, &s);
 	if (s.count)
@@ -168,6 +170,7 @@ static void print_tree(const struct near *n)
 	for (size_t i = count - 1; i > 0; i--) {
 		size_t from = n->walk.places[i].from;
 
+		assert(from < count && from != i);
 		next[i] = child[from];
 		child[from] = i;
 	}

@@ -3,6 +3,7 @@
  * of it (manager/http) and the socket that answers questions about both, until
  * a signal ends it.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -200,6 +201,7 @@ static int open_socket(struct service *s)
 		return say_error(
 			"cannot open the manager's socket for '%s': %s",
 			s->state.repo, errno_text(r));
+	assert(s->wire && s->slot < MANAGERS_MAX);
 	return EXIT_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/verb/tape.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -127,6 +128,7 @@ int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	CLEANUP(free_p) char *said = NULL;
 	int r;
 
+	assert(!t->client != !t->answers);
 	if (t->client) {
 		r = client_ask(t->client, ask, question, ret);
 		if (r < 0)

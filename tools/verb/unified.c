@@ -1,5 +1,6 @@
 #include "tools/verb/unified.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +60,16 @@ static void print_text(FILE *out, const char *text, size_t len, bool safe)
 static void print_line(const struct unified_diff *d, int side, uint32_t n,
 		       char sign)
 {
-	size_t from = d->starts[side].at[n], to = d->starts[side].at[n + 1];
 	const char *text = d->side[side]->text;
-	bool ended = to > from && text[to - 1] == '\n';
 	enum colour c = sign == '+' ? COLOUR_GREEN : COLOUR_RED;
-	bool coloured = d->style.colours && sign != ' ';
+	bool coloured = d->style.colours && sign != ' ', ended;
+	size_t from, to;
 
+	assert(n + 1 < d->starts[side].count);
+	from = d->starts[side].at[n];
+	to = d->starts[side].at[n + 1];
+	assert(from < to && to <= d->side[side]->len);
+	ended = text[to - 1] == '\n';
 	(void)fputs(colour_text(coloured, c), d->out);
 	(void)fputc(sign, d->out);
 	print_text(d->out, text + from, to - from - ended, d->style.terminal);
@@ -76,6 +81,28 @@ static void print_line(const struct unified_diff *d, int side, uint32_t n,
 static uint32_t in_front(uint32_t at, uint32_t count)
 {
 	return count ? at - 1 : at;
+}
+
+/*
+ * Ranges ascend, and between two of them, before the first and after the last,
+ * both sides have the same number of lines.
+ */
+static void check_ranges(const struct ranges *l, uint32_t before_lines,
+			 uint32_t after_lines)
+{
+	uint32_t before = 0, after = 0;
+
+	for (size_t k = 0; k < l->count; k++) {
+		const struct entry_range *r = &l->ranges[k];
+		uint32_t b = in_front(r->before, r->before_count);
+		uint32_t a = in_front(r->after, r->after_count);
+
+		assert(b >= before && b - before == a - after);
+		before = b + r->before_count;
+		after = a + r->after_count;
+	}
+	assert(before <= before_lines);
+	assert(before_lines - before == after_lines - after);
 }
 
 static void print_place(FILE *out, char sign, uint32_t from, uint32_t count)
@@ -151,6 +178,7 @@ void unified_print(FILE *out, const struct unified_side *before,
 	ranges_init(&l, before->text, before->len, after->text, after->len);
 	find_lines(before, &d.starts[0]);
 	find_lines(after, &d.starts[1]);
+	check_ranges(&l, d.starts[0].count - 1, d.starts[1].count - 1);
 	if (l.count || !before->name != !after->name) {
 		print_name(&d, "---", "a/", 0);
 		print_name(&d, "+++", "b/", 1);

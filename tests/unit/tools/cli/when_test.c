@@ -53,6 +53,8 @@ static void what_is_no_time_is_refused(void **state)
 		"ago",
 		"two days ago",
 		"2 parsecs ago",
+		"100000000 weeks ago",
+		"9999-12-31",
 		"2026-13-01",
 		"2026-02-30",
 		"2026-01-02x",
