@@ -39,16 +39,6 @@
 #define SUB_PROTOCOL 0x21
 #define REQ_PROTOCOL 0x30
 
-/* nng 1.5.2 frees nothing of a listener that was closed while clients waited
-   (pub_listener.c); our own leaks are reported as before.
-   NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*): the sanitizer's. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libnng";
-}
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl*) */
-
 struct world {
 	char *dir;
 	char *pub;  /* the publication's socket */
