@@ -52,7 +52,7 @@ struct puppet_command {
 	char text[PUPPET_TEXT];
 };
 
-/* Who answers. */
+/* The thread that answers. */
 struct puppet_where {
 	pid_t pid;
 	pid_t tid;
@@ -64,7 +64,7 @@ struct puppet {
 	struct puppet_where at; /* as last answered */
 };
 
-/* The program itself, to be executed anew; found before anything forks. */
+/* The path of this program, for exec; found before the first fork. */
 static char puppet_program[PATH_MAX];
 
 static inline void puppet_hello(void)
@@ -75,7 +75,7 @@ static inline void puppet_hello(void)
 		_exit(1);
 }
 
-/* An end of the conversation is an order to end. */
+/* A closed connection counts as PUPPET_END. */
 static inline struct puppet_command puppet_hear(void)
 {
 	struct puppet_command c;
@@ -99,7 +99,9 @@ static inline void puppet_exec(const char *text)
 
 static inline void puppet_listen(void);
 
-/* The last one of a process ends it (sanitizers keep threads of their own). */
+/*
+ * The last puppet thread ends its process: threads of a sanitizer do not count.
+ */
 static inline void *puppet_thread(void *last)
 {
 	puppet_listen();
@@ -128,7 +130,7 @@ static inline void puppet_fork(bool wait)
 	if (pid < 0)
 		_exit(1);
 	if (pid == 0) {
-		/* An orphan speaks when it is one. */
+		/* An orphan answers only after its parent has exited. */
 		while (!wait && getppid() == parent)
 			;
 		puppet_listen();
@@ -139,7 +141,7 @@ static inline void puppet_fork(bool wait)
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* In the child only what is allowed there, and some system calls that are. */
+/* After vfork() the child makes only the system calls that are safe there. */
 static inline void puppet_vfork(void)
 {
 	struct puppet_command c;
@@ -157,7 +159,7 @@ static inline void puppet_vfork(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* Say who we are, obey, and again, until told to end. */
+/* Report who we are and carry out commands, until PUPPET_END. */
 static inline void puppet_listen(void)
 {
 	for (;;) {
@@ -200,7 +202,7 @@ static inline void puppet_play(int argc, char **argv)
 		exit(77);
 	}
 	puppet_program[len] = '\0';
-	/* Puppets fork with threads about, which TSan dislikes. */
+	/* Puppets fork while they have threads, which TSan reports. */
 	(void)setenv("TSAN_OPTIONS", "die_after_fork=0", 0);
 	if (argc < 2 || strcmp(argv[1], "puppet") != 0)
 		return;
@@ -232,7 +234,9 @@ static inline bool puppet_new(const char *text, struct puppet *ret)
 	return ret->pid > 0 && puppet_heard(ret);
 }
 
-/* Give a command and wait until it is done. False: the puppet is broken. */
+/*
+ * Send a command and wait until it is done. False: the puppet does not answer.
+ */
 static inline bool puppet_tell(struct puppet *p, enum puppet_verb verb,
 			       const char *text)
 {
@@ -243,7 +247,7 @@ static inline bool puppet_tell(struct puppet *p, enum puppet_verb verb,
 	       puppet_heard(p);
 }
 
-/* End whoever speaks, and all who wait for it. */
+/* End the thread that answers, and all that wait for it. */
 static inline void puppet_free(struct puppet *p)
 {
 	(void)close(p->fd);

@@ -1,7 +1,7 @@
 /*
- * What it costs to know who asks: nanoseconds per actors_get() each way it
- * can go, and per question to the read sets. A plain program, printing one
- * figure per line.
+ * The cost of finding the author of a request: nanoseconds per actors_get() in
+ * each of its cases, and per query of the read sets. Prints one figure per
+ * line.
  */
 #include <err.h>
 #include <pthread.h>
@@ -68,7 +68,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The middle one: on a shared machine a mean says who else was at work. */
+/* The median: on a shared machine a mean shows mainly other load. */
 static uint64_t median(uint64_t *values, size_t count)
 {
 	qsort(values, count, sizeof(*values), by_size);

@@ -142,7 +142,7 @@ static void compaction(struct session *s)
 	}
 }
 
-/* A colleague, a formatter or a checkout changes files under the agent. */
+/* Another person, a formatter or a checkout changes files behind the agent. */
 static void outside(struct session *s)
 {
 	struct dice d = { 5 };
@@ -163,7 +163,7 @@ static void outside(struct session *s)
 	}
 }
 
-/* Short pieces are read, never whole files. */
+/* Only short pieces of files are read. */
 static void pieces(struct session *s)
 {
 	struct dice d = { 6 };
@@ -181,7 +181,7 @@ static void pieces(struct session *s)
 	}
 }
 
-/* A short talk: there is no time to win anything back. */
+/* A short conversation: rewriting cannot pay off in time. */
 static void brief(struct session *s)
 {
 	for (uint32_t i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 /*
- * How fast a request of about a megabyte is read, turned into records and
- * rewritten, in MB/s, beside a plain copy of the same bytes. With a file:
- * that request (Messages), otherwise one made up: 500 reads.
+ * How fast a request of about a megabyte is parsed, turned into records and
+ * rewritten, in MB/s, compared with a plain copy of the same bytes. With a file
+ * argument: that request (Messages API); otherwise a generated one with 500
+ * reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,9 @@ struct times {
 	double copy, scan, read, records, rewrite;
 };
 
-/* The best of all rounds: others may be at work on the same machine. */
+/*
+ * The best of all rounds: other load on the machine only makes rounds slower.
+ */
 static void best(double *t, double seconds)
 {
 	if (*t == 0 || seconds < *t)
