@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape demo`: what a newcomer sees first. It shows what it promises, fits
-a terminal, and leaves nothing behind."""
+"""`statetape demo` shows what it promises, fits a terminal, and leaves nothing
+behind."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ def demo(home, *args, **kw):
 
 
 def nothing_left(home):
-    """In the directory for temporary files, and among the processes."""
+    """Asserts that no temporary file and no process is left."""
     tmp = home.env["TMPDIR"]
     st.eventually(lambda: not os.listdir(tmp), "all files go")
     st.eventually(lambda: not [p for p in os.listdir("/proc")
@@ -41,11 +41,11 @@ def it_shows_what_it_promises():
         r = demo(home)
         assert r.returncode == 0, r
         for said in (
-                # the tape moves, and knows who wrote
+                # the tape has an entry, with its author
                 "1: edit app/config.py by agent; changed: "
                 "app.config.load_config",
                 ": edit app/server.py by sed; changed: app.server.start",
-                # a note, with what the model would have read
+                # a note, and the stale text that the model would have got
                 '| 12     print("Listening on", address(config))',
                 '| +    print("listening on", address(config))',
                 # a stale test run
@@ -104,7 +104,7 @@ def without_room_it_says_so():
 
 
 def watch(home, until):
-    """On a terminal: (pid, descriptor) when `until` has been printed."""
+    """Starts it on a terminal; (pid, descriptor) once `until` is printed."""
     pid, fd = pty.fork()
     if pid == 0:
         argv = home.argv("demo")
@@ -118,7 +118,7 @@ def watch(home, until):
 
 
 def drain(fd):
-    """Until nobody has the terminal any more."""
+    """Reads until no process has the terminal open."""
     with contextlib.suppress(OSError):
         while os.read(fd, 4096):
             pass

@@ -3,10 +3,11 @@
 
     graph_corpus.py [-k WORDS] [-v] [FILE...]
 
-Cases are in tests/data/graph; its README says how they are written. Of each,
-three things are looked at: the edges of the tree after the change; what `diff`
-says of the two trees; and `follow`, which makes the change and takes it back
-and must say and hold, each time, what building from nothing does.
+Cases are in tests/data/graph; its README describes their format. Each case
+checks three things: the edges of the tree after the change; what `diff` prints
+for the two trees; and `follow`, through which the change is made, undone and
+made again: each time its answer and its graph must equal those of a build from
+nothing.
 """
 
 import argparse
@@ -25,7 +26,7 @@ SETS = ("X", "dX", "added", "ext.X", "ext.R")
 
 
 class BadCase(Exception):
-    """The case itself is wrong, not what it judges."""
+    """The case itself is wrong, not the program under test."""
 
 
 # -- reading cases ----------------------------------------------------------
@@ -130,7 +131,7 @@ def graph(home, *args):
 
 
 def rows(text):
-    """Lines of JSON, in an order of ours."""
+    """Lines of JSON, sorted."""
     return sorted(filter(None, text.split("\n")))
 
 
@@ -149,14 +150,15 @@ class Follower:
         self.process = home.start("graph", "follow", str(top),
                                   stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
-        self.dump("symbols")  # built, before anything changes
+        self.dump("symbols")  # wait until it is built, before anything changes
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
     def change(self, files, paths):
-        """Makes `paths` what they are in `files`; the answer."""
+        """Writes `paths` as they are in `files`, reports them, returns the
+        answer."""
         for path in paths:
             place = Path(self.top, path)
             if path in files:
@@ -214,7 +216,7 @@ def judge_sets(case, what, answer):
 
 
 def judge_follow(case, home, tops, diffs):
-    """The change made, taken back and made again, file by file reported."""
+    """Checks the change made, undone and made again, reported file by file."""
     work = Path(home.top, "work")
     shutil.copytree(tops[0], work)
     follower, faults, fresh = Follower(home, work), [], {}
@@ -238,7 +240,7 @@ def judge_follow(case, home, tops, diffs):
 
 
 def judge(case):
-    """What is wrong, as sentences."""
+    """What is wrong with one case, as sentences."""
     with st.Home() as home:
         tops = [Path(home.mkdir("before")), Path(home.mkdir("after"))]
         lay(tops[0], case.before)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Starts of `statetape graph` on a repository that changes in between: each
-finds what a start without a cache finds, however little it looks at."""
+"""`statetape graph` started again and again on a repository that changes in
+between: each start with the cache finds what a start without it finds, however
+few files it reads."""
 
 import json
 import os
@@ -12,12 +13,12 @@ import st
 
 SEED = int(os.environ.get("GRAPH_SEED") or random.randrange(1 << 32))
 STEPS = int(os.environ.get("GRAPH_STEPS") or 14)
-YOUNG = 2.1  # seconds during which a stamp proves nothing
+YOUNG = 2.1  # seconds before a file's stamp is trusted
 
 
 class Repo:
-    """Modules that call each other, in directories of directories, together
-    with many that nothing happens to."""
+    """Modules that call each other, in nested directories, and many that never
+    change."""
 
     def __init__(self, quiet):
         self.rng = random.Random(SEED)
@@ -63,7 +64,7 @@ class Repo:
         return json.loads(self.ask("stats", *options))
 
     def check(self, what, *options):
-        """The same answers with the cache and without."""
+        """Asserts that the answers with and without the cache are equal."""
         for question in "symbols", "edges":
             kinds = [] if question == "symbols" else [
                 "--kinds", "call,inherits,overrides,reads,imports"]
@@ -72,7 +73,8 @@ class Repo:
                 SEED, what, options)
 
     def settle(self):
-        """What is there now is old enough to be known by its stamp."""
+        """Waits until all files are old enough to be trusted by their
+        stamps."""
         self.stats()
         time.sleep(YOUNG)
         self.stats()
@@ -91,7 +93,7 @@ def edit(repo):
 
 
 def edit_in_place(repo):
-    """As many bytes as before, written into the same file."""
+    """Rewrites a file in place with the same number of bytes."""
     path = repo.full(repo.rng.choice(repo.files))
     with open(path, "r+") as f:
         text = f.read().replace("def f_0", "def g_0", 1)
@@ -122,7 +124,7 @@ def move(repo):
 
 
 def go_all(repo):
-    """A directory goes, and sometimes comes back elsewhere."""
+    """Removes a directory, or moves it."""
     top = repo.rng.choice(["a/x", "b/y", "c", "new"])
     if not os.path.isdir(repo.full(top)):
         return
@@ -139,7 +141,7 @@ def go_all(repo):
 
 
 def mark(repo):
-    """A directory says of itself that it is an environment, or no longer."""
+    """Marks a directory as a virtual environment, or removes the mark."""
     path = repo.full(repo.rng.choice(["b", "quiet/q3"]) + "/pyvenv.cfg")
     if not os.path.isdir(os.path.dirname(path)):
         return
@@ -154,7 +156,7 @@ def touch(repo):
 
 
 def link(repo):
-    """A link in place of a directory is not followed."""
+    """Replaces a directory by a symbolic link, which is not followed."""
     if not os.path.islink(repo.full("quiet/q5")):
         shutil.rmtree(repo.full("quiet/q5"))
         os.symlink("q4", repo.full("quiet/q5"))
@@ -182,7 +184,8 @@ def few_changes_are_read_again_and_many_are_kept():
         repo.settle()
         assert repo.stats()["parsed"] == 0
         edit(repo)
-        # Not worth a new cache: the next start reads it once more.
+        # Too small a change to rewrite the cache: the next start parses it
+        # again.
         assert [repo.stats()["parsed"] for _ in range(2)] == [1, 1]
         repo.check("one changed")
         for k in range(20):
@@ -198,7 +201,7 @@ def what_could_not_be_read_is_looked_at_again():
             f.truncate((16 << 20) + 1)
         repo.settle()
         assert repo.stats()["too_large"] == 1
-        # Its directory does not notice.
+        # The directory's time stamp does not change.
         os.truncate(repo.full("a/big.py"), 0)
         assert repo.stats()["too_large"] == 0
         repo.check("smaller")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape graph` as typed: its answers, its complaints, and that a graph
-that is kept current is the graph that would be built anew."""
+"""The verbs of `statetape graph`: their answers and error messages, and that a
+graph updated by `follow` equals one built anew."""
 
 import json
 import os
@@ -238,7 +238,8 @@ def a_line_leads_to_its_symbol():
         assert at("shop/cart.py:4") == "shop.cart.Cart"
         assert at("shop/prices.py:1") == "shop.prices.LIMIT"
         assert at("shop/cart.py:1") == "shop.cart"
-        # As seen from where one is, and from the repository.
+        # A path from the current directory, and one from the repository's
+        # root.
         assert at("cart.py:9", "..",
                   cwd=repo.path + "/shop") == "shop.cart.Cart.total"
         assert at("shop/cart.py:9", repo.path,
@@ -324,7 +325,7 @@ def the_end_of_a_name_will_do_if_it_is_the_only_one():
         r = refused(repo, 1, "is ambiguous", "callers", "total")
         assert "shop.cart.BigCart.total" in r.stderr
         assert "shop.cart.Cart.total" in r.stderr
-        # A whole part of the name, not just letters.
+        # Only whole dotted parts of a name match.
         refused(repo, 1, "there is no symbol 'otal'", "callers", "otal")
 
 
@@ -352,7 +353,7 @@ def two_trees_are_compared():
         assert json.loads(r.stdout) == NOTHING
         assert "No symbol differs" in repo.graph(
             "diff", after, after, check=True).stdout
-        # Nothing is kept of trees that are only compared.
+        # `diff` writes no cache.
         assert repo.home.state_dirs() == []
 
 
@@ -363,7 +364,7 @@ def follow_tells_what_each_change_did():
             "n * 2", "n * 3"))
         assert f.changed("shop/prices.py") == dict(
             NOTHING, X=["shop.prices.tax"])
-        # A name that means another function: nobody's text but one changes.
+        # The import gives a name another meaning; no symbol's text changes.
         repo.write("shop/cart.py", FILES["shop/cart.py"].replace(
             "import price", "import tax as price"))
         answer = f.changed("./shop/cart.py")
@@ -372,7 +373,7 @@ def follow_tells_what_each_change_did():
             "shop.cart.BigCart.total", "shop.cart.Cart.total",
             "shop.prices.price", "shop.prices.tax"], answer
         assert answer["extended"]["X"] == ["shop.cart"], answer
-        # Gone, and come again; two paths in one line.
+        # Removed and restored; two paths in one line.
         os.unlink(repo.path + "/shop/cart.py")
         answer = f.changed("shop/cart.py", "run.py")
         assert "shop.cart.Cart" in answer["X"], answer
@@ -413,7 +414,8 @@ def follow_answers_what_it_does_not_understand():
 
 
 def a_followed_graph_is_the_one_that_would_be_built():
-    """Seeded edits, among them broken ones; after each, both are asked."""
+    """Random edits from a seed, some with syntax errors; after each, the
+    followed graph is compared with a new build."""
     seed = int(os.environ.get("ST_SEED", random.randrange(1 << 30)))
     print("seed", seed)
     rng = random.Random(seed)
@@ -455,7 +457,7 @@ def the_second_time_nothing_is_parsed():
         assert n["parsed"] == 1 and n["cached"] == 3, n
         state, = repo.home.state_dirs()
         assert os.stat(state + "/graph.cache").st_mode & 0o777 == 0o600
-        # Nothing goes into the repository.
+        # Nothing is written into the repository.
         assert sorted(os.listdir(repo.path)) == ["run.py", "shop"]
 
 
@@ -580,7 +582,7 @@ def a_terminal_gets_colours_and_a_pipe_does_not():
         os.close(fd)
         assert os.waitpid(pid, 0)[1] == 0
         assert b"\033[36mmethod" in text, text
-        # It took no half second: no bar.
+        # It took less than half a second: no progress bar.
         assert b"[#" not in text, text
 
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""`statetape run`: an agent in its session, and what is left behind: nothing.
+"""`statetape run`: an agent in its session, which leaves nothing behind.
 
-The agents here are shells; what real ones are sent and send is the business of
-agents_*.py."""
+The agents here are shells; agents_*.py test real ones."""
 
 import os
 import signal
@@ -44,7 +43,7 @@ def what_the_agent_wrote_is_on_the_tape():
         by = {e["path"]: e for e in entries}
         assert by["app.py"]["kind"] == "edit", by
         assert by["app.py"]["author"]["comm"] == "sed", by
-        # Who stands above the run is nobody's business.
+        # Ancestors of the run itself are not recorded.
         above = by["app.py"]["author"]["ancestors"]
         assert above[-1]["comm"] == "statetape-run", above
         assert [x["name"] for x in by["app.py"]["X"]] == ["app.f"], by
@@ -153,7 +152,7 @@ def a_dozen_agents_have_a_manager_each():
 
 
 def an_agent_that_ends_at_once_has_its_report():
-    """In a session that is there already nothing else takes time."""
+    """A run that joins an existing session has nothing else to wait for."""
     with place() as (home, repo):
         first = start(home, repo, "touch up; while ! test -e stop; do sleep "
                       "0.05; done")
@@ -167,8 +166,8 @@ def an_agent_that_ends_at_once_has_its_report():
 
 
 def runs_that_start_and_end_at_once_never_fail():
-    """On one repository: each begins a session, joins one, or waits for the
-    end of one that is going."""
+    """Runs on one repository: each starts a session, joins one, or waits for
+    the end of one that is shutting down."""
     st.need_fuse()
     with place() as (home, repo):
         for _ in range(3):
@@ -242,7 +241,7 @@ def a_run_ends_by_the_signal_that_ended_the_agent():
 
 
 def a_signal_before_the_agent_starts_ends_the_run():
-    """While it waits for a tape that does not come."""
+    """A signal arrives while the run waits for a tape that does not start."""
     with place() as (home, repo):
         p = start(home, repo, "touch ran", "--no-mount",
                   stderr=subprocess.PIPE)
@@ -256,13 +255,13 @@ def a_signal_before_the_agent_starts_ends_the_run():
         nothing_left(home, repo)
 
 
-# The manager's command line, as an agent sees it.
+# Prints the manager's command line from inside the agent.
 MANAGER = "tr '\\0' ' ' < /proc/$(pgrep -P $PPID -f " \
     "'^statetape manager')/cmdline"
 
 
 def requests_go_on_to_where_the_agent_sent_them_before():
-    """A key that is meant for one service is shown to no other."""
+    """A key for one service is never sent to another."""
     with place() as (home, repo):
         home.env["PATH"] += ":" + home.mkdir("bin")
         home.env.update(OPENAI_BASE_URL="http://other/v1",
@@ -281,8 +280,8 @@ def requests_go_on_to_where_the_agent_sent_them_before():
         home.env["STATETAPE_OPENAI_UPSTREAM"] = "http://said"
         r = home.run("run", "--repo", repo, "--no-mount", "--", "grok")
         assert "--openai-upstream=http://said " in r.stdout, r
-        # What nobody could ask is said before anything starts; what this
-        # agent does not read does not matter.
+        # An address that cannot be used is reported before anything starts; a
+        # variable that this agent does not read is ignored.
         del home.env["STATETAPE_OPENAI_UPSTREAM"]
         home.env.update(OPENAI_BASE_URL="other", GROK_BASE_URL="mine")
         r = home.run("run", "--repo", repo, "--no-mount", "--", "codex")

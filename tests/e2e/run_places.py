@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`statetape run` wherever a repository may be, and whatever is in it."""
+"""`statetape run` in all kinds of directories."""
 
 import contextlib
 import os
@@ -73,7 +73,7 @@ def a_repository_without_python_is_one_too():
 
 
 def what_may_not_be_written_is_not_and_work_goes_on():
-    """By its modes, for a user; by its mount, for all."""
+    """Read-only by its modes (for a user) or by its mount (for all)."""
     st.need_fuse()
     st.own_mounts()
     with place() as (home, repo):
@@ -108,7 +108,7 @@ def submodules_and_worktrees_are_repositories():
         git(repo, "submodule", "add", "-q", lib, "sub")
         git(repo, "commit", "-qm", "sub")
         git(repo, "worktree", "add", "-q", home.top + "/tree")
-        # The nearest .git is the submodule's, a file.
+        # The nearest .git is the submodule's; it is a file.
         r = home.run("run", "--", "sh", "-c", "sed -i s/1/2/ m.py; git status",
                      cwd=repo + "/sub")
         assert r.returncode == 0 and "m.py" in r.stdout, r
@@ -117,7 +117,7 @@ def submodules_and_worktrees_are_repositories():
                      "git status -s", cwd=home.top + "/tree")
         assert r.returncode == 0 and r.stdout == "M  m.py\n", r
         assert "m.py" in paths(home, home.top + "/tree")
-        # From above all of it is one.
+        # Started above the submodule, the run is on the whole repository.
         r = run(home, repo, "sed -i s/2/4/ sub/m.py; git checkout -q -b new")
         assert r.returncode == 0, r
         assert "sub/m.py" in paths(home, repo)
@@ -168,7 +168,7 @@ def without_any_home_it_says_what_to_do():
 
 
 def where_nothing_can_be_mounted_changes_are_noticed():
-    """No device, no fusermount3: neither root nor a user can mount."""
+    """Without /dev/fuse and fusermount3 neither root nor a user can mount."""
     st.own_mounts()
     if not st.can_run("mount", "--bind", "/dev/null", "/dev/fuse"):
         st.skip("/dev/fuse cannot be hidden here")
@@ -191,7 +191,7 @@ def where_nothing_can_be_mounted_changes_are_noticed():
 
 
 def where_a_mount_cannot_be_entered_work_goes_on_outside():
-    """As in a container that may mount, but not change its root."""
+    """As in a container with CAP_SYS_ADMIN but without CAP_SYS_CHROOT."""
     st.need_fuse()
     st.need_root()
     st.need("setpriv")
@@ -212,7 +212,7 @@ def where_a_mount_cannot_be_entered_work_goes_on_outside():
 
 @contextlib.contextmanager
 def another_root():
-    """The root directory once more, as a place to chroot to."""
+    """The root directory, bind-mounted as a place to chroot to."""
     st.own_mounts()
     st.need("chroot")
     root = tempfile.mkdtemp(prefix="st.root.")
@@ -227,8 +227,8 @@ def another_root():
 
 @contextlib.contextmanager
 def without_user_namespaces():
-    """A prefix under which none can be made: in another root directory, if it
-    is only the same one once more."""
+    """A command prefix under which user namespaces cannot be made: chroot,
+    even into a bind mount of the same root."""
     with another_root() as root:
         if st.can_run("chroot", root, *st.as_user(), "unshare", "-U", "true"):
             st.skip("user namespaces cannot be kept from being made here")
@@ -254,8 +254,8 @@ def a_user_without_user_namespaces_gets_a_visible_mount():
 
 
 def what_could_not_be_unmounted_is_not_mounted():
-    """fusermount3 mounts without /etc/mtab, and does not unmount: then the
-    repository would be lost to its owner."""
+    """Without /etc/mtab fusermount3 mounts but cannot unmount, so the owner
+    could not get the repository back."""
     st.need_fuse()
     st.need("fusermount3")
     st.open_fuse_device()
@@ -286,8 +286,8 @@ def read_bytes(path):
 
 
 def a_run_in_a_chroot_stays_there():
-    """Whose root is a mount, so that there can be a private one. The
-    repository can be found in there alone."""
+    """A chroot whose root is a mount point, so a private mount is possible.
+    The repository exists only in there."""
     st.need_fuse()
     with place() as (home, _):
         top = home.mkdir("only here")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`statetape run` on a terminal, under a shell with job control: what keys do,
-and in what state the terminal is left."""
+"""`statetape run` on a terminal, under a shell with job control: the effect of
+keys, and the state of the terminal afterwards."""
 
 import contextlib
 import fcntl
@@ -40,7 +40,7 @@ class Terminal:
         os.write(self.fd, (text + end).encode())
 
     def expect(self, pattern):
-        """Wait until it has been printed; the text up to its end."""
+        """Waits until `pattern` is printed; returns the text up to its end."""
         end = time.monotonic() + st.DEADLINE
         while not (m := re.search(pattern, self.seen)):
             ready, _, _ = select.select([self.fd], [], [],
@@ -54,7 +54,7 @@ class Terminal:
         return text
 
     def lent(self):
-        """Has the shell given it to a job, and let that go on?"""
+        """Has the shell given the terminal to a job and continued the job?"""
         states = [line.split()[4] for line in
                   self.processes().splitlines()[1:]]
         return os.tcgetpgrp(self.fd) not in (0, self.pid) and \
@@ -65,7 +65,8 @@ class Terminal:
         return int(re.search(r"code=(\d+)$", self.expect(r"code=\d+\b"))[1])
 
     def echoes(self):
-        """For a command: while it waits for one the shell has its own way."""
+        """Does the terminal echo while a command runs? At its prompt the shell
+        sets other modes."""
         self.type("stty -a | grep -q ' -echo ' && echo ec''ho=0 || "
                   "echo ec''ho=1")
         return self.expect(r"echo=\d").endswith("1")
@@ -96,7 +97,7 @@ def control_c_is_the_agents():
         t.type("\x03", end="")
         t.expect("no request")
         assert t.code() == 128 + signal.SIGINT
-        # One that handles it goes on, and so do we.
+        # An agent that handles the signal goes on, and so does the run.
         t.type("run sh -c 'trap \"echo ou''ch\" INT; echo u''p; read x; "
                "read x; exit 6'")
         t.expect("up")
@@ -108,8 +109,8 @@ def control_c_is_the_agents():
 
 
 def a_script_is_interrupted_with_its_agent():
-    """A shell goes on after a command that says it was interrupted, and ends
-    with one that was."""
+    """A shell goes on after a command that exits with 130, and ends after one
+    that SIGINT killed."""
     with terminal() as (t, home, repo):
         write(repo + "/s.sh", "%s run -- sh -c 'echo u''p; exec sleep 1000'\n"
               "echo went on\n" % home.argv()[-1])
@@ -133,13 +134,13 @@ def control_z_stops_the_job_and_fg_brings_it_back():
         t.type("this")
         t.expect("got this")
         assert t.code() == 3
-        # An agent that stops itself alone stops the job, too.
+        # An agent that stops only itself stops the job too.
         t.type("run sh -c 'echo u''p; kill -STOP $$; exit 4'")
         t.expect("up")
         t.expect("Stopped")
         t.type("fg")
         assert t.code() == 4
-        # In the background it is stopped by the terminal when it reads.
+        # In the background, reading from the terminal stops it.
         t.type("run sh -c 'read x; echo go''t $x; exit 5' &")
         t.expect("Stopped|\\$ ")
         part(repo, "tape")
@@ -160,7 +161,7 @@ def a_killed_agent_leaves_a_usable_terminal():
         t.expect("up")
         assert t.code() == 128 + signal.SIGKILL
         assert t.echoes() == was
-        # A shell as an agent takes the foreground for itself.
+        # A shell as the agent puts itself into the foreground.
         t.type("run bash --norc -i")
         t.expect(r"\$ ")
         t.type("echo in''ner; kill -KILL $$")
@@ -197,7 +198,7 @@ def notes_wait_until_the_agent_has_ended():
 
 
 def progress_is_shown_on_a_terminal():
-    """Long enough to be seen: the tape cannot start before we let it."""
+    """Long enough to be visible: the test holds back the tape's start."""
     with terminal() as (t, home, _):
         t.type("run true")
         t.expect("no request")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Agents with a model behind them. Two on one repository, each under a
-`statetape run` of its own, with a manager each and one tape for both: what
-one writes makes stale what the other has read, whose model hears of it."""
+"""Two agents on one repository, each in its own `statetape run`, with a
+manager each and one tape for both: when one writes a file that the other has
+read, the other's model gets a note."""
 
 import json
 import os
@@ -20,8 +20,9 @@ def call(name, **arguments):
 
 
 def script(first, second, mine, other, old, new):
-    """Reads both files, tells the other so, waits for the other to have read
-    them, edits `mine`, tells so, waits for the other's edit, and looks on."""
+    """The script of one agent: reads both files, signals that, waits until the
+    other has read them, edits `mine`, signals that, waits for the other's
+    edit, and makes one more request."""
     return [
         call("Read", file_path=mine),
         call("Read", file_path=other),
@@ -58,12 +59,12 @@ def what_one_writes_the_other_hears():
             assert p.returncode == 0, out + err
         assert read(repo + "/calc.py") == CALC.replace("a - b", "a + b")
         assert read(repo + "/shop.py") == SHOP.replace("3 * n", "4 * n")
-        # Each model has the other's new line, and our word for it.
+        # Each model received the other's new line in a note.
         assert "4 * n" in last_words(a) and MARK in last_words(a), \
             last_words(a)
         assert "a + b" in last_words(b) and MARK in last_words(b), \
             last_words(b)
-        # Before the other's edit nothing was said of its file.
+        # Each edit is attributed to its own agent.
         authors = {e["path"]: e["author"]["pid"] for e in log(home, repo)
                    if e["path"].endswith(".py")}
         assert set(authors) == {"calc.py", "shop.py"}
@@ -72,7 +73,7 @@ def what_one_writes_the_other_hears():
 
 
 def an_unchanged_repository_leaves_requests_as_they_are():
-    """Byte for byte, with two agents at once."""
+    """Requests are forwarded byte for byte, also with two agents at once."""
     st.need_fuse()
     with place() as (home, repo), fakemodel.Model() as model:
         write(repo + "/calc.py", CALC)
@@ -90,7 +91,8 @@ def an_unchanged_repository_leaves_requests_as_they_are():
 
 
 def modes_and_policies_do_what_they_say():
-    """Byte for byte nothing, or a word of what the edit made old."""
+    """The request is unchanged, or has a note about what the edit made
+    stale."""
     for options, told in ((["--policy", "control"], False),
                           (["--policy", "control", "--mode", "eager"], False),
                           (["--mode", "off"], False),

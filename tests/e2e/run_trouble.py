@@ -27,8 +27,8 @@ def call(name, **arguments):
 
 
 def script(repo):
-    """What an agent does all day, by absolute paths: those still work when the
-    file system has been killed."""
+    """The script of an agent. It uses absolute paths, which still work after
+    the file system process was killed."""
     calc, test = repo + "/calc.py", repo + "/test_calc.py"
     return [
         call("Read", file_path=calc),
@@ -54,7 +54,8 @@ def prepare(repo):
 
 
 def check(repo):
-    """The repository is as the script makes it, and nothing else is in it."""
+    """Asserts that the repository is as the script leaves it, without other
+    files."""
     assert read(repo + "/calc.py") == CALC.replace("a - b", "a + b").replace(
         "2 * x", "x + x")
     assert read(repo + "/new.py") == "n = 1\n"
@@ -63,7 +64,7 @@ def check(repo):
 
 
 def finish(p, what):
-    """The agent's end; its words are worth reading when it fails."""
+    """Waits for the agent's end; prints its output if it failed."""
     try:
         out, err = p.communicate(timeout=DEADLINE)
     except subprocess.TimeoutExpired:
@@ -97,7 +98,7 @@ def a_part_that_dies_is_started_again():
 
 
 def outlive_file_system(home, repo, before_kill=lambda: None):
-    """The agent ends after its mount did; the run tells of it."""
+    """The mount ends before the agent does; the run reports it."""
     p = start(home, repo, "while ! test -e %s/stop; do sleep 0.05; done; "
               "echo 'y = 1' > %s/late.py; exit 5" % (repo, repo),
               stderr=subprocess.PIPE, text=True)
@@ -177,7 +178,7 @@ def killing_the_run_while_it_starts_leaves_nothing():
 
 
 def killing_guard_and_session_leaves_nothing():
-    """Also where the mount is for all to see, and would stay."""
+    """Also with a visible mount, which would otherwise stay."""
     st.need_fuse()
     for how, names in (("private", ("guard",)), ("visible", ("guard",)),
                        ("private", ("guard", "session")),
@@ -195,7 +196,7 @@ def killing_guard_and_session_leaves_nothing():
 
 
 def a_guard_that_dies_after_its_session_leaves_nothing():
-    """It is held back, so that the run sees the session's end first."""
+    """The guard is held back, so that the run sees the session's end first."""
     st.need_fuse()
     with place() as (home, repo):
         p = start(home, repo, "touch up; while ! test -e %s/stop; do sleep "
@@ -213,8 +214,8 @@ def a_guard_that_dies_after_its_session_leaves_nothing():
 
 
 def a_request_waits_for_the_next_manager():
-    """The socket outlives it: nobody is refused, and who was cut off in the
-    middle comes again."""
+    """The socket outlives the manager: no connection is refused, and a client
+    whose request was cut off sends it again."""
     st.need_fuse()
     with place() as (home, repo), \
             fakemodel.Model() as model:
@@ -237,7 +238,7 @@ def a_request_waits_for_the_next_manager():
 
 
 def a_manager_that_cannot_stay_is_replaced_by_one_that_forwards():
-    """Its memory is a directory: it dies as soon as it starts."""
+    """Its archive is a directory, so the manager dies as soon as it starts."""
     st.need_fuse()
     with place() as (home, repo), fakemodel.Model() as model:
         prepare(repo)
@@ -254,7 +255,7 @@ def a_manager_that_cannot_stay_is_replaced_by_one_that_forwards():
 
 
 def a_full_disk_stops_nobody():
-    """No byte more for state, at the start and in the middle."""
+    """The disk with the state is full, at the start or later."""
     st.need_fuse()
     st.own_mounts()
     with small_disk(1 << 20) as disk, place() as (home, repo), \
@@ -294,7 +295,7 @@ def a_part_killed_at_random_never_stops_the_agent():
 
 
 def kill_one(rng, i):
-    """Parts in turn; when, and how often, is up to chance."""
+    """Kills the parts in turn, at random times."""
     with place() as (home, repo), fakemodel.Model() as model:
         prepare(repo)
         steps = script(repo)

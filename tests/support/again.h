@@ -1,5 +1,5 @@
 /*
- * A graph as the next process would find it: saved to a file in memory and
+ * A graph as the next process would load it: saved to a file in memory and
  * loaded from there.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_AGAIN_H
@@ -8,8 +8,9 @@
 struct graph;
 
 /*
- * Takes over `g`, which is settled, and gives the one that was loaded, or `g`
- * itself if it is not worth saving. NULL: it could not be done.
+ * Saves `g`, which must be settled, and returns the graph loaded from that, or
+ * `g` itself if snapshot_save() found it not worth saving. Takes ownership of
+ * `g`. NULL: saving or loading failed.
  */
 struct graph *graph_again(struct graph *g);
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A coding agent as far as its API can tell: keeps a transcript, sends all of
-it each time to $ANTHROPIC_BASE_URL, does what the model asks for, and tries
-again as real clients do when a connection breaks or a server is in trouble. A
-tool that fails because the file system died under it is used again, as a model
-would ask for.
+"""A minimal coding agent: keeps a transcript, sends all of it with each
+request to $ANTHROPIC_BASE_URL, carries out the tool calls in the reply, and
+retries as real clients do when a connection breaks or the server reports an
+error. A tool call that fails because the mount's process died is repeated, as
+a model would do.
 
 Tools: Read(file_path), Edit(file_path, old_string, new_string),
-Write(file_path, content), Bash(command), Wait(file_path): until it is there.
-Prints each tool as it is used. Exit code 0: the model had no more to ask for;
-1: it could not be reached."""
+Write(file_path, content), Bash(command), Wait(file_path), which waits until
+the file exists. Prints each tool call. Exit code 0: the model made no more
+tool calls; 1: it could not be reached."""
 
 import errno
 import http.client
@@ -28,11 +28,11 @@ TOOLS = [{"name": n, "input_schema": {"type": "object"}}
 
 
 class Trouble(Exception):
-    """Worth another try."""
+    """A failure that is worth a retry."""
 
 
 def stubborn(what):
-    """Until the dead mount is out of the way."""
+    """Calls `what`, again while the dead mount is still in the way."""
     for _ in range(DEAD_TRIES):
         try:
             return what()
@@ -49,7 +49,8 @@ def read(path):
 
 
 def write(path, text):
-    """As Claude Code does it: nobody sees half of it."""
+    """An atomic save, as Claude Code does it: a temporary file and a
+    rename."""
     fresh = "%s.tmp.%d" % (path, os.getpid())
     with open(fresh, "w") as f:
         f.write(text)
@@ -112,7 +113,7 @@ def act(name, i):
 
 
 def take_event(blocks, data):
-    """One event of the stream; True: it was the last."""
+    """Adds one event of the stream to `blocks`; True: it was the last."""
     if data["type"] == "content_block_start":
         blocks.append(dict(data["content_block"], partial=""))
     elif data["type"] == "content_block_delta":
@@ -127,7 +128,7 @@ def take_event(blocks, data):
 
 
 def stream(response):
-    """The reply's blocks; Trouble: it broke off."""
+    """The reply's blocks; raises Trouble if the stream ends too early."""
     blocks, whole = [], False
     for line in response:
         if line.startswith(b"data: "):

@@ -1,7 +1,7 @@
 /*
- * The main() of a fuzzer in builds without libFuzzer: every file of a corpus
- * directory goes through the entry point once. What a fuzzer once found thus
- * stays found, with any compiler and under any sanitizer.
+ * The main() of a fuzzer in builds without libFuzzer: passes every file of a
+ * corpus directory to the entry point once. Inputs that a fuzzer found are thus
+ * tested with any compiler and under any sanitizer.
  */
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +11,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The file in memory of exactly its size, so that ASan sees one byte more. */
+/*
+ * The buffer has exactly the file's size, so that ASan reports a read behind
+ * it.
+ */
 static int replay(const char *dir, const char *name)
 {
 	CLEANUP(free_p) char *path = NULL;

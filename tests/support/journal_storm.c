@@ -14,7 +14,7 @@
 
 #include "tape/journal/journal.h"
 
-/* One in this many lines really changes the file. */
+/* Besides the last line of each file, one line in this many changes it. */
 #define CHANGE_EVERY 500
 
 static void change(int root, const char *path, uint64_t k)

@@ -52,7 +52,7 @@ struct puppet_command {
 	char text[PUPPET_TEXT];
 };
 
-/* Who answers. */
+/* The thread that answers. */
 struct puppet_where {
 	pid_t pid;
 	pid_t tid;

@@ -1,5 +1,5 @@
-"""What the cases of `statetape run` share: a repository, an agent in it, and
-the question what is left behind.
+"""Shared by the tests of `statetape run`: a repository, an agent in it, and a
+check that the run left nothing behind.
 
     with running.place() as (home, repo):
         r = running.run(home, repo, "sed -i s/1/2/ app.py")
@@ -25,8 +25,8 @@ PARTS = ("tape", "manager", "fs", "session", "guard")
 
 @contextlib.contextmanager
 def place(uid=None, name="repo"):
-    """A Home and a repository in it. Temporary files have a directory of
-    their own there, so that those left over are seen."""
+    """A Home and a repository in it. TMPDIR is an empty directory there, so
+    that nothing_left() finds leftover files."""
     with st.Home(uid) as home:
         for key in [k for k in home.env if k not in proxy.clean_environment()
                     and not k.startswith("XDG_")]:
@@ -50,7 +50,7 @@ def read(path):
 
 
 def run(home, repo, script, *options, **kw):
-    """The script as an agent; its end with stdout and stderr."""
+    """Runs the shell script as an agent and waits for its end."""
     return home.run("run", "--repo", repo, *options, "--", "sh", "-c", script,
                     cwd=repo, **kw)
 
@@ -62,7 +62,7 @@ def start(home, repo, script, *options, **kw):
 
 
 def start_agent(home, repo, model, *options, **kw):
-    """agent.py, on its way to a fakemodel.Model."""
+    """Starts agent.py with `model`, a fakemodel.Model, as its upstream."""
     home.env["STATETAPE_ANTHROPIC_UPSTREAM"] = model.url
     return home.start("run", "--repo", repo, *options, "--", sys.executable,
                       AGENT, cwd=repo, stdout=subprocess.PIPE,
@@ -70,8 +70,8 @@ def start_agent(home, repo, model, *options, **kw):
 
 
 def log(home, repo):
-    """The tape's entries, without those of sed's own files: where it takes
-    its time between making one and renaming it, they are files like others."""
+    """The tape's entries, without those of sed's temporary files: if sed is
+    slow to rename one, the tape records it as a file of its own."""
     r = home.run("log", "--json", repo, check=True)
     entries = [json.loads(line) for line in r.stdout.splitlines()]
     return [e for e in entries
@@ -87,7 +87,8 @@ def words(pid):
 
 
 def processes(repo):
-    """[(pid, words)] of ours that name the repository, and live."""
+    """[(pid, command line)] of the living processes that name the
+    repository."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         said = words(pid)
@@ -98,7 +99,7 @@ def processes(repo):
 
 
 def parts(repo):
-    """name -> pid of what a run on `repo` consists of."""
+    """{name: pid} of the processes of a run on `repo`."""
     found = {}
     for pid, said in processes(repo):
         with contextlib.suppress(OSError), open("/proc/%d/comm" % pid) as f:
@@ -116,7 +117,7 @@ def part(repo, name):
 
 
 def sockets(home):
-    """What is left where sockets are. Locks are files that stay."""
+    """The files in the runtime directory, without lock files, which stay."""
     found = []
     for top, _, names in os.walk(home.env.get("XDG_RUNTIME_DIR", "/none")):
         found += [os.path.join(top, n) for n in names
@@ -125,7 +126,7 @@ def sockets(home):
 
 
 def show_left(home, repo):
-    """Who is still there, and what they said."""
+    """Prints the remaining processes and the logs."""
     for pid, said in processes(repo):
         with contextlib.suppress(OSError):
             print("left:", pid, said, read("/proc/%d/comm" % pid).strip(),
@@ -139,8 +140,8 @@ def show_left(home, repo):
 
 
 def nothing_left(home, repo, killed=False):
-    """No mount, no process, no socket, no temporary file. A part that was
-    killed could not remove its socket."""
+    """Asserts that no mount, process, socket or temporary file is left. With
+    `killed`, sockets may be: a killed process cannot remove its own."""
     try:
         st.eventually(lambda: not processes(repo), "all processes end")
     except AssertionError:
@@ -148,7 +149,7 @@ def nothing_left(home, repo, killed=False):
         raise
     assert not st.mounted(repo)
     assert killed or not sockets(home), sockets(home)
-    # Without a runtime directory that is where sockets and locks go.
+    # Without a runtime directory, sockets and locks are in TMPDIR.
     left = [n for n in os.listdir(home.env["TMPDIR"])
             if not n.startswith("statetape-%d" % (home.uid or 0))]
     assert not left, left
@@ -156,7 +157,7 @@ def nothing_left(home, repo, killed=False):
 
 @contextlib.contextmanager
 def small_disk(size):
-    """A directory on a disk of that many bytes; needs st.own_mounts()."""
+    """A directory on a tmpfs of `size` bytes; needs st.own_mounts()."""
     top = tempfile.mkdtemp(prefix="st.disk.")
     try:
         if not st.can_run("mount", "-t", "tmpfs", "-o", "size=%d" % size,

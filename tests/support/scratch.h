@@ -1,6 +1,4 @@
-/*
- * A directory of the test's own, gone with all that is in it afterwards.
- */
+/* A temporary directory for one test, removed afterwards with its contents. */
 #ifndef STATETAPE_TESTS_SUPPORT_SCRATCH_H
 #define STATETAPE_TESTS_SUPPORT_SCRATCH_H
 
@@ -9,7 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Canonical, and short enough for sockets. NULL: none can be made. */
+/*
+ * Create one; its path is canonical and short enough for sockets (scratch_free
+ * it). NULL: failed.
+ */
 static inline char *scratch_new(void)
 {
 	const char *tmp = getenv("TMPDIR"); /* NOLINT(concurrency-*) */

@@ -1,6 +1,6 @@
 /*
- * nng's Unix-socket transport by hand, to say what nng never would. Needs
- * cmocka.h before it: a call that cannot do its work fails the test.
+ * nng's Unix-socket transport written by hand, to send what nng itself never
+ * would. Include cmocka.h first: a call that fails fails the test.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_SP_RAW_H
 #define STATETAPE_TESTS_SUPPORT_SP_RAW_H
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Long enough to mean "never" on a machine that is doing something else. */
+/* Long enough to count as "never", even on a busy machine. */
 #define RAW_PATIENCE_MS 20000
 
 static inline struct sockaddr_un raw_address(const char *path)
@@ -46,7 +46,7 @@ static inline int raw_connect(const char *path)
 	return fd;
 }
 
-/* A socket at `path`; nobody will ever answer there. */
+/* A listening socket at `path` that accepts no connection. */
 static inline int raw_listen(const char *path)
 {
 	struct sockaddr_un at = raw_address(path);
@@ -63,7 +63,7 @@ static inline void raw_write(int fd, const void *data, size_t len)
 	assert_int_equal(send(fd, data, len, MSG_NOSIGNAL), len);
 }
 
-/* Exactly `len` bytes; false: the other side closed before. */
+/* Read exactly `len` bytes; 0: the other side closed before. */
 static inline int raw_read(int fd, void *data, size_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -1,8 +1,8 @@
-"""A tape beside a mount, asked and listened to over its sockets.
+"""A tape beside a mount, used through its sockets.
 
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
         open(m.path + "/a.py", "w").write("x = 1\\n")
-        entries = t.sync()          # those since the last time
+        entries = t.sync()          # since the last call
 """
 
 import glob
@@ -50,7 +50,7 @@ class Conn:
 
 
 class Asker:
-    """Questions over one connection, as a client that stays does."""
+    """Asks questions over one connection that stays open."""
 
     def __init__(self, path):
         self.conn = Conn(path, REQ, REP)
@@ -81,7 +81,7 @@ class Subscriber:
 
 
 class Tape:
-    """`statetape tape`, ready to be asked inside `with`."""
+    """`statetape tape`; inside `with` it is ready to answer."""
 
     def __init__(self, home, repo, *args, expect_log=None, broken=False):
         self.home, self.repo, self.args = home, repo, args
@@ -161,7 +161,7 @@ class Tape:
             n = entries[-1]["n"]
 
     def sync(self):
-        """Entries since the last time; the barrier in front of it."""
+        """Asks SYNC; returns the entries since the last call."""
         self.ask("SYNC")
         return self.news()
 
@@ -172,7 +172,7 @@ class Tape:
         return entries
 
     def settle_in(self):
-        """Wait until the first contents of all files are kept."""
+        """Waits until the tape has stored the first contents of all files."""
         st.eventually(lambda: self.ask("STATUS")["bases"] == 0, "bases kept")
 
     def subscribe(self):
@@ -189,7 +189,8 @@ def files_of(top):
 
 
 def replay(entries):
-    """What the entries say is there, and the last writer of each path."""
+    """({path: hash}, {path: pid of the last author}) as the entries
+    describe."""
     state, author = {}, {}
     for e in entries:
         if e["kind"] == "gap":
@@ -197,7 +198,7 @@ def replay(entries):
         if e["kind"] == "rename":
             state.pop(e["path"], None)
         path = e.get("path2") or e["path"]
-        # An entry goes on from the one before: none is missing or doubled.
+        # Each entry continues the one before: none is missing or repeated.
         old = e["path"] if e["kind"] != "rename" else None
         if old in state:
             assert state[old] == e["before"], (e, state[old])
@@ -211,7 +212,7 @@ def replay(entries):
 
 
 def outline(e):
-    """What is the same of an entry however often the tape was killed."""
+    """The parts of an entry that do not depend on when the tape was killed."""
     author = e["author"]
     return (e["n"], e["kind"], e.get("path"), e.get("path2"), e["before"],
             e["after"], e["lines"], e["X"], e["dX"], e["R"], e["new"],

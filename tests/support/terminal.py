@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, and somebody who types.
+"""Runs a program on a pseudoterminal, types for it and reads its output.
 
     with terminal.Terminal(argv, env, cwd) as t:
         t.sees("password:")
@@ -17,7 +17,7 @@ import threading
 
 import st
 
-# Colours, movements of the cursor, titles and the like.
+# Escape sequences: colours, cursor movements, titles and the like.
 CONTROL = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|"
                      r"[()#][0-9A-Z]|[=>78DEHMNOZc])")
 
@@ -56,11 +56,12 @@ class Terminal:
             self.text += got.decode(errors="replace")
 
     def plain(self, since=0):
-        """What was written, without the movements."""
+        """The program's output without escape sequences."""
         return CONTROL.sub("", self.text[since:])
 
     def shows(self, words, since=0):
-        """Blanks, which may be movements, do not count."""
+        """Has the terminal shown these words? White space is ignored, because
+        the program may move the cursor instead."""
         bare = re.sub(r"\s", "", words)
         return bare in re.sub(r"\s", "", self.plain(since))
 
@@ -76,11 +77,11 @@ class Terminal:
                     struct.pack("HHHH", lines, columns, 0, 0))
 
     def mode(self):
-        """How it treats what is typed."""
+        """The terminal's modes (termios)."""
         return termios.tcgetattr(self.fd)[:4]
 
     def end(self):
-        """Waits for it. The exit status."""
+        """Waits for the program to end; returns its exit status."""
         def ended():
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:

@@ -1,5 +1,5 @@
-"""A session with every part real but the model: a mounted repository, its
-tape, the manager, and an agent's talk.
+"""A session in which only the model is scripted: a mounted repository, its
+tape, the manager, and the messages of an agent.
 
     with world.World() as w:
         w.read("config.py")
@@ -40,7 +40,7 @@ NEW = CONFIG.replace("    data = _read_json(path)\n",
 
 
 class World:
-    """All processes of a session, and the talk so far."""
+    """The processes of a session, and the conversation so far."""
 
     def __init__(self, *args, script=None):
         self.args, self.script = args, script
@@ -163,7 +163,8 @@ class World:
                     "(Bash completed with no output)")
 
     def request(self):
-        """Sends all that was said; what arrived at the model, as JSON."""
+        """Sends the whole conversation; returns the request as the model
+        received it."""
         messages = json.loads(json.dumps(self.messages))
         last = messages[-1]["content"]
         if isinstance(last, list):
@@ -197,7 +198,8 @@ def notes(r):
 
 
 def prefix_kept(before, after):
-    """All messages of the one begin the other, but for cache marks."""
+    """Asserts that the messages of `after` begin with those of `before`, cache
+    marks aside."""
     strip = lambda r: json.loads(json.dumps(r.json["messages"]).replace(
         ', "cache_control": {"type": "ephemeral"}', ""))
     a, b = strip(before), strip(after)

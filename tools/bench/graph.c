@@ -5,8 +5,8 @@
  *	bench_graph DIRECTORY THREADS	read and parse every file, once
  *	bench_graph FILE TIMES		parse one file that many times
  *
- * Prints one JSON object: seconds, files and bytes; or microseconds, p50 and
- * p99 of one parse.
+ * Prints one JSON object: seconds, files and bytes; or p50 and p99 of one parse
+ * in microseconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,9 @@ static TSParser *parser_new(void)
 	TSParser *p = ts_parser_new();
 
 	if (!p || !ts_parser_set_language(p, tree_sitter_python())) {
-		(void)fputs("bench_graph: the grammar does not fit\n", stderr);
+		(void)fputs("bench_graph: this tree-sitter cannot load the "
+			    "grammar\n",
+			    stderr);
 		exit(EXIT_FAILURE); /* NOLINT(concurrency-mt-unsafe) */
 	}
 	return p;
@@ -42,7 +44,7 @@ static TSParser *parser_new(void)
 struct pile {
 	int root_fd;
 	struct tree tree;
-	size_t *order; /* of files, the largest first */
+	size_t *order; /* indices of files, the largest first */
 	atomic_size_t next;
 	atomic_size_t bytes;
 };

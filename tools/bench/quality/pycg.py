@@ -24,8 +24,8 @@ import json
 
 import sites
 
-# Snippet, and if not all of its edges: the callees meant, by the end of their
-# names. A caller before ':' narrows it further. First match counts.
+# Class, snippet and, if not all of its edges are meant, the ends of the
+# callees' names; `caller:callee` narrows it further. The first match counts.
 CLASSES = """
 no call    mro/self_assignment=B.func
 flow       assignments/*
@@ -62,8 +62,8 @@ container  dicts/return=func2 dicts/return_assign=func2 dicts/type_coercion
 container  dicts/update
 no call    exceptions/* dynamic/eval
 """
-# By rule a call of a decorated name is an edge to it; PyCG's ground truth has
-# the wrapper there.
+# By our rules a call of a decorated name is an edge to that symbol; PyCG's
+# ground truth has the wrapper there.
 RULED = {("decorators/return_different_func", "main.func2", "main.func")}
 FLOW_SHARE, PRECISION = 36 / 39, 0.99
 

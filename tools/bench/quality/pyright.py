@@ -18,10 +18,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlparse
 
 PINS = Path(__file__).resolve().parents[2] / "pins"
-# Requests under way at once: enough to keep it busy, and few enough that
-# neither pipe can fill up while both ends write.
+# Requests in flight: enough to keep pyright busy, and few enough that neither
+# pipe can fill up while both ends write.
 WINDOW = 64
-RESTART_EVERY = 400     # files; it keeps what it has read
+RESTART_EVERY = 400     # files: its memory grows with what it has read
 
 
 def cache_dir():
@@ -78,7 +78,7 @@ class Server:
 
     def __init__(self, root):
         self.root, self.number = root, 0
-        # It leaves files behind when it is killed, and it must be.
+        # It has to be killed, and then leaves temporary files behind.
         self.scratch = tempfile.TemporaryDirectory(prefix="pyright.")
         self.process = subprocess.Popen(
             ["nice", "-n", "10", "node", "--max-old-space-size=3072",
@@ -116,7 +116,7 @@ class Server:
         return json.loads(self.process.stdout.read(length))
 
     def serve(self, message):
-        """What the server asks of us."""
+        """Answers a request of the server's."""
         result = None
         if message["method"] == "workspace/configuration":
             result = [self.SETTINGS.get(i.get("section"), {})
@@ -182,7 +182,7 @@ class Server:
 
 
 def digest(root, sources):
-    """What the answers depend on, as a name."""
+    """A file name made from all that the answers depend on."""
     h = hashlib.sha256(version().encode())
     for path in sorted(sources):
         h.update(path.encode() + b"\0" +
@@ -191,7 +191,8 @@ def digest(root, sources):
 
 
 def load(store):
-    """Answers by file; a last line cut short by a kill is asked anew."""
+    """Loads the kept answers, by file; a last line that was cut off is asked
+    again."""
     known = {}
     if store.exists():
         for line in store.read_bytes().split(b"\n"):

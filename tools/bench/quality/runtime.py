@@ -35,8 +35,8 @@ def judge(repo, sources, arguments):
 
 
 def named(source, qualname):
-    """A code object's name in the graph: lambdas and comprehensions belong
-    to what is around them."""
+    """A code object's name in the graph: lambdas and comprehensions belong to
+    the enclosing symbol."""
     words = []
     for word in qualname.split("."):
         if word == "<locals>":
@@ -48,9 +48,9 @@ def named(source, qualname):
 
 
 def pairs(sources, seen):
-    """Calls that a call site on their line stands for, by its name or by a
-    class: not properties, operators, `with`, resumed generators, and not what
-    a value passed in or a wrapper calls, which nobody can read off the text.
+    """Calls for which there is a call site on their line, by name or by a
+    class: not properties, operators, `with`, resumed generators, and not calls
+    by a wrapper or of a value passed in, which the text does not show.
     """
     known = {s.name: s for f in sources.values() for s in f.names.values()}
     sites = {}

@@ -1,7 +1,7 @@
-"""What the judges look at: the symbols of a repository's Python files and its
-call sites, by the rules of the graph but read with Python's own parser. What
-stands here is written from the specification, not from the graph's code: a
-rule misread on one side shows as a disagreement.
+"""The input of the judges: the symbols of a repository's Python files and its
+call sites, by the rules of graph/README.md but read with Python's own parser.
+This code was written from the rules, not from the graph's code: a rule misread
+on one side shows as a disagreement.
 """
 
 import ast
@@ -64,7 +64,7 @@ def python_files(root):
 
 
 def shape_of(callee):
-    """What a callee looks like: enough to see where misses gather."""
+    """The shape of a callee, by which misses are grouped."""
     if isinstance(callee, ast.Name):
         return "f()"
     if not isinstance(callee, ast.Attribute):
@@ -127,7 +127,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def add_nameless(self, line):
-        """What @f() gives is called; there is no token to ask about."""
+        """The result of @f() is called; it has no token to ask about."""
         self.source.sites.append(Site(
             self.source.path, self.scope, line, -1, "", "@f()",
             self.lines[line - 1].strip()))
@@ -144,7 +144,7 @@ class _Reader(ast.NodeVisitor):
 
 
 def utf16(line, offset):
-    """An offset in bytes as editors count it."""
+    """A byte offset converted to UTF-16 units, as editors count."""
     return len(line[:offset].decode(errors="replace").encode("utf-16-le")) // 2
 
 
@@ -153,7 +153,7 @@ def read(root, path):
     try:
         with open(os.path.join(root, path), "rb") as f:
             raw = f.read()
-        # Lines as ast counts them: form feeds and the like end none.
+        # Split lines as ast does: only at line ends, not at form feeds.
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
         _Reader(source, text).visit(ast.parse(text))
     except (OSError, SyntaxError, ValueError, RecursionError) as e:

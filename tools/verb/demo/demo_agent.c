@@ -340,7 +340,7 @@ int demo_agent(const char *dir, const char *last)
 	take_name(last);
 	add_message(&p, "user", cJSON_CreateString(DEMO_TASK));
 	if (show_init(&p.show, dir) < 0)
-		return say_error("the demonstration has no state");
+		return say_error("the demonstration's directory has no tape");
 	for (size_t n = 0; more && code == 0 && n < TURNS_MAX; n++)
 		code = take_turn(&p, n, &more);
 	return code;

@@ -120,14 +120,14 @@ static int set_environment(const struct stage *s)
 	/* Long timeouts, so that a busy machine shows the same output. */
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	if (setenv("DEMO", s->dir, 1) < 0 ||
-	    /* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise. */
+	    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 	    setenv("STATETAPE_DEADLINE_MS", "5000", 1) < 0)
 		return -errno;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		CLEANUP(free_p)
 		char *path = format_text("%s/%s", s->dir, dirs[i]);
 
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise. */
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
 		if (setenv(names[i], path, 1) < 0)
 			return -errno;
 	}
@@ -324,7 +324,7 @@ int verb_demo(const struct invocation *in)
 	int code, r = set_stage(&s);
 
 	if (r < 0)
-		code = say_error("a temporary directory cannot be made: %s",
+		code = say_error("cannot make a temporary directory: %s",
 				 errno_text(r));
 	else
 		code = perform(&s);
@@ -342,7 +342,8 @@ int verb_part(const struct invocation *in)
 	const char *dir = getenv("DEMO");
 
 	if (!dir)
-		return say_usage_error("this is a part of the demonstration");
+		return say_usage_error(
+			"this is a part of 'statetape demo', which starts it");
 	if (strcmp(in->arguments[0], "model") == 0)
 		return demo_model(dir);
 	if (strcmp(in->arguments[0], "agent") == 0)
