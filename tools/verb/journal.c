@@ -156,8 +156,7 @@ static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 /*
  * Block these signals except inside pause_for_ring(), so that none cuts a line
- * in half. Called before the bell's thread starts, which inherits the mask and
- * leaves the signals to us.
+ * in half.
  */
 static void hold_signals(sigset_t *ret_held)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
-The oracle on traces made by hand. An oracle nobody tests agrees with
-everything: half of these cases show that it can say no.
+Tests the oracle on traces written by hand. Half of the cases show that it
+rejects what is wrong: an oracle that is not tested may accept anything.
 """
 
 import os
@@ -471,8 +471,8 @@ class Comparing(Case):
         self.assertNotEqual(self.problems(closes(2)), [])
 
     def test_a_release_told_late_leaves_each_open_its_own(self):
-        # `git stash`: two files become the same name one after the other,
-        # and the lock's name is used by a third, whose release comes last.
+        # `git stash`: two files are renamed to the same name one after the
+        # other, and a third uses the lock's name; its release comes last.
         log = '''
             10 openat(-100<M>, "lock", 0x241, 0666) = 3<M/lock>
             10 unlink("lock") = 0

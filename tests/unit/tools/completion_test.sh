@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The completions a shell is given: it takes them, and completes with them.
+# Each shell loads the generated completions and completes with them.
 # Usage: completion_test.sh bash|zsh|fish, with $STATETAPE in the environment.
 set -u
 
@@ -17,7 +17,8 @@ touch "$work/at/file"
 cd "$work/at" || exit 1
 failures=0
 
-# check WANTED WORD...: what completes the last WORD, sorted, joined by '|'.
+# check WANTED WORD...: the completions of the last WORD, sorted and joined by
+# '|', are WANTED.
 check()
 {
 	local wanted=$1 got
@@ -58,8 +59,8 @@ bash)
 	;;
 zsh)
 	zsh -n "$script" || exit 1
-	# zsh completes only under its line editor; taking the script, and
-	# knowing whom it is for, is as far as a script can look.
+	# zsh completes only under its line editor. A script can only check
+	# that zsh loads the completions, and for which command.
 	zsh -fc '
 		compdef() { print -r -- "$@" }
 		source $1
@@ -74,7 +75,7 @@ fish)
 	;;
 esac
 
-# As the summary lists them.
+# The verbs that the summary lists.
 verbs=$("$STATETAPE" help | sed -n 's/^  \([a-z]*\) .*/\1/p' | LC_ALL=C sort |
 	paste -sd '|')
 check "journal" statetape j

@@ -146,6 +146,10 @@ class Maps(Tree):
             "fs/README.md: there is no fs/b.c",
             "fs/README.md: there is no fs/ops/")
 
+    def test_a_step_may_be_broken_over_two_lines(self):
+        self.add("fs/README.md", "`fs/a.c:\n   four`\n")
+        self.assert_complains("maps", "fs/README.md: fs/a.c has no four()")
+
     def test_a_call_is_not_a_definition(self):
         self.add("fs/a.c", "int f(void)\n{\n\tfour();\n}\n")
         self.add("fs/README.md", "`fs/a.c: four`\n")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The man pages, as groff sees them: no warning, and every verb and question
-# shown.
+# groff renders the man pages without a warning, and every verb and question is
+# in them.
 set -eu
 
 command -v groff >/dev/null || {
@@ -10,12 +10,12 @@ command -v groff >/dev/null || {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# show FORMAT: the page of that name as text.
+# show FORMAT: prints the page of that name as text.
 show() {
 	"$STATETAPE" generate "$1" >"$work/page"
 	groff -man -Tascii -ww -P-c -P-b -P-u "$work/page" \
 		>"$work/text" 2>"$work/warnings" || {
-		# Without the macro package there is nothing to see.
+		# Without the macro package the page cannot be rendered.
 		echo "skipped: $(head -n 1 "$work/warnings")"
 		exit 77
 	}
@@ -34,7 +34,7 @@ for verb in mount umount status journal reads log show blame diff cat \
 		exit 1
 	}
 done
-# What a reader would copy must be what can be typed.
+# Examples can be copied from the page and run.
 grep -qF "statetape journal --path '*.py' -n 20" "$work/text"
 grep -qF -- '--no-journal' "$work/text"
 

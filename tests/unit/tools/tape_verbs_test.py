@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The verbs that read the tape, where no tape runs: from the store alone."""
+"""The verbs that read the tape, without a running tape: from the store
+alone."""
 
 import csv
 import io

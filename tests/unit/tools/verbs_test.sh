@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The verbs as typed: their words, their exit codes, and what they print about
-# a repository that is really mounted.
+# The verbs on the command line: messages, exit codes, and their output about a
+# mounted repository.
 set -u
 
 work=$(mktemp -d)
@@ -24,7 +24,8 @@ fail()
 	failures=$((failures + 1))
 }
 
-# expect CODE PATTERN WORD...: statetape WORD... ends so and says so.
+# expect CODE PATTERN WORD...: statetape WORD... exits with CODE and its output
+# matches PATTERN.
 expect()
 {
 	local code=$1 pattern=$2 out rc
@@ -35,7 +36,7 @@ expect()
 	[[ $out =~ $pattern ]] || fail "$*: no '$pattern' in: $out"
 }
 
-# eventually COMMAND...: it succeeds before long.
+# eventually COMMAND...: repeats COMMAND until it succeeds.
 eventually()
 {
 	local i
@@ -70,7 +71,7 @@ expect 1 'is not mounted' reads "$work/repo"
 	exit 1
 }
 
-# A follower that is there before the journal is.
+# A follower that is started before the journal exists.
 "$STATETAPE" journal -f --json "$work/repo" >"$work/followed" &
 follower=$!
 "$STATETAPE" mount "$work/repo" >/dev/null || {
@@ -114,7 +115,7 @@ expect 0 'is not mounted' status "$work/repo"
 expect 0 'Nothing is mounted' status
 expect 0 'write +sub/file 0\+5' journal "$work/repo"
 
-# The follower lives through a restart, and ends when told.
+# The follower goes on after a restart of the mount, and ends on a signal.
 "$STATETAPE" mount "$work/repo" >/dev/null || fail 'mounting again'
 echo again >"$work/repo/again"
 eventually grep -q '"path":"again"' "$work/followed"
@@ -123,7 +124,7 @@ wait "$follower" || fail "the follower's exit code is $?"
 follower=
 "$STATETAPE" umount "$work/repo" >/dev/null || fail 'unmounting again'
 
-# A mount that is killed is news, until it is mounted again.
+# status reports a killed mount until it is mounted again.
 "$STATETAPE" mount "$work/repo" >/dev/null || fail 'mounting a third time'
 pid=$("$STATETAPE" status --json "$work/repo" | grep -o '"pid":[0-9]*')
 kill -KILL "${pid#*:}"
@@ -133,7 +134,7 @@ expect 1 'killed by SIGKILL' status "$work/repo"
 expect 1 'killed by SIGKILL' status
 expect 1 '"last_end":"' status --json "$work/repo"
 
-# It cleans up after itself.
+# The demo leaves nothing behind.
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
 expect 0 'model gets it put right in its place' demo

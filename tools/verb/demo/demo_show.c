@@ -141,7 +141,7 @@ static void show_entry(const struct show *s, const cJSON *e)
 		     json_string_or(e, "kind", ""));
 	(void)print_safe(stdout, json_string_or(e, "path", ""));
 	(void)fputs(" by ", stdout);
-	(void)print_safe(stdout, *who ? who : "somebody");
+	(void)print_safe(stdout, *who ? who : "an unknown process");
 	len += show_names(cJSON_GetObjectItem(e, "X"), "; changed:");
 	len += show_names(cJSON_GetObjectItem(e, "dX"), "; touched:");
 	(void)putchar('\n');

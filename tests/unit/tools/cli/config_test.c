@@ -1,5 +1,6 @@
 /*
- * What a user may settle in a file, and what he is told when it is wrong.
+ * The settings that a configuration file may have, and the messages about wrong
+ * ones.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -39,7 +39,7 @@ static void assert_contains(const char *text, const char *format, ...)
 		fail_msg("not there: %s", wanted);
 }
 
-/* The dashes of an option's name, as roff wants them. */
+/* An option's name with its dashes escaped for roff. */
 static void roff_name(const char *name, char *ret, size_t size)
 {
 	size_t at = 0;

@@ -91,7 +91,9 @@ static void a_verb_explains_each_of_its_options(void **state)
 			char word[64];
 
 			(void)snprintf(word, sizeof(word), "--%s", o->name);
-			/* In the synopsis, and again with its meaning. */
+			/*
+			 * Once in the synopsis, and again with its description.
+			 */
 			assert_true(times(text, word) >= 2);
 		}
 		for (const struct verb_argument *a = verbs[i]->arguments;
@@ -113,7 +115,7 @@ static void everything_fits_into_eighty_columns(void **state)
 	}
 }
 
-/* The table's own rules, on which parser and shells rely. */
+/* Rules of the table that the parser and the completions rely on. */
 static void the_table_is_well_formed(void **state)
 {
 	(void)state;

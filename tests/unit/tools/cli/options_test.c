@@ -11,7 +11,10 @@
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
 
-/* As main() has them: nobody writes to the words, though the type lets one. */
+/*
+ * An argv as main() has it. The words are not written to, though the type would
+ * allow it.
+ */
 static char **argv_of(const char **words)
 {
 	union {
@@ -25,7 +28,7 @@ static char **argv_of(const char **words)
 #define WORDS(...) argv_of((const char *[]){ __VA_ARGS__, NULL })
 #define NO_WORDS   argv_of((const char *[]){ NULL })
 
-/* The sentence `words` is refused with, "" if it is not. (Free it.) */
+/* The error message for `words` (free it); "": they are accepted. */
 static char *refusal(enum verb_id verb, char **words)
 {
 	struct invocation in;
@@ -233,7 +236,7 @@ static void similar_verbs_are_found_and_others_are_not(void **state)
 		"a word far longer than any verb there will ever be"));
 }
 
-/* A small generator, so that a seed means the same everywhere. */
+/* A small random generator, so that a seed gives the same words everywhere. */
 static uint64_t seed;
 
 static uint32_t roll(uint32_t sides)
@@ -244,7 +247,7 @@ static uint32_t roll(uint32_t sides)
 
 #define MODEL_WORDS 64
 
-/* What we meant, and one of the ways to type it. */
+/* A meaning, and one of the ways to type it. */
 struct model {
 	struct invocation meant;
 	const char *words[MODEL_WORDS];

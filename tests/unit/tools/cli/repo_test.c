@@ -14,7 +14,7 @@
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 
-/* A place of our own: a repository with a directory in it, and state. */
+/* A scratch repository with a directory in it, and a state directory. */
 static char *base;
 
 static char *below(const char *name)
@@ -72,7 +72,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Give `name` the state it has once it was mounted. */
+/* Create the state that `name` has after it was mounted. */
 static void mount_once(const char *name, struct state *ret)
 {
 	CLEANUP(free_p) char *path = below(name);

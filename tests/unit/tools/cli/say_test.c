@@ -81,7 +81,7 @@ static void json_strings_are_json(void **state)
 	assert_json("a\"b\\c", "\"a\\\"b\\\\c\"");
 	assert_json("a\nb\x01", "\"a\\nb\\u0001\"");
 	assert_json("gr\xc3\xbc", "\"gr\xc3\xbc\"");
-	/* Not UTF-8: the journal's escapes, inside JSON's. */
+	/* Not UTF-8: the journal's escapes, escaped again for JSON. */
 	assert_json("a\xff\\", "\"a\\\\xff\\\\\\\\\"");
 }
 

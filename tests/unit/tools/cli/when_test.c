@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #define SECOND INT64_C(1000000000)
-/* 2026-01-02 03:04:05 UTC, and a bit. */
+/* 2026-01-02 03:04:05 UTC and 7 ns. */
 #define NOW_NS (INT64_C(1767323045) * SECOND + 7)
 
 static void is_time(const char *text, int64_t seconds)
@@ -89,7 +89,10 @@ int main(void)
 		cmocka_unit_test(a_time_is_told_as_people_do),
 	};
 
-	/* An hour ahead, without summer time; before any other thread. */
+	/*
+	 * A time zone one hour ahead of UTC, without summer time. There is one
+	 * thread.
+	 */
 	(void)setenv("TZ", "XYZ-1", 1); /* NOLINT(concurrency-mt-unsafe) */
 	tzset();
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static int clear(void **state)
 	return 0;
 }
 
-/* Prepared for port 80 without words of its own. */
+/* Prepared for port 80, from a command without arguments. */
 static void prepare(char *name)
 {
 	char *command[] = { name, NULL };
@@ -184,7 +184,9 @@ static void each_gets_what_it_reads_and_nothing_else(void **state)
 	}
 }
 
-/* A provider that he has not named would take his login away. */
+/*
+ * Setting a provider that the user did not name would disable the user's login.
+ */
 static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 {
 	char name[] = "copilot";
@@ -214,7 +216,7 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 	assert_set("COPILOT_PROVIDER_BASE_URL", "https://p");
 }
 
-/* A key is shown to nobody who would not see it without us. */
+/* A key is sent only to the address that would get it without us. */
 static void requests_go_where_they_went_before(void **state)
 {
 	(void)state;
