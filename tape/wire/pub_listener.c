@@ -205,9 +205,9 @@ static void orphans_note(struct pub_listener *l)
 					.scans = ORPHAN_SCANS };
 		struct stat st;
 
-		if (e->d_name[0] == '.' || fstat(o.fd, &st) < 0 ||
-		    !S_ISSOCK(st.st_mode) || !has_our_address(l, o.fd) ||
-		    is_noted(l, st.st_ino))
+		/* Other descriptors may be closed meanwhile: skip them first. */
+		if (e->d_name[0] == '.' || !has_our_address(l, o.fd) ||
+		    fstat(o.fd, &st) < 0 || is_noted(l, st.st_ino))
 			continue;
 		o.ino = st.st_ino;
 		array_push(&l->orphans, o);
