@@ -205,7 +205,7 @@ static void orphans_note(struct pub_listener *l)
 					.scans = ORPHAN_SCANS };
 		struct stat st;
 
-		/* Other descriptors may be closed meanwhile: skip them first. */
+		/* Skip others first: they may be closed at any time. */
 		if (e->d_name[0] == '.' || !has_our_address(l, o.fd) ||
 		    fstat(o.fd, &st) < 0 || is_noted(l, st.st_ino))
 			continue;
