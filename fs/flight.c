@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "fs/tune/awake.h"
-#include "fs/tune/near.h"
 #include "fs/tune/ring.h"
 
 #define STEP_NS 50000
@@ -62,12 +61,11 @@ bool flight_wait(int patience_ms)
 	return ended;
 }
 
-/* First step of each request. A ring's thread runs on the right processor. */
+/* First step of each request. */
 static void arrive(fuse_req_t req)
 {
 	awake_request();
-	if (!ring_serves(req))
-		near_caller(fuse_req_ctx(req)->pid);
+	ring_request(req);
 }
 
 /* Parameters and arguments shared by several operations. */

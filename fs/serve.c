@@ -26,7 +26,6 @@
 #include "fs/node/watch.h"
 #include "fs/ops/ops.h"
 #include "fs/tune/awake.h"
-#include "fs/tune/near.h"
 #include "fs/tune/ring.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
@@ -313,7 +312,6 @@ int fs_serve(const struct fs_config *config)
 	raise_descriptor_limit();
 	reserve_descriptors(config->root_fd);
 	s.fs.root = cred_init();
-	near_init();
 	if (config->awake)
 		awake_init();
 	r = open_parts(&s);

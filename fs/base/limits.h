@@ -90,18 +90,6 @@
  */
 #define FS_THREADS_MAX 8
 
-/*
- * near.h: after NEAR_STEP requests in a row from one thread its processor is
- * looked up; after NEAR_TURNS changes between threads without such a row,
- * workers run on any processor again.
- */
-#define NEAR_STEP  32
-#define NEAR_TURNS 8
-
-/* Look-ups skipped after the caller kept moving: at first, and at most. */
-#define NEAR_REST     64
-#define NEAR_REST_MAX 4096
-
 /* Background requests (read-ahead, releases) in flight at once. */
 #define FS_BACKGROUND_MAX 64
 

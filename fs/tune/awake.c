@@ -1,10 +1,11 @@
 /*
- * Every AWAKE_STEP requests the clock is looked at; when they came quickly a
- * thread is woken that asks the kernel, and looks on from time to time until
- * they no longer do.
+ * Every AWAKE_STEP requests the worker reads the clock; if they came within
+ * AWAKE_STEP_NS it wakes a thread, which sets the latency limit and checks
+ * every AWAKE_LOOK_MS whether requests still arrive as fast.
  */
 #include "fs/tune/awake.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,33 +19,33 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 
-/* Microseconds that waking a processor may take; the kernel's "whatever". */
-#define WHATEVER 2000000000
+/* The kernel's default limit in microseconds: none. */
+#define NO_LIMIT 2000000000
 
 static struct {
 	/* Constant from awake_init() to awake_end(). */
-	int fd;	    /* -1: it cannot be asked for */
-	int32_t us; /* what is asked for while requests come */
+	int fd;	    /* /dev/cpu_dma_latency, -1: not available */
+	int32_t us; /* the limit while requests arrive */
 	pthread_t thread;
 
-	sem_t wake; /* the thread has something to do */
+	sem_t wake; /* posted for the thread */
 	atomic_bool stop;
-	atomic_bool asked; /* processors stay awake, or soon will */
+	atomic_bool asked; /* the limit is set, or about to be */
 	atomic_uint requests;
 	_Atomic int64_t step_ns; /* when the last AWAKE_STEP began */
 	atomic_ullong times;
 } awake = { .fd = -1 };
 
-/* Refused, everything is as it was before. */
-static void ask(int32_t us)
+/* On failure the limit stays as it is. */
+static void set_limit(int32_t us)
 {
 	ssize_t put = write(awake.fd, &us, sizeof(us));
 
 	(void)put;
 }
 
-/* Until requests come slowly. */
-static void look_on(void)
+/* Returns when requests arrive slowly. */
+static void wait_for_pause(void)
 {
 	const struct timespec pause = { .tv_nsec = AWAKE_LOOK_MS * 1000000L };
 	unsigned before;
@@ -60,10 +61,11 @@ static void *awake_main(void *arg)
 {
 	(void)arg;
 	while (sem_wait(&awake.wake) == 0 && !atomic_load(&awake.stop)) {
-		ask(awake.us);
+		assert(atomic_load(&awake.asked));
+		set_limit(awake.us);
 		atomic_fetch_add(&awake.times, 1);
-		look_on();
-		ask(WHATEVER);
+		wait_for_pause();
+		set_limit(NO_LIMIT);
 		atomic_store(&awake.asked, false);
 	}
 	return NULL;
@@ -83,7 +85,7 @@ void awake_request(void)
 		(void)sem_post(&awake.wake);
 }
 
-/* Signals are for those who wait for requests. */
+/* All signals blocked: they are for the session's threads. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -96,7 +98,7 @@ static int start_thread(void)
 	return r;
 }
 
-/* By the way idle processors wait: that of a guest, which knows it is one. */
+/* A virtual machine, by its idle driver, of few processors. */
 static bool is_small_guest(void)
 {
 	static const char guest[] = "haltpoll\n";

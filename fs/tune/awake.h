@@ -1,15 +1,21 @@
 /*
- * Keeps processors from falling asleep while requests come one upon another.
- * A round trip wakes two threads, each soon after the last one on its
- * processor went to sleep; where that processor has been halted meanwhile,
- * waking it takes longer than everything else. In a virtual machine here a
- * look-up took 21 us by the device and 30 by a ring, and 9 and 11 with this.
+ * Keeps idle processors awake while requests arrive in quick succession. A
+ * round trip wakes two threads, each on a processor that has just become idle;
+ * if that processor was halted meanwhile, waking it takes longer than all the
+ * rest.
  *
- * It is asked of the kernel through /dev/cpu_dma_latency, which belongs to
- * root; what is asked ends with the process, however that ends. Some
- * milliseconds after the last request processors may sleep again. Idle ones
- * wait awake only in a virtual machine of few processors, where each sleep
- * goes through the host; elsewhere they just do not sleep deeply.
+ * Gain on a virtual machine of two processors, Linux 6.18, by /dev/fuse: `rg`
+ * over 5,000 cached files 211 ms instead of 244 ms, open + read 35 us instead
+ * of 65 us, an edit of 4 KiB 268 us instead of 334 us, an atomic save 372 us
+ * instead of 523 us. Measured with
+ *
+ *	tools/bench/fs --contenders statetape,asleep --only rg,open,edit,save
+ *
+ * The request goes to the kernel through /dev/cpu_dma_latency, which only root
+ * may open, and ends with the process. Some milliseconds after the last
+ * request processors may sleep again. Idle processors poll only in a virtual
+ * machine of few processors, where each halt leaves to the host; elsewhere
+ * they avoid only deep sleep states.
  */
 #ifndef STATETAPE_FS_TUNE_AWAKE_H
 #define STATETAPE_FS_TUNE_AWAKE_H
@@ -17,16 +23,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where it cannot be asked for, all of these do nothing. */
+/* Without access to the device all of these do nothing. */
 void awake_init(void);
 void awake_end(void);
 
-/* A request has come. */
+/* At the start of each request. */
 void awake_request(void);
 
 struct awake_stats {
-	bool able;	/* it can be asked for */
-	uint64_t times; /* it was */
+	bool able;	/* the device could be opened */
+	uint64_t times; /* processors were kept awake */
 };
 void awake_stat(struct awake_stats *ret);
 

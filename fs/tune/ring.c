@@ -84,22 +84,19 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 	return true;
 }
 
-bool ring_serves(fuse_req_t req)
+void ring_request(fuse_req_t req)
 {
 	static _Thread_local bool known;
 
-	if (!fuse_req_is_uring(req))
-		return false;
-	if (!known) {
-		/*
-		 * At the session's end libfuse cancels these threads in the
-		 * middle of anything. They also end by themselves.
-		 */
-		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-		atomic_store(&used, true);
-		known = true;
-	}
-	return true;
+	if (known || !fuse_req_is_uring(req))
+		return;
+	/*
+	 * At the session's end libfuse cancels these threads in the middle of
+	 * anything. They also end by themselves.
+	 */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	atomic_store(&used, true);
+	known = true;
 }
 
 #else
@@ -112,10 +109,9 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 	return false;
 }
 
-bool ring_serves(fuse_req_t req)
+void ring_request(fuse_req_t req)
 {
 	(void)req;
-	return false;
 }
 
 #endif

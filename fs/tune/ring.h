@@ -21,8 +21,8 @@
  */
 bool ring_option(const struct fs *fs, char *ret, size_t size);
 
-/* At the start of each request: did it come through a ring? */
-bool ring_serves(fuse_req_t req);
+/* At the start of each request: notes whether it came through a ring. */
+void ring_request(fuse_req_t req);
 
 /* Has any request come through a ring so far? */
 bool ring_used(void);
