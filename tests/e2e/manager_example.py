@@ -133,6 +133,37 @@ def a_cache_that_keeps_less_than_it_should_ends_it():
         assert held["conversations"][0]["stopped"], held
 
 
+def the_manager_follows_the_tapes_publication():
+    with World() as w:
+        edits = 0
+
+        def subscription():
+            out = w.home.run("status", "--json", w.repo).stdout
+            return json.loads(out)["managers"][0]["tape"]
+
+        def hears_an_edit():
+            """Whether the manager received an entry newer than any before.
+
+            Edits until it did: a message sent before the publisher has noted
+            a subscriber does not reach it.
+            """
+            nonlocal edits
+            before = subscription()["n"]
+            edits += 1
+            w.edit("config.py", "x + %d\n" % edits, "x + %d\n" % (edits + 1))
+            return subscription()["n"] > before
+
+        st.eventually(hears_an_edit, "an entry is received")
+        words = w.home.run("status", w.repo).stdout
+        assert "subscribed, at entry" in words, words
+        w.end(w.tape, signal.SIGKILL)
+        st.eventually(lambda: not subscription()["connected"],
+                      "the manager notices that the tape is gone")
+        w.tape = w.start("tape", w.repo)
+        st.eventually(w.tape_ready, "the tape is ready again")
+        st.eventually(hears_an_edit, "an entry of the new tape is received")
+
+
 def the_report_tells_of_it():
     with World() as w:
         w.request()
@@ -166,4 +197,5 @@ st.main(what_was_read_and_then_edited_is_told_at_once,
         a_restart_changes_no_byte,
         without_a_tape_requests_pass,
         a_cache_that_keeps_less_than_it_should_ends_it,
+        the_manager_follows_the_tapes_publication,
         the_report_tells_of_it)
