@@ -262,8 +262,14 @@ static int serve(struct server *s)
 	fuse_loop_cfg_set_idle_threads(loop, FS_THREADS_MAX);
 	r = fuse_session_loop_mt(s->fs.session, loop);
 	fuse_loop_cfg_destroy(loop);
-	/* A signal that stops the loop (r > 0) is an orderly end. */
-	return r < 0 ? fail("the FUSE session broke", r) : 0;
+	/*
+	 * A signal that stops the loop (r > 0) is an orderly end. So is
+	 * ECONNABORTED: a worker took a request, mostly the last RELEASE, while
+	 * the unmount shut the connection down. Others get ENODEV then, which
+	 * libfuse takes for the end by itself.
+	 */
+	return r < 0 && r != -ECONNABORTED ? fail("the FUSE session broke", r)
+					   : 0;
 }
 
 /*

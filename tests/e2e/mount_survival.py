@@ -207,6 +207,18 @@ def a_guard_told_to_end_while_in_use_waits_for_the_last_file():
         ends(m, 0)
 
 
+def releases_that_race_with_the_end_do_not_make_it_a_failure():
+    """A worker that takes a request while the kernel shuts down: ECONNABORTED."""
+    for _ in range(15):
+        with st.Mount() as m:
+            held = [open("%s/%d" % (m.path, i), "w") for i in range(120)]
+            os.kill(m.pid, signal.SIGTERM)
+            st.eventually(lambda: "in use by" in m.log(), "it says so")
+            for f in held:
+                f.close()
+            ends(m, 0)
+
+
 def a_second_signal_ends_the_waiting_but_not_the_serving():
     with st.Mount() as m:
         fs = m.fs_pid
@@ -377,6 +389,7 @@ st.main(
     a_killed_guard_leaves_the_file_system_serving,
     a_guard_told_to_end_unmounts,
     a_guard_told_to_end_while_in_use_waits_for_the_last_file,
+        releases_that_race_with_the_end_do_not_make_it_a_failure,
     a_second_signal_ends_the_waiting_but_not_the_serving,
     a_second_mount_is_refused_and_names_the_first,
     of_many_at_once_one_wins,
