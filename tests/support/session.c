@@ -576,10 +576,21 @@ static bool begins(struct text t, const char *word)
 	return t.len >= strlen(word) && memcmp(t.at, word, strlen(word)) == 0;
 }
 
-static uint32_t first_seen(struct session *s, struct text note)
+/*
+ * The request that had the note `item` first. A note is known by its text and
+ * by the call that it stands behind: another change may make the same text.
+ */
+static uint32_t first_seen(struct session *s, const struct transcript *t,
+			   uint32_t item, struct text note)
 {
-	uint64_t hash = XXH3_64bits(note.at, note.len);
+	struct text id = { 0 };
+	uint64_t hash;
 
+	for (uint32_t i = 0; i < item; i++)
+		if (t->items[i].id.len)
+			id = t->items[i].id;
+	hash = XXH3_64bits_withSeed(note.at, note.len,
+				    XXH3_64bits(id.at, id.len));
 	for (uint32_t i = 0; i < s->notes.count; i++)
 		if (s->notes.at[i].hash == hash)
 			return s->notes.at[i].request;
@@ -606,7 +617,7 @@ static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 		if (!begins(x, NOTES_MARK) || t->items[i].kind == ITEM_RESULT ||
 		    !memmem(x.at, x.len, path, strlen(path)))
 			continue;
-		if (first_seen(s, x) >= changed ||
+		if (first_seen(s, t, i, x) >= changed ||
 		    memmem(x.at, x.len, "; read it again", 15) ||
 		    memmem(x.at, x.len, "before your edits", 17) ||
 		    memmem(x.at, x.len, "no longer exists", 16) ||
