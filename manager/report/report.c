@@ -11,38 +11,33 @@
 
 static const char *const kinds[] = { "read",  "edit", "run",  "search",
 				     "shell", "stub", "other" };
-static void add(cJSON *j, const char *name, uint64_t n)
-{
-	(void)cJSON_AddNumberToObject(j, name, (double)n);
-}
-
 static void add_counter(void *ctx, const char *name, uint64_t n)
 {
-	add(ctx, name, n);
+	json_put_number(ctx, name, n);
 }
 
 static void add_sums(const struct archive_sums *s, cJSON *answer)
 {
 	cJSON *tokens, *cost, *latency, *usage;
 
-	add(answer, "conversations", s->conversations);
-	add(answer, "requests", s->requests);
-	add(answer, "rewritten", s->rewrites);
+	json_put_number(answer, "conversations", s->conversations);
+	json_put_number(answer, "requests", s->requests);
+	json_put_number(answer, "rewritten", s->rewrites);
 	tokens = cJSON_AddObjectToObject(answer, "tokens");
-	add(tokens, "received", s->received);
-	add(tokens, "sent", s->sent);
-	add(tokens, "held", s->held);
-	add(tokens, "stale", s->stale);
-	add(tokens, "refreshed", s->refreshed);
-	add(tokens, "dropped", s->dropped);
-	add(tokens, "rerun", s->rerun);
-	add(tokens, "notes", s->notes);
-	add(tokens, "evicted", s->evicted);
-	add(tokens, "retrieved", s->retrieved);
-	add(answer, "told", s->notified);
-	add(answer, "placed", s->replaced);
-	add(answer, "epochs", s->epochs);
-	add(answer, "cache_rewrites", s->rewritten);
+	json_put_number(tokens, "received", s->received);
+	json_put_number(tokens, "sent", s->sent);
+	json_put_number(tokens, "held", s->held);
+	json_put_number(tokens, "stale", s->stale);
+	json_put_number(tokens, "refreshed", s->refreshed);
+	json_put_number(tokens, "dropped", s->dropped);
+	json_put_number(tokens, "rerun", s->rerun);
+	json_put_number(tokens, "notes", s->notes);
+	json_put_number(tokens, "evicted", s->evicted);
+	json_put_number(tokens, "retrieved", s->retrieved);
+	json_put_number(answer, "told", s->notified);
+	json_put_number(answer, "placed", s->replaced);
+	json_put_number(answer, "epochs", s->epochs);
+	json_put_number(answer, "cache_rewrites", s->rewritten);
 	cost = cJSON_AddObjectToObject(answer, "cost");
 	(void)cJSON_AddNumberToObject(cost, "with", s->cost_with);
 	(void)cJSON_AddNumberToObject(cost, "without", s->cost_without);
@@ -50,12 +45,12 @@ static void add_sums(const struct archive_sums *s, cJSON *answer)
 		cost, "ratio",
 		s->cost_without > 0 ? s->cost_with / s->cost_without : 1);
 	latency = cJSON_AddObjectToObject(answer, "latency_us");
-	add(latency, "p50", s->p50_us);
-	add(latency, "p99", s->p99_us);
+	json_put_number(latency, "p50", s->p50_us);
+	json_put_number(latency, "p99", s->p99_us);
 	usage = cJSON_AddObjectToObject(answer, "usage");
-	add(usage, "input", s->usage_input);
-	add(usage, "cache_read", s->usage_read);
-	add(usage, "cache_write", s->usage_written);
+	json_put_number(usage, "input", s->usage_input);
+	json_put_number(usage, "cache_read", s->usage_read);
+	json_put_number(usage, "cache_write", s->usage_written);
 	(void)cJSON_AddBoolToObject(answer, "estimated", 1);
 }
 
@@ -94,12 +89,12 @@ static void add_record(cJSON *list, const struct conversation *c,
 
 		(void)cJSON_AddStringToObject(j, "path",
 					      conversation_name(c, r->path));
-		add(j, "start", r->start);
-		add(j, "end", r->end);
+		json_put_number(j, "start", r->start);
+		json_put_number(j, "end", r->end);
 	}
-	add(j, "tokens", h->tokens);
-	add(j, "birth", h->birth);
-	add(j, "request", h->born_request);
+	json_put_number(j, "tokens", h->tokens);
+	json_put_number(j, "birth", h->birth);
+	json_put_number(j, "request", h->born_request);
 	if (live)
 		(void)cJSON_AddBoolToObject(j, "here", h->item != ITEM_NONE);
 	(void)cJSON_AddStringToObject(j, "state",
@@ -139,7 +134,7 @@ static void add_conversation(cJSON *list, struct conversation *c, bool live)
 	(void)cJSON_AddStringToObject(j, "key", c->key);
 	(void)cJSON_AddStringToObject(j, "client", c->client);
 	(void)cJSON_AddStringToObject(j, "model", c->model);
-	add(j, "requests", c->requests);
+	json_put_number(j, "requests", c->requests);
 	(void)cJSON_AddBoolToObject(j, "subagent", c->subagent);
 	(void)cJSON_AddBoolToObject(j, "left_alone", c->refused);
 	(void)cJSON_AddBoolToObject(j, "stopped", c->stopped);
@@ -221,9 +216,9 @@ static void add_subscription(const struct subscribe *s, cJSON *answer)
 	subscribe_stat(s, &st);
 	tape = cJSON_AddObjectToObject(answer, "tape");
 	(void)cJSON_AddBoolToObject(tape, "connected", st.connected);
-	add(tape, "n", st.n);
-	add(tape, "entries", st.entries);
-	add(tape, "gaps", st.gaps);
+	json_put_number(tape, "n", st.n);
+	json_put_number(tape, "entries", st.entries);
+	json_put_number(tape, "gaps", st.gaps);
 }
 
 int report_answer(struct brain *b, const char *ask, const cJSON *question,

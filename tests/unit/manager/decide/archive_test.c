@@ -1,5 +1,6 @@
 /* What the archive keeps of requests, for how long, and of which version. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "graph/base/cleanup.h"
 #include "manager/decide/archive.h"
 #include "manager/decide/archive_i.h"
+#include "tests/support/scratch.h"
 
 /* The tables of version 1, with a request of conversation "old". */
 static const char version_1[] =
@@ -37,30 +39,23 @@ static const char version_1[] =
 	"50,30,0,0,0,20,0,0,1,0,1.5,2.5,0,7);"
 	"PRAGMA user_version=1;";
 
-static char dir[64], path[96];
+static char *dir;
+static char path[PATH_MAX];
 
 static int make_directory(void **state)
 {
-	static const char template[] = "/tmp/archive_test.XXXXXX";
-
 	(void)state;
-	memcpy(dir, template, sizeof(template));
-	assert_non_null(mkdtemp(dir));
+	dir = scratch_new();
+	assert_non_null(dir);
 	(void)snprintf(path, sizeof(path), "%s/" ARCHIVE_NAME, dir);
 	return 0;
 }
 
 static int remove_directory(void **state)
 {
-	static const char *const ends[] = { "", "-wal", "-shm" };
-	char name[128];
-
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
-		(void)snprintf(name, sizeof(name), "%s%s", path, ends[i]);
-		(void)unlink(name);
-	}
-	return rmdir(dir);
+	scratch_free(dir);
+	return 0;
 }
 
 static void run_sql(const char *sql)
