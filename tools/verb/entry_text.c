@@ -70,6 +70,39 @@ char *entry_author(const cJSON *author, size_t max)
 	return format_text("unknown");
 }
 
+char *entry_authors(const cJSON *entry, size_t max)
+{
+	const cJSON *all = json_member(entry, "authors"), *one;
+	size_t count = (size_t)cJSON_GetArraySize(all), size;
+	char *text = NULL;
+	FILE *out;
+
+	if (count < 2)
+		return entry_author(json_member(entry, "author"), max);
+	out = must_have(open_memstream(&text, &size));
+	(void)fputs("merged: ", out);
+	cJSON_ArrayForEach (one, all) {
+		CLEANUP(free_p) char *who = entry_author(one, max / count);
+
+		(void)fprintf(out, "%s%s", one == all->child ? "" : ", ", who);
+	}
+	(void)fclose(out);
+	return must_have(text);
+}
+
+void print_cut(FILE *out, const char *text, size_t width)
+{
+	CLEANUP(free_p) char *safe = NULL;
+	size_t size, len;
+	FILE *whole = must_have(open_memstream(&safe, &size));
+
+	(void)print_safe(whole, text);
+	(void)fclose(whole);
+	len = cut_at(must_have(safe), width);
+	safe[len] = '\0';
+	print_padded(out, safe, width);
+}
+
 static void print_ancestors(FILE *out, const cJSON *author, bool full)
 {
 	const cJSON *p;

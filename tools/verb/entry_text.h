@@ -32,5 +32,16 @@ void entry_print_csv(FILE *out, const cJSON *e);
  * known (free it).
  */
 char *entry_author(const cJSON *author, size_t max);
+/*
+ * The author of an entry, shortened; if several wrote what the entry holds
+ * ("merged"), all of them in order (free it).
+ */
+char *entry_authors(const cJSON *entry, size_t max);
+
+/*
+ * Print a text without anything that a terminal would interpret, cut or padded
+ * to `width` columns.
+ */
+void print_cut(FILE *out, const char *text, size_t width);
 
 #endif
