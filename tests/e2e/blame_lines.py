@@ -88,6 +88,25 @@ def a_version_whose_lines_are_not_known_takes_all_lines():
     with_world(test, {"a": "one\ntwo\n"})
 
 
+def nobody_passes_for_another_by_its_command_line():
+    """The kernel's name comes first, the claim beside it."""
+    def test(w):
+        subprocess.run(["bash", "-c", "exec -a git sed -i s/one/1/ a"],
+                       cwd=w.m.path, check=True)
+        n = w.t.sync()[-1]["n"]
+        shown = w.run("show", str(n)).stdout
+        assert "Author: sed (git -i s/one/1/ a) [" in shown, shown
+        assert "Runs:   " + os.path.realpath("/bin/sed") in shown, shown
+        assert "sed (git -i" in w.run("blame", "-l", "a").stdout
+        subprocess.run(["perl", "-e", "$0 = 'git commit'; open F, '>', 'a';"
+                        "print F 'x'"], cwd=w.m.path, check=True)
+        log = w.run("log", "-n", "1").stdout
+        assert "Author: perl" in log and "git commit" not in log.split(
+            "perl")[0], log
+
+    with_world(test, {"a": "one\n"})
+
+
 def wrong_arguments_get_one_sentence():
     def test(w):
         for args in (["-l", "none"], ["-l", "../a"], ["-l", "d"]):
@@ -112,7 +131,7 @@ def without_a_tape_a_file_that_changed_is_said_to_have():
                               "the change is on the tape")[-1]
         r = home.run("blame", "-l", "a", repo, cwd=repo, check=True)
         assert r.stderr == "" and len(r.stdout.splitlines()) == 3, r
-        assert "outside the mount" in r.stdout, r
+        assert "a process outside" in r.stdout, r
         with open(repo + "/a", "a") as f:
             f.write("four\n")
         r = home.run("blame", "-l", "a", repo, cwd=repo, check=True)
@@ -127,5 +146,6 @@ if __name__ == "__main__":
         each_line_has_the_entry_that_wrote_it,
         lines_are_followed_over_renames_and_atomic_saves,
         a_version_whose_lines_are_not_known_takes_all_lines,
+        nobody_passes_for_another_by_its_command_line,
         wrong_arguments_get_one_sentence,
         without_a_tape_a_file_that_changed_is_said_to_have)
