@@ -514,12 +514,13 @@ const struct protocol_member protocol_author[] = {
 		       "found by comparing files with the tape. The last two "
 		       "have no other members."),
 	NUMBER("pid", "The process that wrote the text."),
-	BYTES("comm", "Its command name."),
-	BYTES("cmdline", "Its command line."),
+	BYTES("comm", "Its command name, which it may set itself."),
+	BYTES("cmdline", "Its command line, which it may set itself."),
 	NUMBER("uid", "Its user."),
-	BYTES("exe", "Its program."),
-	LIST("ancestors", "Its parent first, at most 32, each with \"pid\", "
-			  "\"comm\" and \"cmdline\" as they were then."),
+	BYTES("exe", "The file that it executes, by the kernel's word."),
+	LIST("ancestors",
+	     "Its parent first, at most 32, each with \"pid\", \"comm\", "
+	     "\"cmdline\" and \"exe\" as they were then."),
 	END,
 };
 

@@ -29,7 +29,7 @@ void entry_print_csv(FILE *out, const cJSON *e);
 
 /*
  * "sed -i s/a/b/ x.py [812]", shortened, or a phrase if the process is not
- * known (free it).
+ * known (free it). tape/journal/name.h says which part is the kernel's word.
  */
 char *entry_author(const cJSON *author, size_t max);
 /*
