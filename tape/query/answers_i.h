@@ -148,6 +148,13 @@ struct answers_lines {
 struct answers_lines answers_cut_lines(const char *text, size_t len,
 				       uint32_t start, uint32_t end);
 
+/*
+ * BLAME by line, of the version of `path` as of entry `n` or VERSION_NOW, as
+ * the tape has it: the file may be ahead of it.
+ */
+int answers_blame_lines(struct answers *a, const char *path, uint64_t n,
+			cJSON *ret);
+
 /* -- Drift. */
 int answers_ensure_drift(struct answers *a);
 void answers_forget_spans(struct answers *a);

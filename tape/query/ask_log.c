@@ -243,6 +243,9 @@ int ask_blame(struct answers *a, const cJSON *q, cJSON *ret)
 	path = answers_path_in(a, q, ret);
 	if (!path)
 		return -EINVAL;
+	if (cJSON_IsTrue(json_member(q, "lines")))
+		return answers_blame_lines(
+			a, path, json_number(q, "n", VERSION_NOW), ret);
 	return lang_of(path) ? blame_outline(a, path, ret)
 			     : blame_file(a, path, ret);
 }

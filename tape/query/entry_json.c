@@ -40,6 +40,7 @@ static void put_process(cJSON *to, const struct journal_author *a)
 	json_put_number(to, "pid", a->pid);
 	json_put_bytes(to, "comm", a->comm ? a->comm : "");
 	json_put_bytes(to, "cmdline", a->cmdline ? a->cmdline : "");
+	json_put_bytes(to, "exe", a->exe ? a->exe : "");
 }
 
 static void put_author(cJSON *to, const struct entry *e)
@@ -52,7 +53,6 @@ static void put_author(cJSON *to, const struct entry *e)
 		return;
 	put_process(o, a);
 	json_put_number(o, "uid", a->uid);
-	json_put_bytes(o, "exe", a->exe ? a->exe : "");
 	list = json_array(o, "ancestors");
 	a = a->parent;
 	for (int k = 0; a && k < ANCESTORS_MAX; k++, a = a->parent)

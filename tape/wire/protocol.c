@@ -306,6 +306,8 @@ static const struct protocol_member blame_asked[] = {
 	BYTES("path", "A file; this or \"symbol\"."),
 	BYTES("symbol", "The whole name."),
 	FOLLOW,
+	FLAG("lines", "Of a path: by line instead of by symbol."),
+	NUMBER("n", "With \"lines\": as of this entry; now, if left out."),
 	END,
 };
 
@@ -314,6 +316,16 @@ static const struct protocol_member blame_answer[] = {
 	     "\"name\", \"kind\", \"start\", \"end\" (and \"path\", if asked "
 	     "by \"symbol\"); and if an entry changed it since the tape began, "
 	     "its number \"entry\", \"at\", \"at_ns\" and \"author\"."),
+	LIST("lines",
+	     "If asked for: [start, end, entry] for each run of lines of the "
+	     "version that the tape has; entry 0: older than the tape."),
+	LIST("entries",
+	     "With \"lines\": each entry named there, without its lines and "
+	     "symbols."),
+	WORD("hash", "With \"lines\": the content."),
+	NUMBER("n", "With \"lines\": the entry that made this version; 0: "
+		    "older than the tape."),
+	NUMBER("first", "With \"lines\": the oldest entry kept."),
 	END,
 };
 
@@ -502,12 +514,13 @@ const struct protocol_member protocol_author[] = {
 		       "found by comparing files with the tape. The last two "
 		       "have no other members."),
 	NUMBER("pid", "The process that wrote the text."),
-	BYTES("comm", "Its command name."),
-	BYTES("cmdline", "Its command line."),
+	BYTES("comm", "Its command name, which it may set itself."),
+	BYTES("cmdline", "Its command line, which it may set itself."),
 	NUMBER("uid", "Its user."),
-	BYTES("exe", "Its program."),
-	LIST("ancestors", "Its parent first, at most 32, each with \"pid\", "
-			  "\"comm\" and \"cmdline\" as they were then."),
+	BYTES("exe", "The file that it executes, by the kernel's word."),
+	LIST("ancestors",
+	     "Its parent first, at most 32, each with \"pid\", \"comm\", "
+	     "\"cmdline\" and \"exe\" as they were then."),
 	END,
 };
 

@@ -52,6 +52,20 @@ def what_the_agent_wrote_is_on_the_tape():
         nothing_left(home, repo)
 
 
+def a_daemon_of_the_agent_belongs_to_the_session():
+    """It forks twice, and writes when its parents are gone."""
+    st.need_fuse()
+    with place() as (home, repo):
+        run(home, repo, "(setsid sh -c 'while kill -0 '$$' && [ ! -e go ]; do "
+            "sleep 0.02; done; sed -i s/1/2/ app.py; touch done' &); touch go; "
+            "while [ ! -e done ]; do sleep 0.02; done")
+        author = [e for e in log(home, repo)
+                  if e["path"] == "app.py"][-1]["author"]
+        assert author["comm"] == "sed", author
+        assert author["ancestors"][-1]["comm"] == "statetape-run", author
+        nothing_left(home, repo)
+
+
 def a_command_that_is_not_there_is_named():
     with place() as (home, repo):
         for command, code in (("no-such-agent", 127), (repo + "/app.py", 126),
@@ -373,6 +387,7 @@ def what_an_agent_leaves_running_hinders_nobody():
 st.main(an_agent_keeps_its_exit_code_output_and_directory,
         an_agent_sees_the_mount_and_nobody_else_does,
         what_the_agent_wrote_is_on_the_tape,
+        a_daemon_of_the_agent_belongs_to_the_session,
         a_command_that_is_not_there_is_named,
         wrong_words_are_refused_before_anything_starts,
         a_configuration_is_read_and_its_mistakes_are_named,

@@ -91,7 +91,7 @@ def the_log_has_what_was_done_before_it_was_asked_for():
         assert w.log("--until", "10 minutes ago") == []
         text = w.ok("log", "-p", "-n", "1")
         assert "-    return 3\n+    return 4\n" in text, text
-        assert re.search(r"^Author: sed -i .* \[\d+\] < sh \[\d+\]", text,
+        assert re.search(r"^Author: sed -i .* \[\d+\] < \w+ \[\d+\]", text,
                          re.M), text
         assert "    changed a.f\n" in text, text
 

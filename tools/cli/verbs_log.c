@@ -108,13 +108,18 @@ const struct verb row_show = {
 };
 
 static const struct verb_option blame_options[] = {
-	OPTION_JSON_ENTRY("one JSON object per symbol"),
+	OPTION_JSON_ENTRY("one JSON object per symbol or run of lines"),
+	{ .id = OPTION_BY_LINE,
+	  .name = "lines",
+	  .letter = 'l',
+	  .text = "Blame every line of FILE instead of its symbols" },
 	{ 0 },
 };
 
 static const struct verb_example blame_examples[] = {
 	{ "statetape blame src/app.py", "Every symbol of a file" },
 	{ "statetape blame app.Config.read", "One symbol" },
+	{ "statetape blame -l notes.txt", "Every line of a file" },
 	{ 0 },
 };
 
@@ -126,6 +131,12 @@ const struct verb row_blame = {
 		       "name (its end after a dot is enough if only one on "
 		       "the tape has it): its lines, the entry that last "
 		       "changed its text, when, and by which command.\n"
+		       "\n"
+		       "With -l, for every line of a file: the entry that "
+		       "wrote it and that entry's command, followed back over "
+		       "renames. Lines from before the tape say so. Where an "
+		       "entry's lines are not known (not text, or too large), "
+		       "all lines are that entry's.\n"
 		       "\n" REPO_DEFAULT,
 	.options = blame_options,
 	.arguments = { { .name = "FILE|SYMBOL", .complete = COMPLETE_FILE },

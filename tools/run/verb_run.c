@@ -608,6 +608,11 @@ static void start_agent(struct run *r, char **command)
 		note(r, about);
 	(void)fflush(NULL);
 	terminal_keep(&r->terminal);
+	/*
+	 * What the agent starts and leaves behind (a daemon forks twice) stays
+	 * below the run, so that its writes are still the session's.
+	 */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	r->agent = fork();
 	if (r->agent == 0)
 		become_agent(r, command, self);

@@ -13,6 +13,7 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/cli/when.h"
+#include "tools/verb/blame_lines.h"
 #include "tools/verb/entry_text.h"
 #include "tools/verb/tape.h"
 
@@ -159,8 +160,12 @@ int verb_blame(const struct invocation *in)
 	const cJSON *symbols, *s;
 	struct pager pager;
 
-	if (tape_open(in->arguments[1], false, &t) < 0 ||
-	    find(&t, in->arguments[0], &answer) < 0)
+	if (tape_open(in->arguments[1], false, &t) < 0)
+		return EXIT_FAILURE;
+	if (in->options[OPTION_BY_LINE].given)
+		return blame_lines(&t, in->arguments[0],
+				   in->options[OPTION_JSON].given);
+	if (find(&t, in->arguments[0], &answer) < 0)
 		return EXIT_FAILURE;
 	symbols = json_member(answer, "symbols");
 	if (in->options[OPTION_JSON].given) {

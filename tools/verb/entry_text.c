@@ -9,6 +9,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
+#include "tape/journal/name.h"
 #include "tools/cli/say.h"
 #include "tools/cli/when.h"
 #include "tools/verb/tape.h"
@@ -45,15 +46,22 @@ static size_t cut_at(const char *command, size_t max)
 
 static char *process_text(const cJSON *p, size_t max)
 {
-	const char *command = text(p, "cmdline");
+	struct process_name name =
+		process_name(text(p, "exe"), text(p, "comm"));
+	const char *claim = text(p, "cmdline"), *rest = claim;
+	bool agrees = process_agrees(name, claim, &rest);
+	CLEANUP(free_p) char *whole = NULL;
 	size_t len;
 
-	if (!*command)
-		command = text(p, "comm");
-	len = cut_at(command, max);
-	return format_text("%.*s%s [%" PRIu64 "]", (int)len,
-			   *command ? command : "?", command[len] ? "..." : "",
-			   json_number(p, "pid", 0));
+	if (!name.len)
+		whole = format_text("%s", *claim ? claim : "?");
+	else if (agrees || !*claim)
+		whole = format_text("%.*s%s", (int)name.len, name.at, rest);
+	else
+		whole = format_text("%.*s (%s)", (int)name.len, name.at, claim);
+	len = cut_at(whole, max);
+	return format_text("%.*s%s [%" PRIu64 "]", (int)len, whole,
+			   whole[len] ? "..." : "", json_number(p, "pid", 0));
 }
 
 char *entry_author(const cJSON *author, size_t max)
@@ -70,6 +78,48 @@ char *entry_author(const cJSON *author, size_t max)
 	return format_text("unknown");
 }
 
+char *entry_authors(const cJSON *entry, size_t max)
+{
+	const cJSON *all = json_member(entry, "authors"), *one;
+	size_t count = (size_t)cJSON_GetArraySize(all), size;
+	char *text = NULL;
+	FILE *out;
+
+	if (count < 2)
+		return entry_author(json_member(entry, "author"), max);
+	out = must_have(open_memstream(&text, &size));
+	(void)fputs("merged: ", out);
+	cJSON_ArrayForEach (one, all) {
+		CLEANUP(free_p) char *who = entry_author(one, max / count);
+
+		(void)fprintf(out, "%s%s", one == all->child ? "" : ", ", who);
+	}
+	(void)fclose(out);
+	return must_have(text);
+}
+
+void print_cut(FILE *out, const char *text, size_t width)
+{
+	CLEANUP(free_p) char *safe = NULL;
+	size_t size, len;
+	FILE *whole = must_have(open_memstream(&safe, &size));
+
+	(void)print_safe(whole, text);
+	(void)fclose(whole);
+	len = cut_at(must_have(safe), width);
+	safe[len] = '\0';
+	print_padded(out, safe, width);
+}
+
+static char *process_brief(const cJSON *p)
+{
+	struct process_name name =
+		process_name(text(p, "exe"), text(p, "comm"));
+
+	return format_text("%.*s [%" PRIu64 "]", (int)name.len, name.at,
+			   json_number(p, "pid", 0));
+}
+
 static void print_ancestors(FILE *out, const cJSON *author, bool full)
 {
 	const cJSON *p;
@@ -79,8 +129,7 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 		CLEANUP(free_p)
 		char *whole = process_text(p, full ? 4096 : COMMAND_LINE);
 		CLEANUP(free_p)
-		char *brief = format_text("%s [%" PRIu64 "]", text(p, "comm"),
-					  json_number(p, "pid", 0));
+		char *brief = process_brief(p);
 
 		if (!full && count++ == ANCESTORS_SHORT) {
 			(void)fputs(" < ...", out);
@@ -221,6 +270,7 @@ static void print_remarks(FILE *out, const cJSON *e, bool colours)
 static void print_details(FILE *out, const cJSON *e)
 {
 	const cJSON *lines = json_member(e, "journal");
+	const cJSON *author = json_member(e, "author");
 	uint64_t first = 0, last = 0;
 
 	if (cJSON_GetArraySize(lines) == 2) {
@@ -231,6 +281,11 @@ static void print_details(FILE *out, const cJSON *e)
 		      *text(e, "before") ? text(e, "before") : "no file",
 		      *text(e, "after") ? text(e, "after") : "no file",
 		      json_number(e, "bytes", 0));
+	if (*text(author, "exe")) {
+		(void)fputs("Runs:   ", out);
+		(void)print_safe(out, text(author, "exe"));
+		(void)fputc('\n', out);
+	}
 	if (first)
 		(void)fprintf(out,
 			      "Lines:  %" PRIu64 " to %" PRIu64

@@ -29,8 +29,19 @@ void entry_print_csv(FILE *out, const cJSON *e);
 
 /*
  * "sed -i s/a/b/ x.py [812]", shortened, or a phrase if the process is not
- * known (free it).
+ * known (free it). tape/journal/name.h says which part is the kernel's word.
  */
 char *entry_author(const cJSON *author, size_t max);
+/*
+ * The author of an entry, shortened; if several wrote what the entry holds
+ * ("merged"), all of them in order (free it).
+ */
+char *entry_authors(const cJSON *entry, size_t max);
+
+/*
+ * Print a text without anything that a terminal would interpret, cut or padded
+ * to `width` columns.
+ */
+void print_cut(FILE *out, const char *text, size_t width);
 
 #endif

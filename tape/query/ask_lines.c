@@ -1,0 +1,172 @@
+/*
+ * BLAME by line: follow one version of a file back through the entries that
+ * made it, over renames, until each line has the entry that wrote it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "graph/base/cleanup.h"
+#include "tape/query/answers_i.h"
+#include "tape/query/lines.h"
+#include "tape/store/store.h"
+
+struct lines_walk {
+	struct answers *a;
+	struct lines lines;
+	const char *path;   /* the file's name in the version reached */
+	XXH128_hash_t hash; /* of that version */
+	uint64_t from;	    /* the entry that leads back to it, 0: none yet */
+	uint64_t before;    /* look only at older entries */
+	bool moved;	    /* had another name before */
+};
+
+static bool same(XXH128_hash_t x, XXH128_hash_t y)
+{
+	return XXH128_isEqual(x, y);
+}
+
+static bool is_name(const char *path, const char *name)
+{
+	return path && strcmp(path, name) == 0;
+}
+
+/* Reach the version before `e`. */
+static void step_back(struct lines_walk *w, const struct entry *e)
+{
+	if (!e->had)
+		lines_rest(&w->lines, e->n);
+	else if (same(e->before, e->after))
+		;
+	else if (e->ranges_count)
+		lines_back(&w->lines, e->n, e->ranges, e->ranges_count);
+	else
+		/* Not text, or too large: its lines were not compared. */
+		lines_rest(&w->lines, e->n);
+	w->hash = e->before;
+	w->from = e->n;
+}
+
+/* 1: no older entry of this name matters. */
+static int visit(const struct entry *e, void *arg)
+{
+	struct lines_walk *w = arg;
+	bool arrived = e->kind == ENTRY_RENAME && is_name(e->path2, w->path);
+
+	/* Entries of files below it, if this was a directory once. */
+	if (!arrived && !is_name(e->path, w->path))
+		return 0;
+	/* The file of this name was another one then. */
+	if (!e->has || (e->kind == ENTRY_RENAME && !arrived))
+		return 1;
+	if (!same(e->after, w->hash)) {
+		/* The tape has a hole here: who wrote the rest is not known. */
+		lines_rest(&w->lines, w->from);
+		return 1;
+	}
+	step_back(w, e);
+	if (arrived) {
+		w->path = arena_copy(&w->a->scratch, e->path, strlen(e->path));
+		w->before = e->n;
+		w->moved = true;
+	}
+	return arrived || !w->lines.left;
+}
+
+static int walk(struct lines_walk *w)
+{
+	int r = 0;
+
+	do {
+		struct store_filter f = { .before = w->before,
+					  .path = w->path };
+
+		w->moved = false;
+		r = store_select(w->a->config.store, &f, SIZE_MAX, visit, w);
+	} while (r >= 0 && w->moved && w->lines.left);
+	return r < 0 ? r : 0;
+}
+
+/* The members of an entry that say who made it, and when. */
+static int put_entry(const struct entry *e, void *arg)
+{
+	static const char *const much[] = { "lines", "X", "dX", "R", "new" };
+	cJSON *o = entry_json(e);
+
+	for (size_t k = 0; k < sizeof(much) / sizeof(*much); k++)
+		cJSON_DeleteItemFromObjectCaseSensitive(o, much[k]);
+	(void)json_push(arg, o);
+	return 0;
+}
+
+static int by_number(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* Each entry once; sorts the lines' numbers, which are not needed any more. */
+static int put_entries(struct answers *a, struct lines *l, cJSON *list)
+{
+	int r = 0;
+
+	if (l->count)
+		qsort(l->entry, l->count, sizeof(*l->entry), by_number);
+	for (uint32_t i = 0; i < l->count && r >= 0; i++) {
+		if (!l->entry[i] || (i && l->entry[i] == l->entry[i - 1]))
+			continue;
+		r = store_entry(a->config.store, l->entry[i], put_entry, list);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	return r < 0 ? r : 0;
+}
+
+static void put_runs(const struct lines *l, cJSON *list)
+{
+	for (uint32_t i = 0, end; i < l->count; i = end) {
+		cJSON *one = json_push(list, json_array(NULL, NULL));
+
+		for (end = i + 1;
+		     end < l->count && l->entry[end] == l->entry[i];)
+			end++;
+		json_push_number(one, i + 1);
+		json_push_number(one, end);
+		json_push_number(one, l->entry[i]);
+	}
+}
+
+static void walk_release(struct lines_walk *w)
+{
+	lines_release(&w->lines);
+}
+
+int answers_blame_lines(struct answers *a, const char *path, uint64_t n,
+			cJSON *ret)
+{
+	CLEANUP(answers_version_release)
+	struct answers_version v = { .n = n };
+	CLEANUP(walk_release) struct lines_walk w = { .a = a, .path = path };
+	uint64_t since;
+	int r = store_version(a->config.store, path, n, &v.hash, &since);
+
+	if (r == -ENOENT)
+		return answers_refuse(ret, r,
+				      "The tape knows no such version of '%s'.",
+				      path);
+	if (r == 0)
+		r = answers_version_text(a, path, &v, ret);
+	if (r < 0)
+		return r;
+	lines_init(&w.lines, answers_cut_lines(v.text, v.len, 0, 0).lines);
+	w.hash = v.hash;
+	w.before = n == VERSION_NOW ? 0 : n + 1;
+	r = walk(&w);
+	if (r < 0)
+		return r;
+	json_put_hash(ret, "hash", v.hash);
+	json_put_number(ret, "n", since);
+	json_put_number(ret, "first", store_first(a->config.store));
+	put_runs(&w.lines, json_array(ret, "lines"));
+	return put_entries(a, &w.lines, json_array(ret, "entries"));
+}
