@@ -100,8 +100,15 @@
 #define RING_DEPTH	 4
 #define RING_ENTRIES_MAX 256
 
-/* Changes of files that share one of these locks take turns (pages.h). */
+/* Locks for what inodes note of changes; held for a few instructions. */
 #define FS_CHANGE_LOCKS 256
+
+/*
+ * Bytes that one copy_file_range(2) copies; it returns what was copied, and
+ * its caller goes on. With io_uring one thread serves all requests of its
+ * processor, and they would wait for the whole copy.
+ */
+#define FS_COPY_MAX (16u << 20)
 
 /*
  * awake.h: AWAKE_STEP requests within AWAKE_STEP_NS keep processors awake;

@@ -45,7 +45,7 @@ struct fs {
 	bool fine_times;     /* every change changes the times (below.h) */
 	double timeout;	     /* seconds the kernel may cache, where watched */
 
-	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.h */
+	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.c */
 
 	pthread_mutex_t handles_lock; /* before the lock of struct inodes */
 	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */

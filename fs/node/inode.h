@@ -48,7 +48,13 @@ struct inode {
 	_Atomic uint64_t end;	    /* directories: see ops/dir.c */
 	_Atomic uint64_t accounted; /* version the journal accounts for */
 
-	off_t size; /* at `stamp`; protected by its change lock (pages.c) */
+	/* Changes of our own (pages.c). Written under the change lock. */
+	atomic_uint changing;	  /* in flight */
+	_Atomic uint64_t changes; /* ever begun */
+	/* Protected by the change lock. */
+	bool ours;     /* not changed outside before those in flight */
+	bool accounts; /* nor by an unseen store */
+	off_t size;    /* at `stamp` */
 
 	/* Handles that use pages, and passthrough (pass.h). Protected by
 	   fs->handles_lock, as is `backing`. */

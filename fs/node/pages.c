@@ -1,7 +1,11 @@
 /*
- * A stamp is a hash of size and times. It may be compared without the change
- * lock: equal stamps are conclusive. Different ones are compared again with
- * the lock held, since a change of our own may be half done.
+ * A stamp is a hash of size and times. Equal stamps are conclusive at any time.
+ * Different ones are so only if no change of our own is in flight: an inode
+ * counts those (`changing`), and how many ever began (`changes`). A stamp is
+ * compared with the file's status if neither moved while fstat(2) ran. No lock
+ * is held across a system call: a change below may take seconds, and nothing
+ * waits for it. While changes are in flight, `ours` answers for them: the first
+ * of them found the file as the inode's stamp says it was.
  *
  * Times identify a change only where the kernel has multigrain timestamps
  * (Linux 6.13, on some file systems). Elsewhere a change of our own leaves
@@ -17,6 +21,9 @@
 #include "fs/node/fs.h"
 #include "fs/node/watch.h"
 
+/* Looks at a file that is written without pause. */
+#define STEADY_TRIES 8
+
 void pages_init(struct fs *fs, struct fuse_conn_info *conn)
 {
 	const unsigned both =
@@ -31,9 +38,14 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn)
 				   : conn->capable & FUSE_CAP_AUTO_INVAL_DATA;
 }
 
-static pthread_mutex_t *lock_of(struct fs *fs, const struct inode *i)
+static void lock(struct fs *fs, const struct inode *i)
 {
-	return &fs->change_locks[i->id % FS_CHANGE_LOCKS];
+	(void)pthread_mutex_lock(&fs->change_locks[i->id % FS_CHANGE_LOCKS]);
+}
+
+static void unlock(struct fs *fs, const struct inode *i)
+{
+	(void)pthread_mutex_unlock(&fs->change_locks[i->id % FS_CHANGE_LOCKS]);
 }
 
 /* The present stamp and status of `i`; 0: fstat(2) failed. */
@@ -42,17 +54,29 @@ static uint64_t look_below(const struct inode *i, struct stat *ret)
 	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
 }
 
-/* The same with the change lock held, until unlock(). */
-static uint64_t look_locked(struct fs *fs, const struct inode *i,
-			    struct stat *ret)
+/*
+ * Returns with the lock held. True: `now` and `st` are of a moment at which no
+ * change of our own was in flight, and none began since. False: one is in
+ * flight, or they follow each other too quickly; i->ours then says whether the
+ * file was changed outside the mount before them.
+ */
+static bool look_steady(struct fs *fs, struct inode *i, struct stat *st,
+			uint64_t *now)
 {
-	(void)pthread_mutex_lock(lock_of(fs, i));
-	return look_below(i, ret);
-}
+	for (int n = 0; n < STEADY_TRIES; n++) {
+		uint64_t changes = atomic_load(&i->changes);
 
-static void unlock(struct fs *fs, const struct inode *i)
-{
-	(void)pthread_mutex_unlock(lock_of(fs, i));
+		if (atomic_load(&i->changing))
+			break;
+		*now = look_below(i, st);
+		lock(fs, i);
+		if (!atomic_load(&i->changing) &&
+		    atomic_load(&i->changes) == changes)
+			return true;
+		unlock(fs, i);
+	}
+	lock(fs, i);
+	return false;
 }
 
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
@@ -63,67 +87,124 @@ void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
 	*ret = (struct own_change){ .i = i };
 	if (!i)
 		return;
-	before = look_locked(fs, i, &st);
+	/* Otherwise the first of the changes in flight has compared. */
+	if (look_steady(fs, i, &st, &before)) {
+		i->ours = before == atomic_load(&i->stamp);
+		i->accounts = before == atomic_load(&i->accounted);
+	}
+	atomic_fetch_add(&i->changing, 1);
+	atomic_fetch_add(&i->changes, 1);
+	unlock(fs, i);
 	atomic_store_explicit(&i->attr_cached, false, memory_order_relaxed);
-	ret->ours = before == atomic_load(&i->stamp);
-	ret->accounted = before == atomic_load(&i->accounted);
+}
+
+/* Ends one change if others are in flight: the last of them notes the stamp. */
+static bool leave_to_others(struct fs *fs, struct inode *i)
+{
+	bool others;
+
+	lock(fs, i);
+	others = atomic_load(&i->changing) > 1;
+	if (others)
+		atomic_fetch_sub(&i->changing, 1);
+	unlock(fs, i);
+	return others;
+}
+
+/* False: another change has begun since `changes`. */
+static bool end_last(struct fs *fs, struct inode *i, uint64_t changes,
+		     const struct stat *st, uint64_t now)
+{
+	bool last;
+
+	lock(fs, i);
+	last = atomic_load(&i->changes) == changes;
+	if (last) {
+		if (now)
+			i->size = st->st_size;
+		if (i->ours)
+			atomic_store(&i->stamp, fs->fine_times ? now : 0);
+		if (i->accounts)
+			atomic_store(&i->accounted, now);
+		atomic_fetch_sub(&i->changing, 1);
+	}
+	unlock(fs, i);
+	return last;
 }
 
 void pages_changed(struct fs *fs, struct own_change *c)
 {
 	struct stat st;
-	uint64_t now;
+	uint64_t changes, now;
 
 	if (!c->i)
 		return;
-	now = look_below(c->i, &st);
-	if (now)
-		c->i->size = st.st_size;
-	if (c->ours)
-		atomic_store(&c->i->stamp, fs->fine_times ? now : 0);
-	if (c->accounted)
-		atomic_store(&c->i->accounted, now);
-	unlock(fs, c->i);
+	do {
+		if (leave_to_others(fs, c->i))
+			return;
+		changes = atomic_load(&c->i->changes);
+		now = look_below(c->i, &st);
+	} while (!end_last(fs, c->i, changes, &st, now));
 }
 
-void pages_account(struct inode *i)
+uint64_t pages_stamp(const struct inode *i)
 {
 	struct stat st;
 
-	atomic_store(&i->accounted, look_below(i, &st));
+	return look_below(i, &st);
+}
+
+void pages_account(struct fs *fs, struct inode *i, uint64_t stamp)
+{
+	lock(fs, i);
+	atomic_store(&i->accounted, stamp);
+	i->accounts = true;
+	unlock(fs, i);
 }
 
 bool pages_unseen(struct fs *fs, struct inode *i)
 {
 	struct stat st;
-	uint64_t now = look_locked(fs, i, &st);
+	uint64_t now = 0;
 	bool unseen;
 
-	unseen = now && now != atomic_exchange(&i->accounted, now);
+	if (look_steady(fs, i, &st, &now))
+		unseen = now && now != atomic_exchange(&i->accounted, now);
+	else
+		unseen = !i->accounts;
+	i->accounts = true;
 	unlock(fs, i);
 	return unseen;
 }
 
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 {
-	(void)pthread_mutex_lock(lock_of(fs, i));
+	lock(fs, i);
 	i->size = st->st_size;
 	atomic_store(&i->stamp, inode_stamp(st));
 	unlock(fs, i);
 }
 
-/* Set the stamp to the present one; true if it was that already. */
+/*
+ * Set the stamp to the present one; true if it was that already, or if only
+ * changes of our own, still in flight, made it another.
+ */
 static bool correct_stamp(struct fs *fs, struct inode *i)
 {
 	struct stat st;
-	uint64_t now = look_locked(fs, i, &st);
-	bool was;
+	uint64_t now = 0;
+	bool good;
 
-	was = now && now == atomic_exchange(&i->stamp, now);
-	if (now)
-		i->size = st.st_size;
+	if (!look_steady(fs, i, &st, &now)) {
+		/* Our own changes are in the kernel's pages. */
+		good = i->ours;
+	} else {
+		good = now && now == atomic_exchange(&i->stamp, now);
+		if (now)
+			i->size = st.st_size;
+	}
 	unlock(fs, i);
-	return was;
+	return good;
 }
 
 bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
@@ -146,10 +227,15 @@ bool pages_good(struct fs *fs, struct inode *i, const struct stat *st)
 /* Refresh *st; keep the known size if the file was changed by others. */
 static bool hold_size(struct fs *fs, struct inode *i, struct stat *st)
 {
-	uint64_t now = look_locked(fs, i, st);
-	uint64_t known = atomic_load(&i->stamp);
-	bool changed = now != known && known;
+	uint64_t now = 0, known;
+	bool changed;
 
+	if (look_steady(fs, i, st, &now)) {
+		known = atomic_load(&i->stamp);
+		changed = known && now != known;
+	} else {
+		changed = !i->ours;
+	}
 	if (changed)
 		st->st_size = i->size;
 	unlock(fs, i);
@@ -179,9 +265,11 @@ static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 			  uint64_t now)
 {
 	struct stat st;
+	uint64_t present = 0;
 
 	assert(now && now != known);
-	if (look_locked(fs, i, &st) == now && atomic_load(&i->stamp) == known) {
+	if (look_steady(fs, i, &st, &present) && present == now &&
+	    atomic_load(&i->stamp) == known) {
 		i->size = st.st_size;
 		atomic_store(&i->stamp, fs->fine_times ? now : 0);
 	}
@@ -192,6 +280,7 @@ static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 {
 	struct stat st;
+	uint64_t now = 0;
 	bool r;
 
 	/*
@@ -200,7 +289,10 @@ static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 	 */
 	if (!known)
 		return atomic_load(&i->opens) > 0;
-	r = look_locked(fs, i, &st) != known && atomic_load(&i->stamp) == known;
+	if (look_steady(fs, i, &st, &now))
+		r = now != known && atomic_load(&i->stamp) == known;
+	else
+		r = !i->ours;
 	unlock(fs, i);
 	return r;
 }

@@ -14,6 +14,7 @@
 #define STATETAPE_FS_NODE_PAGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 struct fs;
@@ -25,24 +26,23 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn);
 
 struct own_change {
 	struct inode *i; /* NULL: nothing to track */
-	bool ours;	 /* no change outside the mount before this one */
-	bool accounted;	 /* no unseen store before this one */
 };
 
 /*
- * Around a change of content or status that a handler makes below. Takes and
- * releases the inode's change lock, so that its changes take turns.
+ * Around a change of content or status that a handler makes below. Changes of
+ * one inode may overlap; nothing waits for them.
  */
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret);
 void pages_changed(struct fs *fs, struct own_change *c);
 
 /*
  * Stores into a mapping of a passthrough file (pass.h) are not seen by us.
- * pages_account() starts the account, while the file has no other open; each
- * pages_unseen() says whether the file was changed since the last call by
- * anything but our own changes.
+ * pages_account() starts the account with a stamp that pages_stamp() returned
+ * while the file had no other open; each pages_unseen() says whether the file
+ * was changed since the last call by anything but our own changes.
  */
-void pages_account(struct inode *i);
+uint64_t pages_stamp(const struct inode *i);
+void pages_account(struct fs *fs, struct inode *i, uint64_t stamp);
 bool pages_unseen(struct fs *fs, struct inode *i);
 
 /* The kernel has no pages of `i`, whose status is `st`. */

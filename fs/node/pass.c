@@ -9,6 +9,7 @@
 #include "fs/node/pass.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "fs/base/limits.h"
@@ -96,28 +97,70 @@ bool pass_would(const struct fs *fs, const struct stat *st)
 	return fs->passes && S_ISREG(st->st_mode) && st->st_size >= FS_PASS_MIN;
 }
 
+/*
+ * The opens of `h` are counted from here on. True: `id` became the backing of
+ * its inode, whose account begins with `stamp`. -EAGAIN: the file was changed
+ * since it had that stamp.
+ */
+static int count_open(fuse_req_t req, struct handle *h,
+		      struct fuse_file_info *fi, int id, uint64_t stamp,
+		      uint64_t changes)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *i = h->inode;
+	bool first, late;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	first = id && !i->backing && i->cached == 0;
+	late = first && atomic_load(&i->changes) != changes;
+	if (first && !late) {
+		i->backing = id;
+		pages_account(fs, i, stamp);
+	}
+	if (!late) {
+		if (i->backing)
+			set_passed(fs, h, fi);
+		else
+			i->cached++;
+		h->counted = true;
+	}
+	assert_counts(i);
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return late ? -EAGAIN : first;
+}
+
+static bool is_first_open(struct fs *fs, const struct inode *i)
+{
+	bool first;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	first = !i->backing && i->cached == 0;
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return first;
+}
+
 void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 		struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = h->inode;
+	int id = 0, r;
 
 	if (!fs->passes)
 		return;
 	assert(!h->counted && !h->passed);
-	(void)pthread_mutex_lock(&fs->handles_lock);
-	if (!i->backing && i->cached == 0 && !h->writable &&
-	    pass_would(fs, st)) {
-		i->backing = register_below(req, h);
-		pages_account(i);
-	}
-	if (i->backing)
-		set_passed(fs, h, fi);
-	else
-		i->cached++;
-	h->counted = true;
-	assert_counts(i);
-	(void)pthread_mutex_unlock(&fs->handles_lock);
+	/* Without the lock: another open may be counted first, and ours then
+	   is of its kind. */
+	if (!h->writable && pass_would(fs, st) && is_first_open(fs, i))
+		id = register_below(req, h);
+	do {
+		uint64_t changes = atomic_load(&i->changes);
+		uint64_t stamp = id ? pages_stamp(i) : 0;
+
+		r = count_open(req, h, fi, id, stamp, changes);
+	} while (r == -EAGAIN);
+	if (id && r == 0)
+		unregister(req, id);
 }
 
 /* Journal a change that was made through a shared mapping. */
