@@ -211,6 +211,7 @@ static int open_session(struct server *s)
 	struct fuse_args args = FUSE_ARGS_INIT(ringed ? 3 : 1, argv);
 	char fd_path[32];
 
+	s->fs.ringed = ringed;
 	ops_name_fill(&ops);
 	ops_make_fill(&ops);
 	ops_attr_fill(&ops);

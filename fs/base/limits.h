@@ -104,8 +104,8 @@
 #define FS_CHANGE_LOCKS 256
 
 /*
- * Bytes that one copy_file_range(2) copies; it returns what was copied, and
- * its caller goes on. With io_uring one thread serves all requests of its
+ * With io_uring, bytes that one copy_file_range(2) copies; it returns what was
+ * copied, and its caller goes on. There one thread serves all requests of its
  * processor, and they would wait for the whole copy.
  */
 #define FS_COPY_MAX (16u << 20)

@@ -98,7 +98,7 @@ bool pass_would(const struct fs *fs, const struct stat *st)
 }
 
 /*
- * The opens of `h` are counted from here on. True: `id` became the backing of
+ * The opens of `h` are counted from here on. 1: `id` became the backing of
  * its inode, whose account begins with `stamp`. -EAGAIN: the file was changed
  * since it had that stamp.
  */

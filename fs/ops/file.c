@@ -315,7 +315,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 		(void)fuse_reply_err(req, -from_fd);
 		return;
 	}
-	if (len > FS_COPY_MAX)
+	if (fs->ringed && len > FS_COPY_MAX)
 		len = FS_COPY_MAX;
 	pages_change(fs, to->inode, &change);
 	copied = copy_file_range(from_fd, &off_in, to->fd, &off_out, len,

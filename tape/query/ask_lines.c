@@ -33,15 +33,13 @@ static bool is_name(const char *path, const char *name)
 /* Reach the version before `e`. */
 static void step_back(struct lines_walk *w, const struct entry *e)
 {
-	if (!e->had)
+	/* Without ranges its lines were not compared: no text, or too large. */
+	bool opaque = !e->had || e->ranges_count == 0;
+
+	if (opaque && !(e->had && same(e->before, e->after)))
 		lines_rest(&w->lines, e->n);
-	else if (same(e->before, e->after))
-		;
-	else if (e->ranges_count)
-		lines_back(&w->lines, e->n, e->ranges, e->ranges_count);
 	else
-		/* Not text, or too large: its lines were not compared. */
-		lines_rest(&w->lines, e->n);
+		lines_back(&w->lines, e->n, e->ranges, e->ranges_count);
 	w->hash = e->before;
 	w->from = e->n;
 }

@@ -135,23 +135,22 @@ def a_cache_that_keeps_less_than_it_should_ends_it():
 
 def the_manager_follows_the_tapes_publication():
     with World() as w:
-        edits = 0
+        edits = last = 0
 
         def subscription():
             out = w.home.run("status", "--json", w.repo).stdout
             return json.loads(out)["managers"][0]["tape"]
 
         def hears_an_edit():
-            """Whether the manager received an entry newer than any before.
+            """Whether the manager received an entry newer than `last`.
 
             Edits until it did: a message sent before the publisher has noted
             a subscriber does not reach it.
             """
             nonlocal edits
-            before = subscription()["n"]
             edits += 1
             w.edit("config.py", "x + %d\n" % edits, "x + %d\n" % (edits + 1))
-            return subscription()["n"] > before
+            return subscription()["n"] > last
 
         st.eventually(hears_an_edit, "an entry is received")
         words = w.home.run("status", w.repo).stdout
@@ -159,6 +158,7 @@ def the_manager_follows_the_tapes_publication():
         w.end(w.tape, signal.SIGKILL)
         st.eventually(lambda: not subscription()["connected"],
                       "the manager notices that the tape is gone")
+        last = subscription()["n"]
         w.tape = w.start("tape", w.repo)
         st.eventually(w.tape_ready, "the tape is ready again")
         st.eventually(hears_an_edit, "an entry of the new tape is received")

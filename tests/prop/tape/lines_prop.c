@@ -151,6 +151,11 @@ static void going_back_finds_the_owners_that_splicing_kept(void **state)
 	}
 }
 
+static uint32_t any_number(void)
+{
+	return any(2) ? any(9) : UINT32_MAX - any(9);
+}
+
 /* A store may be damaged: such ranges must not lead out of the arrays. */
 static void senseless_ranges_do_no_harm(void **state)
 {
@@ -163,10 +168,10 @@ static void senseless_ranges_do_no_harm(void **state)
 		for (uint64_t n = 1; n < 20; n++) {
 			for (int k = 0; k < 3; k++)
 				r[k] = (struct entry_range){
-					any(2) ? any(9) : UINT32_MAX - any(9),
-					any(2) ? any(9) : UINT32_MAX - any(9),
-					any(2) ? any(9) : UINT32_MAX - any(9),
-					any(2) ? any(9) : UINT32_MAX - any(9),
+					any_number(),
+					any_number(),
+					any_number(),
+					any_number(),
 				};
 			lines_back(&l, n, r, 3);
 		}

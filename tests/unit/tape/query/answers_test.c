@@ -85,9 +85,11 @@ static void show_returns_an_entry_in_full(void **state)
 		      "\"removed\":true}],\"dX\":[],\"R\":[],\"new\":[],"
 		      "\"syntax\":\"ok\",\"author\":{\"origin\":\"mount\","
 		      "\"pid\":812,\"comm\":\"sed\","
-		      "\"cmdline\":\"sed -i s/1/2/ a.py\",\"uid\":1000,"
-		      "\"exe\":\"/usr/bin/sed\",\"ancestors\":[{\"pid\":700,"
-		      "\"comm\":\"sh\",\"cmdline\":\"sh -c make\"}]},"
+		      "\"cmdline\":\"sed -i s/1/2/ a.py\","
+		      "\"exe\":\"/usr/bin/sed\",\"uid\":1000,"
+		      "\"ancestors\":[{\"pid\":700,"
+		      "\"comm\":\"sh\",\"cmdline\":\"sh -c make\","
+		      "\"exe\":\"/bin/sh\"}]},"
 		      "\"journal\":[0,0],\"bytes\":29}");
 	free(text);
 	cJSON_Delete(answer);
