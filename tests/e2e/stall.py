@@ -4,7 +4,8 @@ into another, names are made and the target is opened as on a plain directory.
 
 Times are compared with each other, never with a clock: on the mount the longest
 call may take a small part of one whole copy, or what it takes on the plain
-directory."""
+directory. A busy machine delays single calls too, but not the same in each
+attempt; a lock that is held for a copy delays calls in all of them."""
 
 import mmap
 import os
@@ -17,6 +18,7 @@ SIZE = 512 << 20
 # More than the locks that inodes share.
 NAMES = 700
 PART = 0.3
+ATTEMPTS = 6
 
 
 def copy_all(top):
@@ -89,18 +91,25 @@ def measure(top):
     return made, opened, shortest
 
 
+def is_prompt(seen, plain):
+    return all(own < max(PART * seen[2], 3 * below)
+               for own, below in zip(seen[:2], plain[:2]))
+
+
 def nobody_waits_for_a_copy():
     home = st.Home()
     try:
-        repo = home.mkdir("repo")
-        plain = measure(home.mkdir("plain"))
+        repo, plain_dir = home.mkdir("repo"), home.mkdir("plain")
         with st.Mount(repo, home=home) as m:
-            seen = measure(m.path)
-        print("longest mkdir, longest open, shortest copy in ms: plain",
-              *(f"{x * 1e3:.1f}" for x in plain), "mount",
-              *(f"{x * 1e3:.1f}" for x in seen))
-        for what, own, below in zip(("mkdir", "open"), seen, plain):
-            assert own < max(PART * seen[2], 3 * below), (what, plain, seen)
+            for _ in range(ATTEMPTS):
+                plain, seen = measure(plain_dir), measure(m.path)
+                print("longest mkdir, longest open, shortest copy in ms: plain",
+                      *(f"{x * 1e3:.1f}" for x in plain), "mount",
+                      *(f"{x * 1e3:.1f}" for x in seen))
+                if is_prompt(seen, plain):
+                    return
+            raise AssertionError("each attempt had a call that waited for a "
+                                 "copy")
     finally:
         home.close()
 
