@@ -502,33 +502,39 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Time to resolve it, the minimum of several runs: the machine is shared. */
+/* Processor time to resolve a program of this shape. */
 static double settle_seconds(const struct shape *s, unsigned n)
 {
-	double least = 1e9;
+	CLEANUP(world_release) struct world w;
+	double began;
 
-	for (int i = 0; i < 3; i++) {
-		CLEANUP(world_release) struct world w;
-		double began;
-
-		world_init(&w);
-		make_shape(&w, s, n);
-		began = cpu_seconds();
-		assert_int_equal(graph_settle(w.g, NULL), 0);
-		began = cpu_seconds() - began;
-		least = began < least ? began : least;
-	}
-	return least;
+	world_init(&w);
+	make_shape(&w, s, n);
+	began = cpu_seconds();
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	return cpu_seconds() - began;
 }
 
-/* Four times the program must not take sixteen times as long. */
+static double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Four times the program must not take sixteen times as long. The machine is
+ * shared, and others empty its caches: the least of several times counts, and
+ * only a ratio that looks bad is measured again.
+ */
 static void a_long_file_is_resolved_in_linear_time(void **state)
 {
 	(void)state;
 	for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
-		double once = settle_seconds(&shapes[k], 4000);
-		double more = settle_seconds(&shapes[k], 16000);
+		double once = 1e9, more = 1e9;
 
+		for (int i = 0; i < 8 && (i == 0 || more > 9 * once); i++) {
+			once = lesser(once, settle_seconds(&shapes[k], 4000));
+			more = lesser(more, settle_seconds(&shapes[k], 16000));
+		}
 		if (more > 9 * once)
 			fail_msg("%s%s: %.1f times", shapes[k].head,
 				 shapes[k].first, more / once);
