@@ -24,6 +24,7 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_LOG] = verb_log,
 	[VERB_SHOW] = verb_show,
 	[VERB_BLAME] = verb_blame,
+	[VERB_NOTES] = verb_notes,
 	[VERB_DIFF] = verb_diff,
 	[VERB_CAT] = verb_cat,
 	[VERB_RESTORE] = verb_restore,

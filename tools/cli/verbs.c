@@ -38,6 +38,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_LOG] = &row_log,
 	[VERB_SHOW] = &row_show,
 	[VERB_BLAME] = &row_blame,
+	[VERB_NOTES] = &row_notes,
 	[VERB_DIFF] = &row_diff,
 	[VERB_CAT] = &row_cat,
 	[VERB_RESTORE] = &row_restore,

@@ -24,6 +24,7 @@ enum verb_id {
 	VERB_LOG,
 	VERB_SHOW,
 	VERB_BLAME,
+	VERB_NOTES,
 	VERB_DIFF,
 	VERB_CAT,
 	VERB_RESTORE,
@@ -71,6 +72,7 @@ enum option_id {
 	OPTION_FOREGROUND,
 	OPTION_FORMAT,
 	OPTION_FORWARD,
+	OPTION_HOOK,
 	OPTION_INSIDE,
 	OPTION_JSON,
 	OPTION_KEEP,
@@ -89,12 +91,14 @@ enum option_id {
 	OPTION_NO_JOURNAL,
 	OPTION_NO_MOUNT,
 	OPTION_NO_WATCH,
+	OPTION_NOTES_FORMAT,
 	OPTION_PATCH,
 	OPTION_OPENAI_UPSTREAM,
 	OPTION_PATH,
 	OPTION_PID,
 	OPTION_POLICY,
 	OPTION_PORT,
+	OPTION_PRINT,
 	OPTION_PRIVATE,
 	OPTION_REHASH,
 	OPTION_REPO,
@@ -241,6 +245,7 @@ int verb_reads(const struct invocation *in);
 int verb_log(const struct invocation *in);
 int verb_show(const struct invocation *in);
 int verb_blame(const struct invocation *in);
+int verb_notes(const struct invocation *in);
 int verb_diff(const struct invocation *in);
 int verb_cat(const struct invocation *in);
 int verb_restore(const struct invocation *in);

@@ -36,6 +36,7 @@ extern const struct verb row_reads;
 extern const struct verb row_log;
 extern const struct verb row_show;
 extern const struct verb row_blame;
+extern const struct verb row_notes;
 extern const struct verb row_diff;
 extern const struct verb row_cat;
 extern const struct verb row_restore;

@@ -144,6 +144,64 @@ const struct verb row_blame = {
 	.examples = blame_examples,
 };
 
+static const struct verb_option notes_options[] = {
+	{ .id = OPTION_NOTES_FORMAT,
+	  .name = "format",
+	  .kind = OPTION_TEXT,
+	  .value = "FORMAT",
+	  .text = "git-ai, a note of Git AI's authorship format 3.0.0 (if not "
+		  "given), or agent-trace, a line of JSON by Agent Trace "
+		  "0.1.0 on stdout" },
+	{ .id = OPTION_PRINT,
+	  .name = "print",
+	  .text = "Print the note instead of writing it" },
+	{ .id = OPTION_FORCE,
+	  .name = "force",
+	  .text = "Replace notes that another program wrote" },
+	{ .id = OPTION_HOOK,
+	  .name = "hook",
+	  .text = "Install a post-commit hook of git's that runs this verb "
+		  "after every commit" },
+	{ .id = OPTION_REPO,
+	  .name = "repo",
+	  .kind = OPTION_TEXT,
+	  .value = "REPO",
+	  .text = "The repository, if it is not the one you are in" },
+	{ 0 },
+};
+
+static const struct verb_example notes_examples[] = {
+	{ "statetape notes", "Who wrote the lines of the last commit" },
+	{ "statetape notes main..HEAD", "All commits of a branch" },
+	{ "statetape notes --format agent-trace > trace.json",
+	  "The same as JSON" },
+	{ 0 },
+};
+
+const struct verb row_notes = {
+	.id = VERB_NOTES,
+	.name = "notes",
+	.summary = "Note who wrote the lines of a commit, for other programs",
+	.description =
+		"For each line that a commit added: whether an agent wrote it, "
+		"and which one in which conversation, or a person. Written as "
+		"a git note below refs/notes/ai, which git-ai and other "
+		"readers of its format show.\n"
+		"\n"
+		"Lines are an agent's if the process that wrote them runs "
+		"below 'statetape run -- AGENT' or below an agent we know by "
+		"its name; other processes that wrote through the mount are "
+		"the commit's author. Lines that were changed outside the "
+		"mount, or before the tape began, are nobody's. The model is "
+		"that of the one conversation that the manager had under way "
+		"then, else \"unknown\". A merge has no lines of its own.\n"
+		"\n"
+		"COMMIT is a commit or a range (HEAD if not given).",
+	.options = notes_options,
+	.arguments = { { .name = "COMMIT", .optional = true } },
+	.examples = notes_examples,
+};
+
 static const struct verb_option diff_options[] = {
 	{ .id = OPTION_REPO,
 	  .name = "repo",

@@ -260,6 +260,14 @@ char *agent_upstream(const char *program, enum agent_api api)
 	return must_have(strdup(c->usual ? c->usual : public_apis[api]));
 }
 
+bool agent_is_known(const char *program)
+{
+	const struct agent *c = find(program);
+
+	/* Our own program is an agent only in the demo. */
+	return c->program && strcmp(c->program, "statetape") != 0;
+}
+
 char *agent_note(const char *program)
 {
 	const struct agent *c = find(program);

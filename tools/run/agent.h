@@ -6,6 +6,8 @@
 #ifndef STATETAPE_TOOLS_RUN_AGENT_H
 #define STATETAPE_TOOLS_RUN_AGENT_H
 
+#include <stdbool.h>
+
 enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
 
 /*
@@ -14,6 +16,9 @@ enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
  * agent_prepare(), which changes that environment.
  */
 char *agent_upstream(const char *program, enum agent_api api);
+
+/* Is it the name of an agent that has a row in our table? */
+bool agent_is_known(const char *program);
 
 /*
  * A remark about this agent for the user (free it), NULL: none. Some agents

@@ -1,0 +1,211 @@
+/*
+ * statetape notes: who wrote the lines of a commit, for other programs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graph/base/alloc.h"
+#include "graph/base/cleanup.h"
+#include "manager/decide/archive.h"
+#include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
+#include "tools/verb/notes/commit.h"
+#include "tools/verb/notes/git.h"
+#include "tools/verb/notes/note.h"
+#include "tools/verb/tape.h"
+
+#define NOTES_REF "--ref=refs/notes/ai"
+
+enum notes_format { NOTES_GIT_AI, NOTES_AGENT_TRACE };
+
+struct notes {
+	enum notes_format format;
+	bool print; /* instead of writing a git note */
+	bool force; /* replace notes of other programs */
+	struct git git;
+	struct tape_reader tape;
+	struct archive *archive;
+};
+
+static void notes_release(struct notes *n)
+{
+	archive_free(n->archive);
+	tape_release(&n->tape);
+}
+
+/* -- The hook. */
+
+static const char hook[] = "#!/bin/sh\n"
+			   "# Written by 'statetape notes --hook'.\n"
+			   "statetape notes HEAD || :\n";
+
+static int install_hook(const struct git *g)
+{
+	static const char *const argv[] = { "rev-parse",
+					    "--path-format=absolute",
+					    "--git-path", "hooks/post-commit",
+					    NULL };
+	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(close_p) int fd = -1;
+	int r = git_run(g, argv, NULL, 0, &path, NULL);
+
+	if (r != 0)
+		return say_error("git cannot tell where hooks are: %s",
+				 r < 0 ? errno_text(r) : "no repository");
+	path[strcspn(path, "\n")] = '\0';
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	if (fd < 0 && errno == EEXIST)
+		return say_error("'%s' is there already; add the line "
+				 "'statetape notes HEAD || :' to it",
+				 path);
+	if (fd < 0 ||
+	    write(fd, hook, sizeof(hook) - 1) != (ssize_t)sizeof(hook) - 1)
+		return say_error("'%s' cannot be written: %s", path,
+				 errno_text(errno));
+	(void)printf("%s: every commit gets a note from now on\n", path);
+	return EXIT_SUCCESS;
+}
+
+/* -- One commit. */
+
+/* A note that another program wrote is not replaced. */
+static bool may_write(const struct notes *n, const char *id)
+{
+	const char *argv[] = { "notes", NOTES_REF, "show", id, NULL };
+	struct git quiet = { n->git.root, true };
+	CLEANUP(free_p) char *old = NULL;
+
+	if (n->force || git_run(&quiet, argv, NULL, 0, &old, NULL) != 0 ||
+	    note_is_ours(old))
+		return true;
+	(void)say_error("commit %.12s has a note by another program, which "
+			"stays; --force replaces it",
+			id);
+	return false;
+}
+
+static int write_note(const struct notes *n, const struct commit *c)
+{
+	const char *argv[] = { "notes", NOTES_REF, "add", "-f",
+			       "-F",	"-",	   c->id, NULL };
+	struct git quiet = { n->git.root, true };
+	CLEANUP(free_p) char *text = NULL;
+	size_t len;
+	int r;
+
+	text = note_git_ai(c, &len);
+	if (n->print) {
+		(void)printf("%s\n", text);
+		return 0;
+	}
+	if (!may_write(n, c->id))
+		return -EEXIST;
+	r = git_run(&quiet, argv, text, len, NULL, NULL);
+	if (r == 0)
+		return 0;
+	(void)say_error("git cannot write the note of %.12s%s%s", c->id,
+			r < 0 ? ": " : "", r < 0 ? errno_text(r) : "");
+	return r < 0 ? r : -EIO;
+}
+
+static void say_lines(const struct commit *c)
+{
+	size_t lines[WHO_SEVERAL + 1] = { 0 };
+
+	for (size_t i = 0; i < c->files_count; i++)
+		for (size_t k = 0; k < c->files[i].count; k++) {
+			const struct commit_span *s = &c->files[i].spans[k];
+
+			lines[c->authors[s->who].kind] += s->end - s->start + 1;
+		}
+	(void)printf("%.12s: lines by agents %zu, by people %zu, unknown %zu\n",
+		     c->id, lines[WHO_AGENT], lines[WHO_PERSON],
+		     c->unknown + lines[WHO_SEVERAL]);
+}
+
+static int one_commit(struct notes *n, const char *id)
+{
+	CLEANUP(commit_release) struct commit c = { 0 };
+	CLEANUP(free_p) char *trace = NULL;
+	int r = commit_init(&c, id, &n->git, &n->tape, n->archive);
+
+	if (r < 0)
+		return r;
+	if (n->format == NOTES_AGENT_TRACE) {
+		trace = note_agent_trace(&c);
+		(void)puts(trace);
+		return 0;
+	}
+	r = write_note(n, &c);
+	if (r == 0 && !n->print)
+		say_lines(&c);
+	return r;
+}
+
+/* -- All of them. */
+
+/* The ids that COMMIT means, one per line (free it). */
+static char *list_commits(const struct git *g, const char *what)
+{
+	const char *range[] = { "rev-list", "--reverse", "--end-of-options",
+				what, NULL };
+	const char *one[] = { "rev-parse", "--verify", "--end-of-options", NULL,
+			      NULL };
+	CLEANUP(free_p) char *commit = format_text("%s^{commit}", what);
+	char *ids = NULL;
+	int r;
+
+	one[3] = commit;
+	r = git_run(g, strstr(what, "..") ? range : one, NULL, 0, &ids, NULL);
+	if (r == 0)
+		return ids;
+	(void)say_error("git knows no commit '%s'%s%s", what, r < 0 ? ": " : "",
+			r < 0 ? errno_text(r) : "");
+	free(ids);
+	return NULL;
+}
+
+static bool read_format(const struct invocation *in, enum notes_format *ret)
+{
+	const char *name = in->options[OPTION_NOTES_FORMAT].text;
+
+	*ret = NOTES_GIT_AI;
+	if (!name || strcmp(name, "git-ai") == 0)
+		return true;
+	*ret = NOTES_AGENT_TRACE;
+	if (strcmp(name, "agent-trace") == 0)
+		return true;
+	(void)say_usage_error("--format is git-ai or agent-trace, not '%s'",
+			      name);
+	return false;
+}
+
+int verb_notes(const struct invocation *in)
+{
+	CLEANUP(notes_release) struct notes n = { .tape = TAPE_NONE };
+	CLEANUP(free_p) char *ids = NULL;
+	const char *what = in->arguments[0] ? in->arguments[0] : "HEAD";
+	int code = EXIT_SUCCESS;
+
+	if (!read_format(in, &n.format))
+		return EXIT_USAGE;
+	if (tape_open(in->options[OPTION_REPO].text, false, &n.tape) < 0)
+		return EXIT_FAILURE;
+	n.git.root = n.tape.state.repo;
+	if (in->options[OPTION_HOOK].given)
+		return install_hook(&n.git);
+	n.print = in->options[OPTION_PRINT].given;
+	n.force = in->options[OPTION_FORCE].given;
+	/* Without a manager's archive, models are not known. */
+	(void)archive_open(n.tape.state.dir, false, &n.archive, NULL);
+	ids = list_commits(&n.git, what);
+	if (!ids)
+		return EXIT_FAILURE;
+	for (char *rest = ids, *id; (id = strsep(&rest, "\n"));)
+		if (*id && one_commit(&n, id) < 0)
+			code = EXIT_FAILURE;
+	return code;
+}
