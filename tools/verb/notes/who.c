@@ -165,7 +165,7 @@ static void name_conversation(struct who *w, struct archive *archive,
 static struct who who_of(const cJSON *author, int64_t at_ns,
 			 struct archive *archive)
 {
-	struct who w = { WHO_UNKNOWN };
+	struct who w = { .kind = WHO_UNKNOWN };
 	struct who_agent agent;
 
 	if (strcmp(text(author, "origin"), "mount") != 0 ||
