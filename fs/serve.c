@@ -30,6 +30,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
+#include "graph/base/message.h"
 #include "tape/wire/wire.h"
 
 struct server {
@@ -44,7 +45,7 @@ _Static_assert(offsetof(struct server, fs) == 0, "a server is a struct fs");
 static int fail(const char *what, int r)
 {
 	assert(r < 0);
-	(void)fprintf(stderr, "statetape: %s: %s\n", what, strerrordesc_np(-r));
+	message("%s: %s", what, strerrordesc_np(-r));
 	return r;
 }
 
@@ -164,8 +165,7 @@ log_line(enum fuse_log_level level, const char *format, va_list ap)
 {
 	if (level > FUSE_LOG_WARNING)
 		return;
-	(void)fprintf(stderr, "statetape: ");
-	(void)vfprintf(stderr, format, ap);
+	message_va(format, ap);
 }
 
 static int open_parts(struct server *s)

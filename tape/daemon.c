@@ -27,6 +27,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
+#include "graph/base/message.h"
 #include "graph/base/path.h"
 #include "graph/facts/lang.h"
 #include "graph/graph.h"
@@ -59,10 +60,7 @@ void tape_say(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	(void)fputs("statetape: ", stderr);
-	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is not. */
-	(void)vfprintf(stderr, format, args);
-	(void)fputc('\n', stderr);
+	message_va(format, args);
 	va_end(args);
 }
 

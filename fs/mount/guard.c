@@ -37,6 +37,7 @@
 #include "fs/mount/site.h"
 #include "fs/serve.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/message.h"
 
 #define LAST_END "last-end"
 #define LOG	 "log"
@@ -94,9 +95,7 @@ static void say(char *text)
 {
 	CLEANUP(free_p) char *owned = text;
 
-	(void)fputs("statetape: ", stderr);
-	print_safe(stderr, owned ? owned : "out of memory");
-	(void)fputc('\n', stderr);
+	message("%s", owned ? owned : "out of memory");
 }
 
 /* Atomically writes how the mount ended, for `statetape status`. */
@@ -315,8 +314,7 @@ static _Noreturn void become_command(struct guard *g)
 		(void)!chdir(g->cwd);
 	(void)execvp(g->command[0], g->command);
 	error = errno;
-	(void)fprintf(stderr, "statetape: cannot run '%s': %s\n", g->command[0],
-		      strerrordesc_np(error));
+	message("cannot run '%s': %s", g->command[0], strerrordesc_np(error));
 	_exit(error == ENOENT ? GUARD_NOT_FOUND : GUARD_CANNOT_RUN);
 }
 
@@ -331,8 +329,7 @@ static void start_command(struct guard *g)
 		return;
 	g->command_pid = 0;
 	g->code = GUARD_FAILED;
-	(void)fprintf(stderr, "statetape: cannot start a process: %s\n",
-		      strerrordesc_np(errno));
+	message("cannot start a process: %s", strerrordesc_np(errno));
 }
 
 /*
@@ -658,9 +655,7 @@ static int wait_for_guard(pid_t pid, int report)
 	while (n < 0 && errno == EINTR);
 	if (n == 1)
 		return code;
-	(void)fputs("statetape: the background process ended before it "
-		    "mounted\n",
-		    stderr);
+	message("the background process ended before it mounted");
 	return EXIT_FAILURE;
 }
 
@@ -679,8 +674,7 @@ static int go_background(struct guard *g)
 	(void)close_range(STDERR_FILENO + 1, ~0u, 0);
 	(void)fflush(NULL);
 	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
-		(void)fprintf(stderr, "statetape: cannot start: %s\n",
-			      strerrordesc_np(errno));
+		message("cannot start: %s", strerrordesc_np(errno));
 		return EXIT_FAILURE;
 	}
 	if (pid > 0) {

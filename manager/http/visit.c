@@ -18,6 +18,7 @@
 #include "graph/base/buf.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/message.h"
 #include "manager/http/coding.h"
 #include "manager/http/limits.h"
 #include "manager/http/proxy_i.h"
@@ -589,7 +590,7 @@ static enum MHD_Result unreachable(struct visit *v, int e)
 		sentence = NULL;
 		return MHD_NO;
 	}
-	(void)fprintf(stderr, "statetape: %s\n", sentence);
+	message("%s", sentence);
 	return answer_ourselves(v, 502, sentence, false);
 }
 

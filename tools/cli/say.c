@@ -37,7 +37,9 @@ __attribute__((format(printf, 1, 0))) static void vcomplain(const char *format,
 							    va_list args)
 {
 	CLEANUP(free_p) char *text = vformat_text(format, args);
-	size_t len = strlen(text);
+	CLEANUP(free_p) char *line = NULL;
+	size_t len = strlen(text), size = 0;
+	FILE *out = open_memstream(&line, &size);
 
 	/*
 	 * Sentences from the libraries end with a full stop, our messages do
@@ -47,9 +49,14 @@ __attribute__((format(printf, 1, 0))) static void vcomplain(const char *format,
 		text[len - 1] = '\0';
 	/* Flush stdout first, so that a log of both has them in order. */
 	(void)fflush(stdout);
-	(void)fputs("statetape: ", stderr);
-	(void)print_safe(stderr, text);
-	(void)fputc('\n', stderr);
+	if (!out)
+		return;
+	(void)fputs("statetape: ", out);
+	(void)print_safe(out, text);
+	(void)fputc('\n', out);
+	/* In one write(2): stderr may be a log that others write, too. */
+	if (fclose(out) == 0)
+		(void)fwrite(line, 1, size, stderr);
 }
 
 int say_error(const char *format, ...)
