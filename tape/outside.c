@@ -19,7 +19,7 @@
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/paths.h"
-#include "tape/scope.h"
+#include "tape/journal/scope.h"
 
 #define EVENTS                                                             \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \

@@ -11,7 +11,7 @@
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/paths.h"
-#include "tape/scope.h"
+#include "tape/journal/scope.h"
 
 #define NAMES_SIZE (64U << 10)
 

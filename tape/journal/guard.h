@@ -5,7 +5,8 @@
  * journal_guard_hit() reports the fault. A fault anywhere else is fatal as
  * usual. Private to the journal.
  *
- * A guard and the mapping it watches belong to one thread at a time.
+ * A guard and the mapping it watches belong to one thread at a time, or to
+ * several that leave the watched range as it is.
  */
 #ifndef STATETAPE_TAPE_JOURNAL_GUARD_H
 #define STATETAPE_TAPE_JOURNAL_GUARD_H

@@ -49,8 +49,35 @@ enum journal_op {
 	JOURNAL_FALLOCATE, /* detail = mode */
 	JOURNAL_COPY,	   /* copy_file_range into path from path2 */
 	JOURNAL_CLOSE,	   /* a handle that could write was released */
+	JOURNAL_KEEP,	   /* see below */
 	JOURNAL_OPS,	   /* number of operations */
 };
+
+/*
+ * A JOURNAL_KEEP line precedes a change that destroys a finished version of
+ * `path` which the tape may not have read: its author is the process that makes
+ * the change. The fields:
+ *
+ *	ino	of the file
+ *	off	number of the newest line that changed the version; 0: unknown
+ *	len	its bytes
+ *	path2	the file in the directory JOURNAL_KEPT of the state directory
+ *		that holds them (of a symbolic link: its target); NULL if res is
+ *		negative
+ *	res	0, or why it is not kept: -EFBIG (over JOURNAL_KEPT_MAX bytes),
+ *		-EMEDIUMTYPE (not text), -ENOSPC (the tape is too far behind),
+ *		-EBUSY (changed while it was copied), or another negative errno
+ *	detail	JOURNAL_OUTSIDE: the version was made outside the mount; or NULL
+ *
+ * The copy is complete before the line is appended. The file system never
+ * removes one that a line names: the reader does, when it needs it no more. A
+ * file that no line names was left by a process that was killed; the reader may
+ * remove it if it listed the directory before it asked FENCE, and read the
+ * journal after that.
+ */
+#define JOURNAL_KEPT	 "kept"
+#define JOURNAL_KEPT_MAX (1 << 20)
+#define JOURNAL_OUTSIDE	 "outside"
 
 const char *journal_op_name(enum journal_op op);
 /* JOURNAL_NONE: `name` is not an operation. */

@@ -65,6 +65,7 @@ static const char *const op_names[JOURNAL_OPS] = {
 	[JOURNAL_SETXATTR] = "setxattr", [JOURNAL_REMOVEXATTR] = "removexattr",
 	[JOURNAL_SETFLAGS] = "setflags", [JOURNAL_FALLOCATE] = "fallocate",
 	[JOURNAL_COPY] = "copy",	 [JOURNAL_CLOSE] = "close",
+	[JOURNAL_KEEP] = "keep",
 };
 
 const char *journal_op_name(enum journal_op op)

@@ -47,6 +47,21 @@ static const char entries[] =
 	"Entries are numbered from 1 without gaps and never changed. Each "
 	"is one JSON object:";
 
+static const char keeping[] =
+	"A file is read after it settles. Before a process changes, replaces "
+	"or removes a file whose last version the tape has not read, the file "
+	"system keeps that version first: it copies the text (up to 1 MiB) or "
+	"the link's target to a file in $XDG_STATE_HOME/statetape/ID/kept/, "
+	"and writes a line with the operation keep to the journal. In that "
+	"line \"path\" is the file, \"path2\" the name in kept/, \"off\" the "
+	"number of the version's last line (0: unknown) and \"len\" its "
+	"bytes; a negative \"res\" says why nothing was kept; the author is "
+	"the process that makes the change, and the detail \"outside\" says "
+	"that the version was made outside the mount. The tape publishes in "
+	"the file \"progress\" of the same directory how far it has read, so "
+	"while it keeps up nothing is copied, and removes what it has used. "
+	"At most 256 MiB wait for it.";
+
 static const char subscribing[] =
 	"A message on tape.pub is the topic \"tape.\" followed by the "
 	"entry's JSON. Subscribe to \"tape.\", or to \"\".\n"
@@ -240,6 +255,7 @@ void generate_man_tape(FILE *out)
 	put_members(out, protocol_entry);
 	(void)fputs(".PP\nThe author is an object:\n", out);
 	put_members(out, protocol_author);
+	put_section(out, "KEPT VERSIONS", keeping);
 	put_section(out, "SUBSCRIBING", subscribing);
 	put_section(out, "QUESTIONS", errors);
 	(void)fputs(".PP\n", out);

@@ -71,6 +71,7 @@ static const struct {
 	[JOURNAL_RMDIR] = { COLOUR_RED, NULL },
 	[JOURNAL_RENAME] = { COLOUR_CYAN, " -> " },
 	[JOURNAL_EXCHANGE] = { COLOUR_CYAN, " <-> " },
+	[JOURNAL_KEEP] = { COLOUR_DIM, " = kept/" },
 };
 
 static void print_time(FILE *out, uint64_t wall_ns)
@@ -116,6 +117,9 @@ static void print_range(FILE *out, const struct journal_event *e)
 {
 	if (e->op == JOURNAL_TRUNCATE && e->len >= 0)
 		(void)fprintf(out, " to %" PRId64, e->len);
+	else if (e->op == JOURNAL_KEEP)
+		(void)fprintf(out, ", %" PRId64 " bytes of line %" PRId64,
+			      e->len, e->off);
 	else if (e->off >= 0 && e->len >= 0)
 		(void)fprintf(out, " %" PRId64 "+%" PRId64, e->off, e->len);
 }

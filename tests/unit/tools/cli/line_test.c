@@ -103,6 +103,11 @@ static void people_see_who_did_what_where(void **state)
 	assert_human(&l, "a -> b\n");
 	l = make_line(JOURNAL_EXCHANGE, "a", "b");
 	assert_human(&l, "a <-> b\n");
+	l = make_line(JOURNAL_KEEP, "a", "12-1");
+	l.event.off = 40;
+	l.event.len = 7;
+	l.event.detail = JOURNAL_OUTSIDE;
+	assert_human(&l, "a = kept/12-1, 7 bytes of line 40 (outside)\n");
 	l = make_line(JOURNAL_TRUNCATE, "a", NULL);
 	l.event.len = 0;
 	l.event.detail = "open";

@@ -1,4 +1,4 @@
-#include "tape/scope.h"
+#include "tape/journal/scope.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

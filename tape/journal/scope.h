@@ -2,8 +2,8 @@
  * Which files the tape follows, decided by their paths alone: all except those
  * that tools keep for themselves. Pure.
  */
-#ifndef STATETAPE_TAPE_SCOPE_H
-#define STATETAPE_TAPE_SCOPE_H
+#ifndef STATETAPE_TAPE_JOURNAL_SCOPE_H
+#define STATETAPE_TAPE_JOURNAL_SCOPE_H
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * out of scope, except those that decide which programs run: hooks and
  * configuration.
  */
-#include "tape/scope.h"
+#include "tape/journal/scope.h"
 
 #include <stddef.h>
 #include <string.h>
