@@ -3,7 +3,7 @@
  * compared: what the tape knew of the path, what it knew of its former name,
  * and the file now. The journal only says where to look:
  *
- *	known, exists		an edit, if the content differs
+ *	known, exists		an edit, if the content or the mode differs
  *	known, gone		a delete
  *	not known, exists	a rename, if its former name was known and is
  *				gone; else a create
@@ -386,10 +386,14 @@ static void fill(struct apply_work *w)
 	};
 	if (moved)
 		e->path2 = arena_copy(&t->arena, c->path, strlen(c->path));
-	if (w->was)
+	if (w->was) {
 		e->before = w->was->hash;
-	if (w->has)
+		e->mode_before = w->was->stamp.mode;
+	}
+	if (w->has) {
 		e->after = w->now->hash;
+		e->mode_after = w->now->stamp.mode;
+	}
 	w->e = e;
 	if (!is_same_text(e)) {
 		find_old(w);
@@ -497,12 +501,18 @@ static void apply_others(struct tape *t, const struct tape_change *c,
 	array_release(&o.paths);
 }
 
+static bool is_chmod(const struct known_file *k, const struct look *now)
+{
+	return k->stamp.mode && now->stamp.mode != k->stamp.mode;
+}
+
 static void apply_edit(struct tape *t, const struct tape_change *c,
 		       struct known_file *k, const struct look *now)
 {
 	bool has_others = now->names > 1;
 
-	if (k->hashed && XXH128_isEqual(k->hash, now->hash)) {
+	if (k->hashed && XXH128_isEqual(k->hash, now->hash) &&
+	    !is_chmod(k, now)) {
 		DEBUG(DEBUG_TAPE, "%s: unchanged: same content", c->path);
 		/* In memory alone: at worst the next start reads it again. */
 		k->stamp = now->stamp;

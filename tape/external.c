@@ -92,8 +92,11 @@ static void on_see(void *ctx, const char *path, const struct tree_stamp *st,
 		k->seen = t->sweep_number;
 	if (t->learning)
 		return;
-	if (k && !k->racy && tree_same_stamp(&k->stamp, st))
+	if (k && !k->racy && tree_same_stamp(&k->stamp, st)) {
+		/* The store does not keep it. */
+		k->stamp.mode = st->mode;
 		return;
+	}
 	suspect_seen(t, path, st, (enum entry_origin)origin);
 }
 

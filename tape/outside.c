@@ -23,7 +23,7 @@
 
 #define EVENTS                                                             \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \
-	 IN_CLOSE_WRITE | IN_EXCL_UNLINK | IN_ONLYDIR)
+	 IN_ATTRIB | IN_CLOSE_WRITE | IN_EXCL_UNLINK | IN_ONLYDIR)
 
 #define EVENTS_SIZE (64U << 10)
 

@@ -523,13 +523,25 @@ static void on_close(struct settle *s, const struct journal_line *l)
 	n->urgent = !n->born && n->opens == 0 && n->writers_count == 0;
 }
 
+/* Its mode is looked at; content and names stay. */
+static void on_chmod(struct settle *s, const struct journal_line *l)
+{
+	struct settle_node *n = paths_find(&s->nodes, l->event.path);
+
+	if (n && n->gone)
+		return;
+	n = touch(s, l->event.path, l);
+	name_author(n, l);
+	n->urgent = !n->born && n->opens == 0 && n->writers_count == 0;
+}
+
 void settle_line(struct settle *s, const struct journal_line *line)
 {
 	const struct journal_event *e = &line->event;
 
 	if (e->res < 0)
 		return;
-	/* The other operations change no content and no name. */
+	/* The other operations change no content, no name and no mode. */
 	/* NOLINTNEXTLINE(clang-diagnostic-switch-enum) */
 	switch ((int)e->op) {
 	case JOURNAL_WRITE:
@@ -555,6 +567,9 @@ void settle_line(struct settle *s, const struct journal_line *line)
 		break;
 	case JOURNAL_EXCHANGE:
 		on_exchange(s, line);
+		break;
+	case JOURNAL_CHMOD:
+		on_chmod(s, line);
 		break;
 	case JOURNAL_CLOSE:
 		on_close(s, line);

@@ -46,6 +46,7 @@ struct tree_stamp look_stamp(const struct stat *st)
 		.inode = st->st_ino,
 		.mtime_ns = timespec_ns(st->st_mtim),
 		.ctime_ns = timespec_ns(st->st_ctim),
+		.mode = st->st_mode,
 	};
 }
 

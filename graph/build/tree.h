@@ -26,6 +26,8 @@
 struct tree_stamp {
 	uint64_t size, inode;
 	int64_t mtime_ns, ctime_ns;
+	uint32_t mode; /* st_mode, 0: not known; never compared: a change of it
+			* changes ctime_ns */
 };
 
 struct tree_file {

@@ -105,6 +105,17 @@ static void put_symbols(cJSON *to, const struct entry *e)
 	}
 }
 
+/* As git writes it: the type and the permissions. */
+static void put_mode(cJSON *to, const char *name, uint32_t mode)
+{
+	char text[16];
+
+	if (!mode)
+		return;
+	(void)snprintf(text, sizeof(text), "%06o", mode);
+	json_put_text(to, name, text);
+}
+
 static void put_content(cJSON *to, const struct entry *e)
 {
 	static const char *const syntax[] = {
@@ -123,6 +134,8 @@ static void put_content(cJSON *to, const struct entry *e)
 		json_put_hash(to, "after", e->after);
 	else
 		json_put(to, "after", cJSON_CreateNull());
+	put_mode(to, "before_mode", e->mode_before);
+	put_mode(to, "after_mode", e->mode_after);
 	put_lines(to, e);
 	put_symbols(to, e);
 	json_put_text(to, "syntax", syntax[e->syntax]);

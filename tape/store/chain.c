@@ -13,6 +13,7 @@
  *	count of processes, the author and its ancestors in this order, and
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
+ *	"modes", before and after, if either is known
  *
  * Each part states its own length, so no two different entries hash the same
  * bytes. Names and authors are hashed as texts: altering one of their rows
@@ -118,5 +119,10 @@ void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
 	add_number(&c, e->journal_last);
 	add_number(&c, e->marker);
 	add_number(&c, kept);
+	if (e->mode_before || e->mode_after) {
+		add_text(&c, "modes");
+		add_number(&c, e->mode_before);
+		add_number(&c, e->mode_after);
+	}
 	sha256_digest(&c, ENTRY_CHAIN_SIZE, ret);
 }

@@ -102,6 +102,8 @@ static int pack_detail(struct store *s, const struct entry *e,
 		.marker = e->marker,
 		.kept = ids->kept,
 		.bytes = e->bytes,
+		.mode_before = e->mode_before,
+		.mode_after = e->mode_after,
 		.plus = e->plus,
 		.minus = e->minus,
 		.journal_first = e->journal_first,
@@ -281,6 +283,8 @@ static void take_packed(const struct packed *p, struct entry *e)
 	e->syntax = p->syntax;
 	e->marker = p->marker;
 	e->bytes = p->bytes;
+	e->mode_before = p->mode_before;
+	e->mode_after = p->mode_after;
 	e->plus = p->plus;
 	e->minus = p->minus;
 	e->journal_first = p->journal_first;

@@ -80,8 +80,10 @@ struct entry {
 
 	bool had, has;		     /* a regular file existed before, after */
 	XXH128_hash_t before, after; /* content hashes, where one existed */
-	uint64_t bytes;		     /* size of the new content */
-	uint32_t plus, minus;	     /* lines added, removed */
+	/* st_mode, with the type (a file or a link); 0: no file, or unknown */
+	uint32_t mode_before, mode_after;
+	uint64_t bytes;	      /* size of the new content */
+	uint32_t plus, minus; /* lines added, removed */
 	const struct entry_range *ranges;
 	size_t ranges_count;
 

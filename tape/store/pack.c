@@ -11,6 +11,8 @@
  *	ranges      their count; each as: distance of `before` from the end of
  *	            the range in front, before_count, and the same of `after`
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
+ *	modes       before and after; nothing if neither is known, as in entries
+ *	            of older programs
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
@@ -109,6 +111,11 @@ int store_pack(const struct packed *p, struct buf *out)
 		rc = put_ranges(p, out);
 	if (rc == 0)
 		rc = put_symbols(p, out);
+	if (rc == 0 && (p->mode_before || p->mode_after)) {
+		rc = put(out, p->mode_before);
+		if (rc == 0)
+			rc = put(out, p->mode_after);
+	}
 	return rc;
 }
 
@@ -205,6 +212,16 @@ static void get_symbols(struct unpack_cursor *c, struct arena *a,
 	ret->symbols_count = count;
 }
 
+static void get_modes(struct unpack_cursor *c, struct packed *ret)
+{
+	if (c->bad || c->at == c->end)
+		return;
+	ret->mode_before = (uint32_t)get_max(c, UINT32_MAX);
+	ret->mode_after = (uint32_t)get_max(c, UINT32_MAX);
+	if (!ret->mode_before && !ret->mode_after)
+		c->bad = true;
+}
+
 int store_unpack(const void *bytes, size_t len, struct arena *a,
 		 struct packed *ret)
 {
@@ -229,6 +246,7 @@ int store_unpack(const void *bytes, size_t len, struct arena *a,
 	p.journal_last = p.journal_first + get(&c);
 	get_ranges(&c, a, &p);
 	get_symbols(&c, a, &p);
+	get_modes(&c, &p);
 	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
 		return -EBADMSG;
 	*ret = p;

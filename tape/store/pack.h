@@ -27,6 +27,7 @@ struct packed {
 	bool had, has, marker;
 	bool kept; /* the content was in the store at the append */
 	uint64_t bytes;
+	uint32_t mode_before, mode_after;
 	uint32_t plus, minus;
 	uint64_t journal_first, journal_last;
 	const struct entry_range *ranges;

@@ -483,6 +483,10 @@ const struct protocol_member protocol_entry[] = {
 		       "null: there was no such file."),
 	WORD("after", "The hash of the content after; null: the file is "
 		      "gone."),
+	WORD("before_mode", "Type and permissions before, in octal digits, "
+			    "such as 100644, or 120777 of a symbolic link; "
+			    "left out: no such file, or not known."),
+	WORD("after_mode", "The same after."),
 	LIST("lines", "The ranges that changed: [first line before, count, "
 		      "first line after, count], as in a diff. Empty if "
 		      "either content is not text or not kept."),

@@ -267,8 +267,47 @@ def same_content_is_no_entry():
         put(m.path + "/a.py", ONE)
         assert t.sync() == []
         subprocess.run(["touch", "a.py"], cwd=m.path, check=True)
-        os.chmod(m.path + "/a.py", 0o600)
+        os.chmod(m.path, 0o700)
         assert t.sync() == []
+
+
+def another_mode_is_an_edit_without_lines():
+    with world() as (m, t):
+        os.chmod(m.path + "/a.py", 0o750)
+        e = expect_edit(t.sync())
+        assert e["author"]["pid"] == os.getpid(), e
+        assert e["before"] == e["after"] and e["lines"] == e["X"] == [], e
+        assert (e["before_mode"], e["after_mode"]) == \
+            ("100644", "100750"), e
+        os.chmod(m.path + "/a.py", 0o750)
+        assert t.sync() == []
+        subprocess.run(["sh", "-c", "ln -s a.py b; rm a.py"], cwd=m.path,
+                       check=True)
+        made, gone = t.sync()
+        assert made["after_mode"] == "120777" and "before_mode" not in made
+        assert gone["before_mode"] == "100750" and "after_mode" not in gone
+        m.home.run("verify", m.repo, check=True)
+
+
+def another_mode_outside_is_found():
+    with world() as (m, t):
+        os.chmod(m.below + "/a.py", 0o750)
+        e, = st.eventually(t.sync, "an entry")
+        assert e["author"] == {"origin": "outside"}, e
+        assert e["after_mode"] == "100750", e
+
+
+def a_mode_is_known_after_a_restart():
+    with st.Mount() as m:
+        put(m.path + "/a.py", ONE)
+        with taped.Tape(m.home, m.repo) as t:
+            t.settle_in()
+        with taped.Tape(m.home, m.repo) as t:
+            t.settle_in()
+            os.chmod(m.path + "/a.py", 0o750)
+            e, = t.sync()
+            assert (e["before_mode"], e["after_mode"]) == \
+                ("100644", "100750"), e
 
 
 def what_comes_and_goes_is_no_entry():
@@ -467,7 +506,9 @@ st.main(in_place, by_sed, by_temporary_and_rename,
         by_temporary_with_the_barrier_in_between,
         by_mv_from_outside_the_repository, by_cp, by_backup_that_stays,
         by_backup_that_goes, by_backup_that_goes_and_a_move, by_shell_with_children, by_patch,
-        by_git_checkout, by_editors, by_any_of_its_names, by_exchange, by_mmap, same_content_is_no_entry,
+        by_git_checkout, by_editors, by_any_of_its_names, by_exchange, by_mmap,
+        same_content_is_no_entry, another_mode_is_an_edit_without_lines,
+        another_mode_outside_is_found, a_mode_is_known_after_a_restart,
         what_comes_and_goes_is_no_entry, made_moved_and_removed,
         a_directory_moves_with_its_files,
         a_directory_moves_after_a_save_that_took_its_time,

@@ -272,6 +272,8 @@ static inline uint64_t tape_rename(struct tape_world *w, const char *from,
 			   .kind = ENTRY_RENAME,
 			   .had = true,
 			   .has = true,
+			   .mode_before = S_IFREG | 0644,
+			   .mode_after = S_IFREG | 0644,
 			   .author = author,
 			   .at_ns = w->now_ns };
 

@@ -309,6 +309,19 @@ static void a_file_that_was_known_is_not_made_anew(void **state)
 	assert_int_equal(take(true, &got), 2);
 }
 
+static void another_mode_settles_with_the_author_of_the_text(void **state)
+{
+	(void)state;
+	known = "a.py";
+	line(&vim, JOURNAL_CHMOD, "a.py", NULL, "mode=755");
+	assert_ptr_equal(expect_one("a.py", "a.py")->author, &vim);
+	write_to(&sed, "a.py");
+	line(&vim, JOURNAL_CHMOD, "a.py", NULL, "mode=644");
+	assert_nothing_now();
+	close_of(&sed, "a.py");
+	assert_ptr_equal(expect_one("a.py", "a.py")->author, &sed);
+}
+
 static void a_removed_file_settles_after_the_quiet_time(void **state)
 {
 	(void)state;
@@ -464,6 +477,7 @@ int main(void)
 		CASE(removed_and_made_anew_is_a_change),
 		CASE(a_file_that_comes_and_goes_leaves_nothing),
 		CASE(a_file_that_was_known_is_not_made_anew),
+		CASE(another_mode_settles_with_the_author_of_the_text),
 		CASE(a_removed_file_settles_after_the_quiet_time),
 		CASE(a_move_knows_the_first_name),
 		CASE(what_moves_home_again_is_where_it_was),

@@ -61,6 +61,14 @@ static void an_empty_entry_packs_into_eight_bytes(void **state)
 	assert_bytes(&p, "\0\0\0\0\0\0\0\0", 8);
 }
 
+static void modes_follow_if_they_are_known(void **state)
+{
+	struct packed p = { .mode_after = 0100644 };
+
+	(void)state;
+	assert_bytes(&p, "\0\0\0\0\0\0\0\0\0\xa4\x83\x02", 12);
+}
+
 static void assert_bad(const char *bytes, size_t len)
 {
 	struct arena a = { 0 };
@@ -74,10 +82,11 @@ static void invalid_bytes_are_refused(void **state)
 {
 	(void)state;
 	assert_bad("", 0);
-	assert_bad("\0\0\0\0\0\0\0", 7);       /* too short */
-	assert_bad("\0\0\0\0\0\0\0\0\0", 9);   /* too long */
-	assert_bad("\x03\0\0\0\0\0\0\0", 8);   /* no such origin */
-	assert_bad("\0\x80\0\0\0\0\0\0\0", 9); /* 0 in two bytes */
+	assert_bad("\0\0\0\0\0\0\0", 7);	/* too short */
+	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	/* too long */
+	assert_bad("\0\0\0\0\0\0\0\0\0\0", 10); /* modes of nothing */
+	assert_bad("\x03\0\0\0\0\0\0\0", 8);	/* no such origin */
+	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	/* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
 	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* more ranges than bytes */
 	assert_bad("\0\0\0\0\0\0\1\1\0\0\0\0", 12); /* line -1 */
@@ -103,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_bytes_match_the_format),
 		cmocka_unit_test(an_empty_entry_packs_into_eight_bytes),
+		cmocka_unit_test(modes_follow_if_they_are_known),
 		cmocka_unit_test(invalid_bytes_are_refused),
 		cmocka_unit_test(packing_beyond_the_maximum_fails),
 	};
