@@ -406,6 +406,14 @@ static void fill(struct apply_work *w)
 	free(TAKE(w->old));
 }
 
+/* SHA-256 costs less than a tenth of reading and storing up to this size. */
+static void prove(struct entry *e, const struct look *now)
+{
+	e->has_sha = now->text && now->len <= STORE_CONTENT_MAX;
+	if (e->has_sha)
+		store_sha(now->text, now->len, e->after_sha);
+}
+
 /* In the order store.h wants: content, entry, state. */
 static void keep(struct apply_work *w)
 {
@@ -416,9 +424,12 @@ static void keep(struct apply_work *w)
 	assert(w->e && w->has == (w->kind != ENTRY_DELETE));
 	assert(k || w->kind == ENTRY_CREATE);
 	apply_begin(t);
+	if (w->has)
+		prove(w->e, now);
 	if (w->has && scope_of(w->c->path) == SCOPE_FULL && now->text)
-		(void)store_put_content(t->store, now->hash, now->text,
-					now->len);
+		(void)store_put_content(t->store, now->hash,
+					w->e->has_sha ? w->e->after_sha : NULL,
+					now->text, now->len);
 	note_error(t, store_append(t->store, w->e),
 		   "an entry cannot be stored");
 	array_push(&t->batch, w->e);
@@ -506,13 +517,35 @@ static bool is_chmod(const struct known_file *k, const struct look *now)
 	return k->stamp.mode && now->stamp.mode != k->stamp.mode;
 }
 
+/*
+ * Is the content the known one? Two texts with the same XXH3-128 are easily
+ * made, and the second must not pass unnoticed; so an equal hash is confirmed
+ * by the SHA-256, where that is known.
+ */
+static bool is_known(struct tape *t, const struct known_file *k,
+		     const struct look *now)
+{
+	uint8_t known[ENTRY_SHA_SIZE], sha[ENTRY_SHA_SIZE];
+
+	if (!k->hashed || !XXH128_isEqual(k->hash, now->hash))
+		return false;
+	if (!now->text || now->len > STORE_CONTENT_MAX)
+		return true;
+	if (k->n)
+		return store_prove(t->store, k->n, now->text, now->len) !=
+		       -EBADMSG;
+	if (store_content_sha(t->store, k->hash, known) < 0)
+		return true;
+	store_sha(now->text, now->len, sha);
+	return memcmp(sha, known, sizeof(sha)) == 0;
+}
+
 static void apply_edit(struct tape *t, const struct tape_change *c,
 		       struct known_file *k, const struct look *now)
 {
 	bool has_others = now->names > 1;
 
-	if (k->hashed && XXH128_isEqual(k->hash, now->hash) &&
-	    !is_chmod(k, now)) {
+	if (is_known(t, k, now) && !is_chmod(k, now)) {
 		DEBUG(DEBUG_TAPE, "%s: unchanged: same content", c->path);
 		/* In memory alone: at worst the next start reads it again. */
 		k->stamp = now->stamp;
@@ -619,7 +652,7 @@ void apply_base(struct tape *t, struct known_file *k, const struct look *now)
 	k->racy = is_racy(&now->stamp);
 	apply_begin(t);
 	if (scope_of(k->at.path) == SCOPE_FULL && now->text)
-		(void)store_put_content(t->store, now->hash, now->text,
+		(void)store_put_content(t->store, now->hash, NULL, now->text,
 					now->len);
 	known_put(t, k);
 }

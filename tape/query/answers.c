@@ -176,27 +176,6 @@ static int ask_status(struct answers *a, const cJSON *q, cJSON *ret)
 	return a->config.status ? a->config.status(a->config.ctx, ret) : 0;
 }
 
-static void add_finding(const char *sentence, void *arg)
-{
-	(void)json_push(arg, json_bytes(sentence));
-}
-
-static int ask_verify(struct answers *a, const cJSON *q, cJSON *ret)
-{
-	cJSON *list = json_array(ret, "findings");
-	struct store_stats st;
-	int r = store_verify(a->config.store, add_finding, list);
-
-	(void)q;
-	if (r >= 0)
-		r = store_stat(a->config.store, &st);
-	if (r < 0)
-		return r;
-	json_put_number(ret, "entries", st.entries);
-	json_put_number(ret, "contents", st.contents);
-	return 0;
-}
-
 static answers_question *const handlers[ASKS] = {
 	[ASK_SYNC] = ask_sync,	     [ASK_STATUS] = ask_status,
 	[ASK_SINCE] = ask_since,     [ASK_LOG] = ask_log,

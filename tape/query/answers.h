@@ -83,6 +83,13 @@ int answers_load_holds(struct answers *a);
 int answers_retire(struct answers *a, uint64_t days, uint64_t bytes,
 		   struct store_retired *ret);
 
+/*
+ * Check the store: adds the members of an answer to VERIFY to `ret`, with the
+ * first finding of each kind and how many there are, or `all` of them. Returns
+ * their number, or a negative errno.
+ */
+int answers_verify(struct store *s, bool all, cJSON *ret);
+
 /* A wire_handler; `answers` is a struct answers. */
 int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer);
 

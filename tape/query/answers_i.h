@@ -82,6 +82,9 @@ answers_question ask_drift, ask_nominate;
 answers_question ask_readset;
 answers_question ask_hold, ask_retire;
 
+/* ask_verify.c */
+answers_question ask_verify;
+
 /* Set the answer's "error" to the sentence. Returns `r`. */
 __attribute__((format(printf, 3, 4))) int
 answers_refuse(cJSON *ret, int r, const char *format, ...);
@@ -115,6 +118,7 @@ const char *answers_follow_links(struct answers *a, const char *path);
 
 struct answers_version {
 	uint64_t n;	    /* as of this entry */
+	uint64_t since;	    /* the entry that made it so; 0: not known */
 	XXH128_hash_t hash; /* of the content */
 	char *text;	    /* NULL: not loaded; see answers_version_text() */
 	size_t len;

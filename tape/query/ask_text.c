@@ -61,13 +61,14 @@ static int version_now(struct answers *a, const char *path,
 		return r;
 	v->hash = XXH3_128bits(v->text, v->len);
 	v->n = store_head(a->config.store);
+	v->since = 0;
 	return 0;
 }
 
 int answers_version_find(struct answers *a, const char *path, uint64_t n,
 			 struct answers_version *v, cJSON *ret)
 {
-	uint64_t since, head = store_head(a->config.store);
+	uint64_t head = store_head(a->config.store);
 	int r;
 
 	if (n != VERSION_NOW && n > head)
@@ -86,7 +87,8 @@ int answers_version_find(struct answers *a, const char *path, uint64_t n,
 			return answers_refuse(ret, r, "'%s' is too large.",
 					      path);
 	} else {
-		r = store_version(a->config.store, path, n, &v->hash, &since);
+		r = store_version(a->config.store, path, n, &v->hash,
+				  &v->since);
 		v->n = n == VERSION_NOW ? head : n;
 	}
 	if (r == -ENOENT && n != VERSION_NOW)
@@ -110,6 +112,14 @@ int answers_version_text(struct answers *a, const char *path,
 	if (v->text)
 		return 0;
 	r = store_content(a->config.store, v->hash, &v->text, &v->len);
+	if (r == 0 && v->since)
+		r = store_prove(a->config.store, v->since, v->text, v->len);
+	if (r == -EBADMSG)
+		return answers_refuse(ret, r,
+				      "What is kept for '%s' as of entry "
+				      "%" PRIu64 " is damaged, or not the "
+				      "content whose SHA-256 the entry has.",
+				      path, v->n);
 	if (r != -ENOENT)
 		return r;
 	if (a->config.root_fd >= 0)

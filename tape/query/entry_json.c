@@ -141,13 +141,16 @@ static void put_content(cJSON *to, const struct entry *e)
 	json_put_text(to, "syntax", syntax[e->syntax]);
 }
 
-static void put_chain(cJSON *to, const struct entry *e)
-{
-	char hex[2 * ENTRY_CHAIN_SIZE + 1];
+_Static_assert(ENTRY_CHAIN_SIZE == ENTRY_SHA_SIZE, "both are SHA-256");
 
-	for (size_t k = 0; k < ENTRY_CHAIN_SIZE; k++)
-		(void)snprintf(hex + 2 * k, 3, "%02x", e->chain[k]);
-	json_put_text(to, "hash", hex);
+static void put_sha(cJSON *to, const char *name,
+		    const uint8_t sha[ENTRY_SHA_SIZE])
+{
+	char hex[2 * ENTRY_SHA_SIZE + 1];
+
+	for (size_t k = 0; k < ENTRY_SHA_SIZE; k++)
+		(void)snprintf(hex + 2 * k, 3, "%02x", sha[k]);
+	json_put_text(to, name, hex);
 }
 
 cJSON *entry_json(const struct entry *e)
@@ -170,6 +173,10 @@ cJSON *entry_json(const struct entry *e)
 	json_put_number(o, "bytes", e->bytes);
 	if (e->marker)
 		json_put_bool(o, "marker", true);
-	put_chain(o, e);
+	if (e->has_sha)
+		put_sha(o, "sha256", e->after_sha);
+	if (e->had_sha)
+		put_sha(o, "sha256_before", e->before_sha);
+	put_sha(o, "hash", e->chain);
 	return o;
 }

@@ -4,7 +4,7 @@
  * bytes, lowest first, a text its length plus one and its bytes, an absent text
  * the number 0:
  *
- *	"statetape entry 1"
+ *	"statetape entry 1", or 2 if the last line is there
  *	n, at_ns, kind, origin, syntax, path, path2
  *	had, and if so the hash before (16 bytes, highest first); has, after
  *	bytes, plus, minus
@@ -13,7 +13,11 @@
  *	count of processes, the author and its ancestors in this order, and
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
- *	"modes", before and after, if either is known
+ *	unless none of it is known: the SHA-256 of `after`, of `before`, each as
+ *	1 and its 32 bytes, or 0; mode_before, mode_after
+ *
+ * The SHA-256 of the contents is why the chain proves these, too. An entry of
+ * which none is known, as those of stores of format 1, is hashed as ever.
  *
  * Each part states its own length, so no two different entries hash the same
  * bytes. Names and authors are hashed as texts: altering one of their rows
@@ -58,6 +62,14 @@ static void add_hash(struct sha256_ctx *c, bool is_there, XXH128_hash_t hash)
 	sha256_update(c, sizeof(bytes.digest), bytes.digest);
 }
 
+static void add_sha(struct sha256_ctx *c, bool is_there,
+		    const uint8_t sha[ENTRY_SHA_SIZE])
+{
+	add_number(c, is_there);
+	if (is_there)
+		sha256_update(c, ENTRY_SHA_SIZE, sha);
+}
+
 static void add_lists(struct sha256_ctx *c, const struct entry *e)
 {
 	add_number(c, e->ranges_count);
@@ -93,14 +105,25 @@ static void add_authors(struct sha256_ctx *c, const struct journal_author *a)
 	}
 }
 
-void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
-		 bool kept, uint8_t ret[ENTRY_CHAIN_SIZE])
+void store_sha(const void *bytes, size_t len, uint8_t ret[ENTRY_SHA_SIZE])
 {
 	struct sha256_ctx c;
 
 	sha256_init(&c);
+	sha256_update(&c, len, bytes);
+	sha256_digest(&c, ENTRY_SHA_SIZE, ret);
+}
+
+void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
+		 bool kept, uint8_t ret[ENTRY_CHAIN_SIZE])
+{
+	bool has_more = e->has_sha || e->had_sha || e->mode_before ||
+			e->mode_after;
+	struct sha256_ctx c;
+
+	sha256_init(&c);
 	sha256_update(&c, ENTRY_CHAIN_SIZE, before);
-	add_text(&c, "statetape entry 1");
+	add_text(&c, has_more ? "statetape entry 2" : "statetape entry 1");
 	add_number(&c, e->n);
 	add_number(&c, (uint64_t)e->at_ns);
 	add_number(&c, e->kind);
@@ -119,8 +142,9 @@ void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
 	add_number(&c, e->journal_last);
 	add_number(&c, e->marker);
 	add_number(&c, kept);
-	if (e->mode_before || e->mode_after) {
-		add_text(&c, "modes");
+	if (has_more) {
+		add_sha(&c, e->has_sha, e->after_sha);
+		add_sha(&c, e->had_sha, e->before_sha);
 		add_number(&c, e->mode_before);
 		add_number(&c, e->mode_after);
 	}

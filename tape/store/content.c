@@ -16,27 +16,48 @@
  */
 #define STORE_LEVEL 3
 
-static int content_there(struct store *s, XXH128_hash_t hash, bool *ret)
+/* The row of a content that is kept. */
+struct content_row {
+	bool has_sha;
+	uint8_t sha[ENTRY_SHA_SIZE];
+};
+
+/* 1: found. 0: it is not kept. */
+static int find_row(struct store *s, XXH128_hash_t hash,
+		    struct content_row *ret)
 {
 	int rc = 0;
-	sqlite3_stmt *q = store_sql(s, SQL_CONTENT_HAS, &rc);
+	sqlite3_stmt *q = store_sql(s, SQL_CONTENT_FIND, &rc);
 
 	if (!q)
 		return rc;
 	store_bind_hash(q, 1, hash);
 	rc = store_step(s, q);
+	if (rc > 0)
+		ret->has_sha = store_column_chain(q, 0, ret->sha);
 	(void)sqlite3_reset(q);
-	if (rc < 0)
-		return rc;
-	*ret = rc > 0;
-	return 0;
+	return rc;
 }
 
 bool store_has_content(struct store *s, XXH128_hash_t hash)
 {
-	bool there = false;
+	struct content_row row;
 
-	return content_there(s, hash, &there) == 0 && there;
+	return find_row(s, hash, &row) > 0;
+}
+
+int store_content_sha(struct store *s, XXH128_hash_t hash,
+		      uint8_t ret[ENTRY_SHA_SIZE])
+{
+	struct content_row row;
+	int rc = find_row(s, hash, &row);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0 || !row.has_sha)
+		return -ENOENT;
+	memcpy(ret, row.sha, sizeof(row.sha));
+	return 0;
 }
 
 /* Compress `text` into s->bytes. */
@@ -61,7 +82,8 @@ static int compress(struct store *s, const char *text, size_t len)
 	return 0;
 }
 
-static int add_content(struct store *s, XXH128_hash_t hash, const char *text,
+static int add_content(struct store *s, XXH128_hash_t hash,
+		       const uint8_t sha[ENTRY_SHA_SIZE], const char *text,
 		       size_t len)
 {
 	int rc = compress(s, text, len);
@@ -76,25 +98,52 @@ static int add_content(struct store *s, XXH128_hash_t hash, const char *text,
 	(void)sqlite3_bind_int64(q, 2, (int64_t)len);
 	(void)sqlite3_bind_blob64(q, 3, s->bytes.data, s->bytes.len,
 				  SQLITE_STATIC);
+	(void)sqlite3_bind_blob(q, 4, sha, ENTRY_SHA_SIZE, SQLITE_STATIC);
 	rc = store_run(s, q);
 	if (rc == 0)
 		s->self.contents++;
 	return rc;
 }
 
-int store_put_content(struct store *s, XXH128_hash_t hash, const char *text,
+/* The row of a store of format 1 gets the SHA-256 when the text comes again. */
+static int set_sha(struct store *s, XXH128_hash_t hash,
+		   const uint8_t sha[ENTRY_SHA_SIZE], const char *text,
+		   size_t len)
+{
+	CLEANUP(free_p) char *old = NULL;
+	size_t old_len = 0;
+	sqlite3_stmt *q;
+	int rc = store_content(s, hash, &old, &old_len);
+
+	if (rc < 0 || old_len != len || memcmp(old, text, len) != 0)
+		return rc;
+	q = store_sql(s, SQL_CONTENT_SET_SHA, &rc);
+	if (!q)
+		return rc;
+	store_bind_hash(q, 1, hash);
+	(void)sqlite3_bind_blob(q, 2, sha, ENTRY_SHA_SIZE, SQLITE_STATIC);
+	return store_run(s, q);
+}
+
+int store_put_content(struct store *s, XXH128_hash_t hash,
+		      const uint8_t sha[ENTRY_SHA_SIZE], const char *text,
 		      size_t len)
 {
-	bool there = false;
+	uint8_t own[ENTRY_SHA_SIZE];
+	struct content_row row;
 	int rc = store_may_write(s);
 
 	if (rc < 0)
 		return rc;
 	if (len > STORE_CONTENT_MAX || memchr(text, '\0', len))
 		return 0;
-	rc = content_there(s, hash, &there);
-	if (rc == 0 && !there)
-		rc = add_content(s, hash, text, len);
+	rc = find_row(s, hash, &row);
+	if (rc < 0 || (rc > 0 && row.has_sha))
+		return store_note(s, rc < 0 ? rc : 0);
+	if (!sha)
+		store_sha(text, len, own);
+	rc = rc > 0 ? set_sha(s, hash, sha ? sha : own, text, len)
+		    : add_content(s, hash, sha ? sha : own, text, len);
 	return store_note(s, rc);
 }
 

@@ -33,7 +33,6 @@ enum entry_set store_how_set(int64_t how)
 struct entry_ids {
 	int64_t path, path2, author; /* 0: none */
 	ARRAY(struct packed_symbol) symbols;
-	bool kept;
 };
 
 static void entry_ids_release(struct entry_ids *ids)
@@ -76,22 +75,41 @@ static int number_all(struct store *s, const struct entry *e,
 		rc = store_author_put(s, e->author, &ids->author);
 	if (rc == 0)
 		rc = number_symbols(s, e, ids);
-	ids->kept = e->has && store_has_content(s, e->after);
 	return rc;
 }
 
+/*
+ * Is the content after the entry kept? One with the same hash may be another
+ * content. If the caller did not read it, its SHA-256 is that of the one kept.
+ */
+static bool find_kept(struct store *s, struct entry *e)
+{
+	uint8_t sha[ENTRY_SHA_SIZE];
+
+	if (!e->has || !store_has_content(s, e->after))
+		return false;
+	if (store_content_sha(s, e->after, sha) < 0)
+		return !e->has_sha;
+	if (!e->has_sha)
+		memcpy(e->after_sha, sha, sizeof(sha));
+	e->has_sha = true;
+	return memcmp(e->after_sha, sha, sizeof(sha)) == 0;
+}
+
 /* The first entry of a path says what the path held before. */
-static int keep_base(struct store *s, const struct entry *e, int64_t path)
+static int keep_base(struct store *s, struct entry *e, int64_t path)
 {
 	bool used = false;
 	int rc = path ? store_path_used(s, path, &used) : 0;
 
 	if (rc < 0 || used || !path || e->kind == ENTRY_GAP)
 		return rc;
+	e->had_sha =
+		e->had && store_content_sha(s, e->before, e->before_sha) == 0;
 	return store_path_set_base(s, path, e->had ? &e->before : NULL);
 }
 
-static int pack_detail(struct store *s, const struct entry *e,
+static int pack_detail(struct store *s, const struct entry *e, bool kept,
 		       const struct entry_ids *ids)
 {
 	struct packed p = {
@@ -100,7 +118,7 @@ static int pack_detail(struct store *s, const struct entry *e,
 		.had = e->had,
 		.has = e->has,
 		.marker = e->marker,
-		.kept = ids->kept,
+		.kept = kept,
 		.bytes = e->bytes,
 		.mode_before = e->mode_before,
 		.mode_after = e->mode_after,
@@ -112,8 +130,12 @@ static int pack_detail(struct store *s, const struct entry *e,
 		.ranges_count = e->ranges_count,
 		.symbols = ids->symbols.at,
 		.symbols_count = ids->symbols.count,
+		.had_sha = e->had_sha,
+		.has_sha = e->has_sha,
 	};
 
+	memcpy(p.before_sha, e->before_sha, sizeof(p.before_sha));
+	memcpy(p.after_sha, e->after_sha, sizeof(p.after_sha));
 	s->bytes.len = 0;
 	return store_pack(&p, &s->bytes);
 }
@@ -126,10 +148,10 @@ static void bind_number(sqlite3_stmt *q, int at, int64_t id)
 		(void)sqlite3_bind_null(q, at);
 }
 
-static int add_row(struct store *s, const struct entry *e,
+static int add_row(struct store *s, const struct entry *e, bool kept,
 		   const struct entry_ids *ids)
 {
-	int rc = pack_detail(s, e, ids);
+	int rc = pack_detail(s, e, kept, ids);
 	sqlite3_stmt *q;
 
 	if (rc < 0)
@@ -180,14 +202,17 @@ static int append(struct store *s, struct entry *e)
 	struct entry whole = *e;
 	int rc = number_all(s, e, &ids);
 
+	bool kept;
+
 	assert(s->is_open && s->writes);
+	kept = find_kept(s, &whole);
 	if (rc == 0)
-		rc = keep_base(s, e, ids.path);
+		rc = keep_base(s, &whole, ids.path);
 	if (rc < 0)
 		return rc;
 	whole.n = s->self.n + 1;
-	store_chain(s->self.chain, &whole, ids.kept, whole.chain);
-	rc = add_row(s, &whole, &ids);
+	store_chain(s->self.chain, &whole, kept, whole.chain);
+	rc = add_row(s, &whole, kept, &ids);
 	if (rc == 0)
 		rc = add_touches(s, whole.n, &ids);
 	if (rc < 0)
@@ -291,6 +316,10 @@ static void take_packed(const struct packed *p, struct entry *e)
 	e->journal_last = p->journal_last;
 	e->ranges = p->ranges;
 	e->ranges_count = p->ranges_count;
+	e->had_sha = p->had_sha;
+	e->has_sha = p->has_sha;
+	memcpy(e->before_sha, p->before_sha, sizeof(e->before_sha));
+	memcpy(e->after_sha, p->after_sha, sizeof(e->after_sha));
 }
 
 int store_load(struct store *s, uint64_t n, struct arena *a, struct entry *ret,
@@ -338,6 +367,25 @@ int store_entry(struct store *s, uint64_t n, store_entry_visit *visit,
 		return -ENOENT;
 	rc = store_load(s, n, &a, &e, NULL);
 	return rc < 0 ? rc : visit(&e, arg);
+}
+
+static int compare_sha(const struct entry *e, void *arg)
+{
+	const uint8_t *sha = arg;
+
+	return !e->has_sha || memcmp(e->after_sha, sha, ENTRY_SHA_SIZE) == 0
+		       ? 0
+		       : -EBADMSG;
+}
+
+int store_prove(struct store *s, uint64_t n, const char *text, size_t len)
+{
+	uint8_t sha[ENTRY_SHA_SIZE];
+
+	if (n == 0)
+		return 0;
+	store_sha(text, len, sha);
+	return store_entry(s, n, compare_sha, sha);
 }
 
 int store_since(struct store *s, uint64_t n, size_t limit,

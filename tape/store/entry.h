@@ -68,6 +68,7 @@ struct entry_range {
  * number was altered. A faster hash would not.
  */
 #define ENTRY_CHAIN_SIZE 32
+#define ENTRY_SHA_SIZE	 32
 
 struct entry {
 	uint64_t n;
@@ -80,6 +81,14 @@ struct entry {
 
 	bool had, has;		     /* a regular file existed before, after */
 	XXH128_hash_t before, after; /* content hashes, where one existed */
+	/*
+	 * The SHA-256 of the contents, which proves them: two texts with the
+	 * same XXH3-128 are easily made. Known of what was read whole and of
+	 * at most STORE_CONTENT_MAX bytes; of `before` it is stored with the
+	 * first entry of a path alone, because an earlier entry has it else.
+	 */
+	bool had_sha, has_sha;
+	uint8_t before_sha[ENTRY_SHA_SIZE], after_sha[ENTRY_SHA_SIZE];
 	/* st_mode, with the type (a file or a link); 0: no file, or unknown */
 	uint32_t mode_before, mode_after;
 	uint64_t bytes;	      /* size of the new content */

@@ -11,8 +11,9 @@
  *	ranges      their count; each as: distance of `before` from the end of
  *	            the range in front, before_count, and the same of `after`
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
- *	modes       before and after; nothing if neither is known, as in entries
- *	            of older programs
+ *	more        absent if none; else which of these follow, by its bits
+ *	            from the lowest: the SHA-256 of the content after, of the
+ *	            content before (32 bytes each), the modes before and after
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
@@ -21,6 +22,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "graph/base/arena.h"
 #include "graph/base/buf.h"
@@ -88,6 +90,32 @@ static int put_symbols(const struct packed *p, struct buf *out)
 	return rc;
 }
 
+/* What format 1 did not have. */
+enum {
+	MORE_AFTER_SHA = 1,
+	MORE_BEFORE_SHA = 2,
+	MORE_MODES = 4,
+	MORE_ALL = MORE_AFTER_SHA | MORE_BEFORE_SHA | MORE_MODES,
+};
+
+static int put_more(const struct packed *p, struct buf *out)
+{
+	uint64_t more = (p->has_sha ? MORE_AFTER_SHA : 0) |
+			(p->had_sha ? MORE_BEFORE_SHA : 0) |
+			(p->mode_before || p->mode_after ? MORE_MODES : 0);
+	int rc = more ? put(out, more) : 0;
+
+	if (rc == 0 && p->has_sha)
+		rc = buf_add(out, p->after_sha, sizeof(p->after_sha));
+	if (rc == 0 && p->had_sha)
+		rc = buf_add(out, p->before_sha, sizeof(p->before_sha));
+	if (rc == 0 && more & MORE_MODES)
+		rc = put(out, p->mode_before);
+	if (rc == 0 && more & MORE_MODES)
+		rc = put(out, p->mode_after);
+	return rc;
+}
+
 int store_pack(const struct packed *p, struct buf *out)
 {
 	unsigned char flags =
@@ -111,11 +139,8 @@ int store_pack(const struct packed *p, struct buf *out)
 		rc = put_ranges(p, out);
 	if (rc == 0)
 		rc = put_symbols(p, out);
-	if (rc == 0 && (p->mode_before || p->mode_after)) {
-		rc = put(out, p->mode_before);
-		if (rc == 0)
-			rc = put(out, p->mode_after);
-	}
+	if (rc == 0)
+		rc = put_more(p, out);
 	return rc;
 }
 
@@ -212,14 +237,41 @@ static void get_symbols(struct unpack_cursor *c, struct arena *a,
 	ret->symbols_count = count;
 }
 
+static void get_sha(struct unpack_cursor *c, uint8_t ret[ENTRY_SHA_SIZE])
+{
+	if (c->bad || c->end - c->at < ENTRY_SHA_SIZE) {
+		c->bad = true;
+		return;
+	}
+	memcpy(ret, c->at, ENTRY_SHA_SIZE);
+	c->at += ENTRY_SHA_SIZE;
+}
+
 static void get_modes(struct unpack_cursor *c, struct packed *ret)
 {
-	if (c->bad || c->at == c->end)
-		return;
 	ret->mode_before = (uint32_t)get_max(c, UINT32_MAX);
 	ret->mode_after = (uint32_t)get_max(c, UINT32_MAX);
 	if (!ret->mode_before && !ret->mode_after)
 		c->bad = true;
+}
+
+static void get_more(struct unpack_cursor *c, struct packed *ret)
+{
+	uint64_t more;
+
+	if (c->bad || c->at == c->end)
+		return;
+	more = get_max(c, MORE_ALL);
+	if (more == 0)
+		c->bad = true;
+	ret->has_sha = more & MORE_AFTER_SHA;
+	ret->had_sha = more & MORE_BEFORE_SHA;
+	if (ret->has_sha)
+		get_sha(c, ret->after_sha);
+	if (ret->had_sha)
+		get_sha(c, ret->before_sha);
+	if (more & MORE_MODES)
+		get_modes(c, ret);
 }
 
 int store_unpack(const void *bytes, size_t len, struct arena *a,
@@ -246,7 +298,7 @@ int store_unpack(const void *bytes, size_t len, struct arena *a,
 	p.journal_last = p.journal_first + get(&c);
 	get_ranges(&c, a, &p);
 	get_symbols(&c, a, &p);
-	get_modes(&c, &p);
+	get_more(&c, &p);
 	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
 		return -EBADMSG;
 	*ret = p;

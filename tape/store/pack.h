@@ -34,6 +34,8 @@ struct packed {
 	size_t ranges_count;
 	const struct packed_symbol *symbols;
 	size_t symbols_count;
+	bool had_sha, has_sha; /* of the contents, as in struct entry */
+	uint8_t before_sha[ENTRY_SHA_SIZE], after_sha[ENTRY_SHA_SIZE];
 };
 
 /* Appends to `out`. Fails as buf_add() does. */

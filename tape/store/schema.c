@@ -15,7 +15,8 @@ const char store_schema[] =
 	"  contents INTEGER NOT NULL,  -- how many there are\n"
 	"  whole INTEGER NOT NULL,     -- from this entry on none was given "
 	"up\n"
-	"  sum INTEGER NOT NULL);      -- XXH3-64 of all that\n"
+	"  sum INTEGER NOT NULL,       -- XXH3-64 of the numbers and hashes\n"
+	"  tape INTEGER NOT NULL);     -- random: no two tapes have the same\n"
 	"CREATE TABLE entry (\n"
 	"  n INTEGER PRIMARY KEY,\n"
 	"  at INTEGER NOT NULL,        -- nanoseconds since 1970\n"
@@ -61,7 +62,9 @@ const char store_schema[] =
 	"  id INTEGER PRIMARY KEY,\n"
 	"  hash BLOB NOT NULL UNIQUE,  -- XXH3-128, the highest byte first\n"
 	"  size INTEGER NOT NULL,\n"
-	"  text BLOB NOT NULL);        -- one zstd frame\n"
+	"  text BLOB NOT NULL,         -- one zstd frame\n"
+	"  sha BLOB);                  -- SHA-256, NULL: of a tape of format "
+	"1\n"
 	"CREATE TABLE file (           -- as they are now\n"
 	"  path INTEGER PRIMARY KEY,\n"
 	"  hash BLOB NOT NULL,         -- zeros: not read yet\n"
@@ -105,3 +108,13 @@ const char store_schema[] =
 				   "PRAGMA user_version = " TEXT(
 					   STORE_VERSION) ";\n";
 /* clang-format on */
+
+const char store_upgrade[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE self ADD COLUMN tape INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE content ADD COLUMN sha BLOB;"
+	"PRAGMA user_version = " TEXT(STORE_VERSION);
+
+const char store_show_upgraded[] =
+	"CREATE TEMP VIEW self AS SELECT *, 0 AS tape FROM main.self;"
+	"CREATE TEMP VIEW content AS SELECT *, NULL AS sha FROM main.content";

@@ -15,10 +15,10 @@ static const char *const sqls[SQLS] = {
 	[SQL_COMMIT] = "COMMIT",
 	[SQL_ROLLBACK] = "ROLLBACK",
 	[SQL_SELF_GET] = "SELECT n, chain, first, root, journal, contents,"
-			 " whole, sum FROM self WHERE id = 1",
+			 " whole, sum, tape FROM self WHERE id = 1",
 	[SQL_SELF_SET] = "INSERT OR REPLACE INTO self (id, n, chain, first,"
-			 " root, journal, contents, whole, sum)"
-			 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			 " root, journal, contents, whole, sum, tape)"
+			 " VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
 	[SQL_PATH_FIND] = "SELECT id FROM path WHERE path = ?1",
 	[SQL_PATH_ADD] = "INSERT INTO path (path) VALUES (?1)",
 	[SQL_PATH_BASE] = "SELECT base FROM path WHERE id = ?1",
@@ -57,9 +57,10 @@ static const char *const sqls[SQLS] = {
 			  " VALUES (?1, ?2, ?3)",
 	[SQL_TOUCH_HAS] = "SELECT 1 FROM touch"
 			  " WHERE symbol = ?1 AND how = ?2 AND n = ?3",
-	[SQL_CONTENT_HAS] = "SELECT 1 FROM content WHERE hash = ?1",
-	[SQL_CONTENT_ADD] = "INSERT INTO content (hash, size, text)"
-			    " VALUES (?1, ?2, ?3)",
+	[SQL_CONTENT_FIND] = "SELECT sha FROM content WHERE hash = ?1",
+	[SQL_CONTENT_SET_SHA] = "UPDATE content SET sha = ?2 WHERE hash = ?1",
+	[SQL_CONTENT_ADD] = "INSERT INTO content (hash, size, text, sha)"
+			    " VALUES (?1, ?2, ?3, ?4)",
 	[SQL_CONTENT_GET] = "SELECT size, text FROM content WHERE hash = ?1",
 	[SQL_FILE_PUT] = "INSERT INTO file (path, hash, size, inode, mtime,"
 			 " ctime) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
@@ -211,6 +212,8 @@ bool store_column_hash(sqlite3_stmt *q, int at, XXH128_hash_t *ret)
 	*ret = XXH128_hashFromCanonical(&bytes);
 	return true;
 }
+
+_Static_assert(ENTRY_SHA_SIZE == ENTRY_CHAIN_SIZE, "both are SHA-256");
 
 bool store_column_chain(sqlite3_stmt *q, int at, uint8_t ret[ENTRY_CHAIN_SIZE])
 {

@@ -7,6 +7,12 @@
  * each, lowest first, and of the hashes, in the order of the columns). All
  * tables are in schema.c.
  *
+ * Formats. Version 2 added the SHA-256 of contents, to `content` and to the
+ * packed part of an entry, and self.tape. A store of version 1 is upgraded when
+ * it is opened for writing; a reader sees it through temporary views. Its
+ * entries stay as they are: the packed part of an entry says by itself what it
+ * has (pack.c), and so does its chain hash (chain.c).
+ *
  * Durability. A commit writes the write-ahead log and does not sync it: what a
  * killed process committed is in the page cache and is not lost. The log is
  * synced before its pages go into the database, and the database before the log
@@ -27,10 +33,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "tape/store/schema.h"
 #include "tape/store/store_i.h"
 
@@ -135,43 +143,17 @@ static int connect_to(struct store *s, const char *path)
 			     "PRAGMA cache_size = -16384");
 }
 
-/* 1: it is a store. 0: it is empty. */
-static int recognise(struct store *s, const char *path, char **ret_why)
-{
-	int64_t application = 0, version = 0, tables = 0;
-	int rc;
-
-	rc = store_number(s, "SELECT count(*) FROM sqlite_schema", 0, &tables);
-	if (rc == 0)
-		rc = store_number(s, "PRAGMA application_id", 0, &application);
-	if (rc == 0)
-		rc = store_number(s, "PRAGMA user_version", 0, &version);
-	if (rc < 0)
-		return refuse_damaged(s, ret_why, rc, path);
-	if (!application && !version && !tables)
-		return 0;
-	if (application != STORE_APPLICATION)
-		return refuse(ret_why, -EBADMSG,
-			      "\"%s\" is a database of another program.", path);
-	if (version != STORE_VERSION)
-		return refuse(ret_why, -EBADMSG,
-			      "The tape \"%s\" has format %lld, and this "
-			      "program knows %d: it was written by %s.",
-			      path, (long long)version, STORE_VERSION,
-			      version > STORE_VERSION ? "a newer one"
-						      : "an older one");
-	return 1;
-}
-
 static uint64_t self_sum(const struct store_self *self)
 {
-	const uint64_t numbers[] = { self->n, self->first, self->journal,
-				     self->contents, self->whole };
+	const uint64_t numbers[] = { self->n,	     self->first, self->journal,
+				     self->contents, self->whole, self->tape };
+	/* In format 1 there is no tape. */
+	size_t count = sizeof(numbers) / sizeof(*numbers) - !self->tape;
 	uint8_t bytes[sizeof(numbers) + sizeof(self->chain) +
 		      sizeof(self->root)];
 	uint8_t *at = bytes;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+	for (size_t i = 0; i < count; i++) {
 		for (int k = 0; k < 8; k++)
 			*at++ = (uint8_t)(numbers[i] >> 8 * k);
 		if (i == 0)
@@ -179,8 +161,8 @@ static uint64_t self_sum(const struct store_self *self)
 		if (i == 1)
 			at = mempcpy(at, self->root, sizeof(self->root));
 	}
-	assert(at == bytes + sizeof(bytes));
-	return XXH3_64bits(bytes, sizeof(bytes));
+	assert(at <= bytes + sizeof(bytes));
+	return XXH3_64bits(bytes, (size_t)(at - bytes));
 }
 
 int store_self_read(struct store *s, struct store_self *ret)
@@ -201,6 +183,7 @@ int store_self_read(struct store *s, struct store_self *ret)
 			.journal = (uint64_t)sqlite3_column_int64(q, 4),
 			.contents = (uint64_t)sqlite3_column_int64(q, 5),
 			.whole = (uint64_t)sqlite3_column_int64(q, 6),
+			.tape = (uint64_t)sqlite3_column_int64(q, 8),
 		};
 		rc = store_column_chain(q, 1, self.chain) &&
 				     store_column_chain(q, 3, self.root) &&
@@ -233,7 +216,66 @@ static int self_write(struct store *s)
 	(void)sqlite3_bind_int64(q, 6, (int64_t)s->self.contents);
 	(void)sqlite3_bind_int64(q, 7, (int64_t)s->self.whole);
 	(void)sqlite3_bind_int64(q, 8, (int64_t)self_sum(&s->self));
+	(void)sqlite3_bind_int64(q, 9, (int64_t)s->self.tape);
 	return store_run(s, q);
+}
+
+static uint64_t new_tape(void)
+{
+	uint64_t tape = 0;
+
+	/* getrandom() fails only before the machine's first random bytes. */
+	while (tape == 0)
+		if (getrandom(&tape, sizeof(tape), 0) != sizeof(tape))
+			tape = (uint64_t)clock_wall_ns();
+	/* JSON numbers and SQLite's are signed: keep it positive. */
+	return tape & INT64_MAX;
+}
+
+/* 1: the store is, or to a reader looks, as one of STORE_VERSION. */
+static int upgrade(struct store *s, const char *path, char **ret_why)
+{
+	int rc = store_exec(s, s->writes ? store_upgrade : store_show_upgraded);
+
+	if (rc == 0 && s->writes)
+		rc = store_self_read(s, &s->self);
+	if (rc == 0 && s->writes) {
+		s->self.tape = new_tape();
+		rc = self_write(s);
+	}
+	if (rc == 0 && s->writes)
+		rc = store_exec(s, "COMMIT");
+	return rc < 0 ? refuse_damaged(s, ret_why, rc, path) : 1;
+}
+
+/* 1: it is a store. 0: it is empty. */
+static int recognise(struct store *s, const char *path, char **ret_why)
+{
+	int64_t application = 0, version = 0, tables = 0;
+	int rc;
+
+	rc = store_number(s, "SELECT count(*) FROM sqlite_schema", 0, &tables);
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA application_id", 0, &application);
+	if (rc == 0)
+		rc = store_number(s, "PRAGMA user_version", 0, &version);
+	if (rc < 0)
+		return refuse_damaged(s, ret_why, rc, path);
+	if (!application && !version && !tables)
+		return 0;
+	if (application != STORE_APPLICATION)
+		return refuse(ret_why, -EBADMSG,
+			      "\"%s\" is a database of another program.", path);
+	if (version >= STORE_VERSION_OLDEST && version < STORE_VERSION)
+		return upgrade(s, path, ret_why);
+	if (version != STORE_VERSION)
+		return refuse(ret_why, -EBADMSG,
+			      "The tape \"%s\" has format %lld, and this "
+			      "program knows %d: it was written by %s.",
+			      path, (long long)version, STORE_VERSION,
+			      version > STORE_VERSION ? "a newer one"
+						      : "an older one");
+	return 1;
 }
 
 static int create(struct store *s)
@@ -248,7 +290,9 @@ static int create(struct store *s)
 
 	if (rc == 0)
 		rc = store_exec(s, store_schema);
-	s->self = (struct store_self){ .first = 1, .whole = 1 };
+	s->self = (struct store_self){ .first = 1,
+				       .whole = 1,
+				       .tape = new_tape() };
 	if (rc == 0)
 		rc = self_write(s);
 	if (rc == 0)
@@ -444,6 +488,16 @@ uint64_t store_head(struct store *s)
 uint64_t store_first(struct store *s)
 {
 	return self_now(s)->first;
+}
+
+uint64_t store_tape(struct store *s)
+{
+	return self_now(s)->tape;
+}
+
+const uint8_t *store_chain_head(struct store *s)
+{
+	return self_now(s)->chain;
 }
 
 int store_stat(struct store *s, struct store_stats *ret)

@@ -64,15 +64,25 @@ int store_set_position(struct store *s, uint64_t journal_n);
 uint64_t store_position(struct store *s);
 uint64_t store_head(struct store *s);  /* newest entry, 0: none yet */
 uint64_t store_first(struct store *s); /* oldest kept; head + 1: none */
+/* Random, from when the store was begun; 0: in format 1. */
+uint64_t store_tape(struct store *s);
+/* The chain hash of the newest entry. */
+const uint8_t *store_chain_head(struct store *s);
 
+/* The SHA-256 of a content, which proves it (entry.h). */
+void store_sha(const void *bytes, size_t len, uint8_t ret[ENTRY_SHA_SIZE]);
 /*
- * Keep a content, once for all its occurrences. Longer ones than
- * STORE_CONTENT_MAX and those that contain a NUL are skipped, which is not an
- * error.
+ * Keep a content, once for all its occurrences; `sha` is NULL or its SHA-256.
+ * Longer ones than STORE_CONTENT_MAX and those that contain a NUL are skipped,
+ * which is not an error, and so is one whose hash another content has.
  */
-int store_put_content(struct store *s, XXH128_hash_t hash, const char *text,
+int store_put_content(struct store *s, XXH128_hash_t hash,
+		      const uint8_t sha[ENTRY_SHA_SIZE], const char *text,
 		      size_t len);
 bool store_has_content(struct store *s, XXH128_hash_t hash);
+/* -ENOENT: it is not kept, or its SHA-256 is not known. */
+int store_content_sha(struct store *s, XXH128_hash_t hash,
+		      uint8_t ret[ENTRY_SHA_SIZE]);
 /*
  * Allocated and NUL-terminated (free it). -ENOENT: not kept, or not any more.
  */
@@ -126,6 +136,12 @@ int store_select(struct store *s, const struct store_filter *f, size_t limit,
 int store_version(struct store *s, const char *path, uint64_t n,
 		  XXH128_hash_t *ret_hash, uint64_t *ret_since);
 
+/*
+ * Is `text` what the file held after entry `n` by the SHA-256 in that entry?
+ * -EBADMSG: it is not. 0 also if there is none to compare with.
+ */
+int store_prove(struct store *s, uint64_t n, const char *text, size_t len);
+
 /* Every entry above `since` that has `symbol` in a set, newest first. */
 typedef int store_touch_visit(uint64_t n, enum entry_set set, bool removed,
 			      void *arg);
@@ -163,10 +179,24 @@ int store_holds(struct store *s, store_hold_visit *visit, void *arg);
  * Check everything: the hash chain, that no number is missing, contents against
  * their hashes, files against the newest entries of their paths. Calls `found`
  * with one sentence per finding, which names the entry; paths in it are raw
- * bytes. Returns the number of findings, or a negative errno. Not in a
- * transaction.
+ * bytes. One cause may have a million findings of one kind: callers that print
+ * them say the first of each kind and a count. Returns the number of findings,
+ * or a negative errno. Not in a transaction.
  */
-typedef void store_finding(const char *sentence, void *arg);
+enum store_fault {
+	FAULT_DATABASE, /* what SQLite says of its pages */
+	FAULT_SELF,	/* the store's record about itself */
+	FAULT_MISSING,	/* entries that are not there */
+	FAULT_ENTRY,	/* entries that are not as they were written */
+	FAULT_INDEX,	/* symbols by which an entry is not found */
+	FAULT_CONTENT,	/* contents that are missing or altered */
+	FAULT_FILE,	/* recorded states that the entries contradict */
+	FAULTS
+};
+/* "database", "self", "missing", "entry", "index", "content", "file". */
+const char *store_fault_name(enum store_fault fault);
+typedef void store_finding(enum store_fault fault, const char *sentence,
+			   void *arg);
 int store_verify(struct store *s, store_finding *found, void *arg);
 
 /*

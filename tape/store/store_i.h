@@ -37,6 +37,7 @@ struct store_self {
 	uint64_t journal;
 	uint64_t contents;
 	uint64_t whole; /* no content from this entry on was retired */
+	uint64_t tape;	/* random; 0: of format 1 */
 };
 
 /* Prepared statements. None is open while a visitor runs. */
@@ -63,7 +64,8 @@ enum store_sql {
 	SQL_ENTRY_GET,
 	SQL_TOUCH_ADD,
 	SQL_TOUCH_HAS,
-	SQL_CONTENT_HAS,
+	SQL_CONTENT_FIND,
+	SQL_CONTENT_SET_SHA,
 	SQL_CONTENT_ADD,
 	SQL_CONTENT_GET,
 	SQL_FILE_PUT,

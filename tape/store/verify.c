@@ -31,8 +31,20 @@ struct verify_check {
 	uint64_t touches; /* rows that the index should have */
 };
 
-__attribute__((format(printf, 2, 3))) static void
-report(struct verify_check *c, const char *format, ...)
+const char *store_fault_name(enum store_fault fault)
+{
+	static const char *const names[FAULTS] = {
+		[FAULT_DATABASE] = "database", [FAULT_SELF] = "self",
+		[FAULT_MISSING] = "missing",   [FAULT_ENTRY] = "entry",
+		[FAULT_INDEX] = "index",       [FAULT_CONTENT] = "content",
+		[FAULT_FILE] = "file",
+	};
+
+	return fault < FAULTS ? names[fault] : "unknown";
+}
+
+__attribute__((format(printf, 3, 4))) static void
+report(struct verify_check *c, enum store_fault fault, const char *format, ...)
 {
 	CLEANUP(free_p) char *sentence = NULL;
 	va_list args;
@@ -44,7 +56,7 @@ report(struct verify_check *c, const char *format, ...)
 	if (len < 0)
 		sentence = NULL;
 	c->findings++;
-	c->found(sentence ? sentence : "Out of memory.", c->arg);
+	c->found(fault, sentence ? sentence : "Out of memory.", c->arg);
 }
 
 /* -- The database as such. */
@@ -63,11 +75,12 @@ static int check_database(struct verify_check *c)
 			break;
 		text = (const char *)sqlite3_column_text(q, 0);
 		if (text && strcmp(text, "ok") != 0)
-			report(c, "The database is damaged: %s.", text);
+			report(c, FAULT_DATABASE,
+			       "The database is damaged: %s.", text);
 		rc = 0;
 	}
 	if (rc == -EBADMSG)
-		report(c, "The database is damaged: %s.",
+		report(c, FAULT_DATABASE, "The database is damaged: %s.",
 		       sqlite3_errmsg(c->s->db));
 	return rc == -EBADMSG ? 0 : rc;
 }
@@ -79,9 +92,11 @@ static void check_hole(struct verify_check *c, uint64_t upto)
 	if (c->next >= upto)
 		return;
 	if (upto - c->next == 1)
-		report(c, "Entry %" PRIu64 " is missing.", c->next);
+		report(c, FAULT_MISSING, "Entry %" PRIu64 " is missing.",
+		       c->next);
 	else
-		report(c, "Entries %" PRIu64 " to %" PRIu64 " are missing.",
+		report(c, FAULT_MISSING,
+		       "Entries %" PRIu64 " to %" PRIu64 " are missing.",
 		       c->next, upto - 1);
 	c->is_chained = false;
 }
@@ -120,7 +135,7 @@ static int check_touches(struct verify_check *c, const struct entry *e,
 		if (rc < 0)
 			return rc;
 		if (rc == 0)
-			report(c,
+			report(c, FAULT_INDEX,
 			       "Entry %" PRIu64 " is not found by its symbol "
 			       "\"%s\": the index was altered.",
 			       e->n, e->symbols[i].name);
@@ -143,9 +158,9 @@ static void check_chain(struct verify_check *c, const struct entry *e,
 	if (memcmp(chain, e->chain, sizeof(chain)) == 0)
 		return;
 	if (e->n == c->self.first)
-		report(c, "Entry %" PRIu64 " was altered.", e->n);
+		report(c, FAULT_ENTRY, "Entry %" PRIu64 " was altered.", e->n);
 	else
-		report(c,
+		report(c, FAULT_ENTRY,
 		       "Entry %" PRIu64 " was altered, or entry %" PRIu64
 		       " was together with its hash.",
 		       e->n, e->n - 1);
@@ -153,11 +168,37 @@ static void check_chain(struct verify_check *c, const struct entry *e,
 
 static void check_kept(struct verify_check *c, const struct entry *e, bool kept)
 {
-	if (!kept || !e->has || e->n < c->self.whole ||
-	    store_has_content(c->s, e->after))
+	uint8_t sha[ENTRY_SHA_SIZE];
+
+	if (!kept || !e->has)
 		return;
-	report(c, "The content of \"%s\" as of entry %" PRIu64 " is missing.",
-	       e->path2 ? e->path2 : e->path, e->n);
+	if (e->n >= c->self.whole && !store_has_content(c->s, e->after))
+		report(c, FAULT_CONTENT,
+		       "The content of \"%s\" as of entry %" PRIu64
+		       " is missing.",
+		       e->path2 ? e->path2 : e->path, e->n);
+	if (!e->has_sha || !store_has_content(c->s, e->after))
+		return;
+	/* check_content() compares the text with the row's SHA-256. */
+	if (store_content_sha(c->s, e->after, sha) < 0 ||
+	    memcmp(sha, e->after_sha, sizeof(sha)) != 0)
+		report(c, FAULT_CONTENT,
+		       "The content of \"%s\" as of entry %" PRIu64
+		       " was replaced: it is not the one the chain has.",
+		       e->path2 ? e->path2 : e->path, e->n);
+}
+
+/* What was there before the tape is proven by the first entry of its path. */
+static void check_base(struct verify_check *c, const struct entry *e)
+{
+	uint8_t sha[ENTRY_SHA_SIZE];
+
+	if (e->had_sha && store_content_sha(c->s, e->before, sha) == 0 &&
+	    memcmp(sha, e->before_sha, sizeof(sha)) != 0)
+		report(c, FAULT_CONTENT,
+		       "The content of \"%s\" before entry %" PRIu64
+		       " was replaced: it is not the one the chain has.",
+		       e->path, e->n);
 }
 
 /* Columns of `q`: number and chain hash. */
@@ -170,7 +211,8 @@ static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 	int rc;
 
 	if (n < c->self.first || n > c->self.n) {
-		report(c, "Entry %" PRIu64 " does not belong to this tape.", n);
+		report(c, FAULT_ENTRY,
+		       "Entry %" PRIu64 " does not belong to this tape.", n);
 		return 0;
 	}
 	check_hole(c, n);
@@ -178,10 +220,11 @@ static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 	if (rc == 0) {
 		check_chain(c, &e, p.kept);
 		check_kept(c, &e, p.kept);
+		check_base(c, &e);
 		rc = check_touches(c, &e, &p, &a);
 	} else if (rc == -EBADMSG) {
-		report(c, "Entry %" PRIu64 " was altered and cannot be read.",
-		       n);
+		report(c, FAULT_ENTRY,
+		       "Entry %" PRIu64 " was altered and cannot be read.", n);
 		rc = 0;
 	}
 	c->is_chained = store_column_chain(q, 1, c->chain);
@@ -194,7 +237,7 @@ static void check_end(struct verify_check *c)
 	check_hole(c, c->self.n + 1);
 	if (c->is_chained &&
 	    memcmp(c->chain, c->self.chain, sizeof(c->chain)) != 0)
-		report(c,
+		report(c, FAULT_ENTRY,
 		       "Entry %" PRIu64
 		       ", the newest, was altered: its hash is "
 		       "not the one the store ends with.",
@@ -222,7 +265,7 @@ static int check_entries(struct verify_check *c)
 	check_end(c);
 	rc = store_number(c->s, "SELECT count(*) FROM touch", 0, &touches);
 	if (rc == 0 && (uint64_t)touches != c->touches)
-		report(c,
+		report(c, FAULT_INDEX,
 		       "The index of symbols has %" PRId64 " rows, but the "
 		       "entries require %" PRIu64 ".",
 		       touches, c->touches);
@@ -254,21 +297,39 @@ static int report_content(struct verify_check *c, XXH128_hash_t hash,
 	if (rc < 0)
 		return rc;
 	if (rc == 0) {
-		report(c, "The content %016" PRIx64 "%016" PRIx64 " %s.",
+		report(c, FAULT_CONTENT,
+		       "The content %016" PRIx64 "%016" PRIx64 " %s.",
 		       hash.high64, hash.low64, what);
 		return 0;
 	}
 	path = (const char *)sqlite3_column_text(q, 0);
 	n = sqlite3_column_int64(q, 1);
 	if (n)
-		report(c, "The content of \"%s\" as of entry %" PRId64 " %s.",
+		report(c, FAULT_CONTENT,
+		       "The content of \"%s\" as of entry %" PRId64 " %s.",
 		       path, n, what);
 	else
-		report(c, "The content of \"%s\" before its first entry %s.",
-		       path, what);
+		report(c, FAULT_CONTENT,
+		       "The content of \"%s\" before its first entry %s.", path,
+		       what);
 	return 0;
 }
 
+static bool is_content(sqlite3_stmt *q, XXH128_hash_t hash, const char *text,
+		       size_t len)
+{
+	uint8_t kept[ENTRY_SHA_SIZE], sha[ENTRY_SHA_SIZE];
+
+	if (!XXH128_isEqual(XXH3_128bits(text, len), hash))
+		return false;
+	if (sqlite3_column_type(q, 1) == SQLITE_NULL)
+		return true;
+	store_sha(text, len, sha);
+	return store_column_chain(q, 1, kept) &&
+	       memcmp(sha, kept, sizeof(sha)) == 0;
+}
+
+/* Columns of `q`: hash and SHA-256. */
 static int check_content(struct verify_check *c, sqlite3_stmt *q)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -277,7 +338,7 @@ static int check_content(struct verify_check *c, sqlite3_stmt *q)
 	int rc;
 
 	if (!store_column_hash(q, 0, &hash)) {
-		report(c, "A content has no hash.");
+		report(c, FAULT_CONTENT, "A content has no hash.");
 		return 0;
 	}
 	rc = store_content(c->s, hash, &text, &len);
@@ -286,7 +347,7 @@ static int check_content(struct verify_check *c, sqlite3_stmt *q)
 				      "was altered and cannot be read");
 	if (rc < 0)
 		return rc;
-	if (!XXH128_isEqual(XXH3_128bits(text, len), hash))
+	if (!is_content(q, hash, text, len))
 		return report_content(c, hash, "was altered");
 	return 0;
 }
@@ -295,8 +356,8 @@ static int check_contents(struct verify_check *c)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	uint64_t count = 0;
-	int rc =
-		store_prepare(c->s, "SELECT hash FROM content ORDER BY id", &q);
+	int rc = store_prepare(c->s,
+			       "SELECT hash, sha FROM content ORDER BY id", &q);
 
 	while (rc == 0) {
 		rc = store_step(c->s, q);
@@ -306,7 +367,7 @@ static int check_contents(struct verify_check *c)
 		rc = check_content(c, q);
 	}
 	if (rc == 0 && count != c->self.contents)
-		report(c,
+		report(c, FAULT_CONTENT,
 		       "The store holds %" PRIu64 " contents, and should hold "
 		       "%" PRIu64 ".",
 		       count, c->self.contents);
@@ -328,8 +389,8 @@ static int check_paths(struct verify_check *c, const char *sql,
 		if (rc <= 0)
 			return rc;
 		path = (const char *)sqlite3_column_text(q, 0);
-		report(c, "The recorded state of \"%s\" %s", path ? path : "?",
-		       what);
+		report(c, FAULT_FILE, "The recorded state of \"%s\" %s",
+		       path ? path : "?", what);
 		rc = 0;
 	}
 	return rc;
@@ -392,7 +453,8 @@ static int check_all(struct verify_check *c)
 	if (rc == 0)
 		rc = store_self_read(c->s, &c->self);
 	if (rc == -EBADMSG) {
-		report(c, "The store's record about itself was altered.");
+		report(c, FAULT_SELF,
+		       "The store's record about itself was altered.");
 		return 0;
 	}
 	if (rc == 0)
@@ -403,7 +465,7 @@ static int check_all(struct verify_check *c)
 		rc = check_files(c);
 	/* Damaged pages; unless they were reported above, report them now. */
 	if (rc == -EBADMSG && c->findings == 0)
-		report(c, "The database is damaged: %s.",
+		report(c, FAULT_DATABASE, "The database is damaged: %s.",
 		       sqlite3_errmsg(c->s->db));
 	return rc == -EBADMSG ? 0 : rc;
 }

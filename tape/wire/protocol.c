@@ -375,8 +375,11 @@ static const struct protocol_member retire_answer[] = {
 };
 
 static const struct protocol_member verify_answer[] = {
-	LIST("findings", "A sentence for each, with its entry; empty: the "
-			 "store is as it was written."),
+	LIST("findings", "Empty: the store is as it was written. Else an "
+			 "object for each kind of finding: \"kind\" "
+			 "(database, self, missing, entry, index, content or "
+			 "file), \"text\" (a sentence about the first one, "
+			 "with its entry) and \"count\"."),
 	NUMBER("entries", "Kept."),
 	NUMBER("contents", "Kept."),
 	END,
@@ -508,6 +511,10 @@ const struct protocol_member protocol_entry[] = {
 	FLAG("marker", "Present only if true: added lines contain StateTape's "
 		       "marker (\"[statetape]\"), which a model may have "
 		       "imitated."),
+	WORD("sha256", "The SHA-256 of the content after, 64 digits; absent if "
+		       "it is larger than 1 MiB or could not be read whole."),
+	WORD("sha256_before", "Present only in the first entry of a path: "
+			      "that of the content before, if it is known."),
 	WORD("hash", "The chain hash, 64 digits; see HASH CHAIN."),
 	END,
 };

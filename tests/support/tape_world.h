@@ -191,7 +191,7 @@ static inline void tape_commit(struct tape_world *w, struct entry *e,
 
 	tape_must(store_begin(w->store) == 0, "begin");
 	if (after)
-		(void)store_put_content(w->store, e->after, after,
+		(void)store_put_content(w->store, e->after, NULL, after,
 					strlen(after));
 	tape_must(store_append(w->store, e) == 0, "append");
 	if (after) {
@@ -309,7 +309,7 @@ static inline void tape_base(struct tape_world *w, const char *path,
 
 	tape_put_file(w, path, text);
 	tape_must(store_begin(w->store) == 0, "begin");
-	(void)store_put_content(w->store, f.hash, text, f.size);
+	(void)store_put_content(w->store, f.hash, NULL, text, f.size);
 	tape_must(store_put_file(w->store, &f) == 0, "file");
 	tape_must(store_commit(w->store) == 0, "commit");
 	if (lang_of(path))

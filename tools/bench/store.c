@@ -279,7 +279,7 @@ static void bench_base(const char *dir, unsigned count)
 
 		(void)snprintf(name, sizeof(name), "src/dir%u/file%u.py",
 			       i % 100, i);
-		must(store_put_content(s, f.hash, texts[i], lens[i]),
+		must(store_put_content(s, f.hash, NULL, texts[i], lens[i]),
 		     "content");
 		must(store_put_file(s, &f), "file");
 	}

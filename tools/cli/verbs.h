@@ -57,6 +57,7 @@ enum verb_id {
 enum option_id {
 	OPTION_HELP, /* every verb has it */
 	OPTION_AFTER,
+	OPTION_ALL,
 	OPTION_ALLOW_OTHER,
 	OPTION_AUTHOR,
 	OPTION_BY_LINE,

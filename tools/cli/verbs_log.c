@@ -304,6 +304,10 @@ const struct verb row_watch = {
 };
 
 static const struct verb_option verify_options[] = {
+	{ .id = OPTION_ALL,
+	  .name = "all",
+	  .text = "Print every finding, not the first of each kind and a "
+		  "count" },
 	OPTION_JSON_ENTRY("the findings as a JSON object"),
 	{ 0 },
 };
@@ -314,8 +318,9 @@ const struct verb row_verify = {
 	.summary = "Check that the tape is as it was written",
 	.description = "Checks the chain of hashes over all entries, that no "
 		       "number is missing, and kept contents against their "
-		       "hashes. An entry that was altered or removed is "
-		       "named. The exit code is 0 if all is well and 1 if "
+		       "hashes and the SHA-256 in their entries. Of each kind "
+		       "of finding the first is printed, with its entry, and "
+		       "a count. The exit code is 0 if all is well and 1 if "
 		       "not.\n"
 		       "\n" REPO_DEFAULT,
 	.options = verify_options,

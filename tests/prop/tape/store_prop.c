@@ -227,7 +227,7 @@ static struct made plan(struct prop *p)
 static void put_text(struct prop *p, int text)
 {
 	must(p,
-	     store_put_content(p->s, hash_of(text), texts[text],
+	     store_put_content(p->s, hash_of(text), NULL, texts[text],
 			       strlen(texts[text])) == 0,
 	     "put content");
 }
@@ -553,8 +553,9 @@ static void ask_files(struct prop *p)
 	     "a file's state");
 }
 
-static void finding(const char *sentence, void *arg)
+static void finding(enum store_fault fault, const char *sentence, void *arg)
 {
+	(void)fault;
 	die(arg, sentence);
 }
 

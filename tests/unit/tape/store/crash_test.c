@@ -55,7 +55,7 @@ static int write_some(struct store *s)
 		(void)snprintf(path, sizeof(path), "file%d", (int)(n + i + 1));
 		(void)snprintf(text, sizeof(text), "text %d", (int)(n + i));
 		e.after = f.hash = hash_of(text);
-		rc = store_put_content(s, e.after, text, strlen(text));
+		rc = store_put_content(s, e.after, NULL, text, strlen(text));
 		if (rc == 0)
 			rc = store_append(s, &e);
 		if (rc == 0)

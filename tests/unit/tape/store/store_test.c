@@ -131,7 +131,7 @@ static void a_reader_cannot_write(void **state)
 	assert_int_equal(store_open(w->path, STORE_READ, &r, NULL), 0);
 	assert_int_equal(store_begin(r), -EROFS);
 	assert_int_equal(store_append(r, &e), -EROFS);
-	assert_int_equal(store_put_content(r, e.after, "x", 1), -EROFS);
+	assert_int_equal(store_put_content(r, e.after, NULL, "x", 1), -EROFS);
 	assert_int_equal(store_put_file(r, &f), -EROFS);
 	assert_int_equal(store_remove_file(r, "a"), -EROFS);
 	assert_int_equal(store_set_position(r, 1), -EROFS);
@@ -189,7 +189,8 @@ static void writing_needs_a_transaction(void **state)
 	struct store_file f = { .path = "a" };
 
 	assert_int_equal(store_append(w->s, &e), -EINVAL);
-	assert_int_equal(store_put_content(w->s, e.after, "x", 1), -EINVAL);
+	assert_int_equal(store_put_content(w->s, e.after, NULL, "x", 1),
+			 -EINVAL);
 	assert_int_equal(store_put_file(w->s, &f), -EINVAL);
 	assert_int_equal(store_remove_file(w->s, "a"), -EINVAL);
 	assert_int_equal(store_set_position(w->s, 1), -EINVAL);
@@ -218,7 +219,7 @@ static void an_aborted_transaction_leaves_no_trace(void **state)
 	uint64_t since;
 
 	assert_int_equal(store_begin(w->s), 0);
-	assert_int_equal(store_put_content(w->s, e.after, "x", 1), 0);
+	assert_int_equal(store_put_content(w->s, e.after, NULL, "x", 1), 0);
 	assert_int_equal(store_append(w->s, &e), 0);
 	assert_int_equal(store_put_file(w->s, &f), 0);
 	assert_int_equal(store_set_position(w->s, 9), 0);
@@ -568,9 +569,10 @@ static void binary_and_large_contents_are_skipped(void **state)
 	longer = XXH3_128bits(text, len);
 	longest = XXH3_128bits(text, len - 1);
 	assert_int_equal(store_begin(w->s), 0);
-	assert_int_equal(store_put_content(w->s, binary, "a\0b", 3), 0);
-	assert_int_equal(store_put_content(w->s, longer, text, len), 0);
-	assert_int_equal(store_put_content(w->s, longest, text, len - 1), 0);
+	assert_int_equal(store_put_content(w->s, binary, NULL, "a\0b", 3), 0);
+	assert_int_equal(store_put_content(w->s, longer, NULL, text, len), 0);
+	assert_int_equal(store_put_content(w->s, longest, NULL, text, len - 1),
+			 0);
 	assert_int_equal(store_commit(w->s), 0);
 	assert_false(store_has_content(w->s, binary));
 	assert_false(store_has_content(w->s, longer));

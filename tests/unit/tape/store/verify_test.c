@@ -126,7 +126,7 @@ static void damage(struct world *w, const char *sql)
 	if (store_open(w->path, STORE_READ, &w->s, &w->why) == 0)
 		verify(w);
 	else
-		world_found(w->why, w);
+		world_found(FAULT_DATABASE, w->why, w);
 	world_close(w);
 	copy_file(kept, w->path);
 	assert_int_equal(unlink(kept), 0);
@@ -412,8 +412,8 @@ static void assert_refused(struct world *w, const char *sql, const char *why)
 
 static void a_newer_programs_store_is_refused(void **state)
 {
-	assert_refused(*state, "PRAGMA user_version = 2",
-		       "has format 2, and this program knows 1: it was "
+	assert_refused(*state, "PRAGMA user_version = 3",
+		       "has format 3, and this program knows 2: it was "
 		       "written by a newer one");
 }
 
