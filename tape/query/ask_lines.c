@@ -1,22 +1,35 @@
 /*
  * BLAME by line: follow one version of a file back through the entries that
  * made it, over renames, until each line has the entry that wrote it.
+ *
+ * A version whose content the file had before brought its lines back and wrote
+ * none (`git stash` and `git stash pop`, a restore): the walk goes on from the
+ * oldest version with that content.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "tape/query/answers_i.h"
 #include "tape/query/lines.h"
 #include "tape/store/store.h"
 
+/* The file contained this just before entry `end`. */
+struct lines_version {
+	uint64_t end;
+	XXH128_hash_t hash;
+};
+
 struct lines_walk {
 	struct answers *a;
+	ARRAY(struct lines_version) versions; /* of this name, newest first */
 	struct lines lines;
 	const char *path;   /* the file's name in the version reached */
 	XXH128_hash_t hash; /* of that version */
 	uint64_t from;	    /* the entry that leads back to it, 0: none yet */
-	uint64_t before;    /* look only at older entries */
+	uint64_t before;    /* look only at older entries; 0: at all */
 	bool moved;	    /* had another name before */
 };
 
@@ -44,6 +57,40 @@ static void step_back(struct lines_walk *w, const struct entry *e)
 	w->from = e->n;
 }
 
+static void add_version(struct lines_walk *w, uint64_t end, XXH128_hash_t hash)
+{
+	struct lines_version *v = array_add(&w->versions);
+
+	*v = (struct lines_version){ end, hash };
+}
+
+static int gather(const struct entry *e, void *arg)
+{
+	struct lines_walk *w = arg;
+	bool arrived = e->kind == ENTRY_RENAME && is_name(e->path2, w->path);
+	bool stayed = is_name(e->path, w->path);
+
+	if (e->has && (arrived || (stayed && e->kind != ENTRY_RENAME)))
+		add_version(w, e->n + 1, e->after);
+	if (e->had && stayed)
+		add_version(w, e->n, e->before);
+	return 0;
+}
+
+/* Go on from the oldest version with the content reached. */
+static void reach_oldest(struct lines_walk *w)
+{
+	for (size_t i = w->versions.count; i > 0; i--) {
+		const struct lines_version *v = &w->versions.at[i - 1];
+
+		if (!same(v->hash, w->hash))
+			continue;
+		if (!w->before || v->end < w->before)
+			w->before = v->end;
+		return;
+	}
+}
+
 /* 1: no older entry of this name matters. */
 static int visit(const struct entry *e, void *arg)
 {
@@ -52,6 +99,8 @@ static int visit(const struct entry *e, void *arg)
 
 	/* Entries of files below it, if this was a directory once. */
 	if (!arrived && !is_name(e->path, w->path))
+		return 0;
+	if (w->before && e->n >= w->before)
 		return 0;
 	/* The file of this name was another one then. */
 	if (!e->has || (e->kind == ENTRY_RENAME && !arrived))
@@ -66,6 +115,8 @@ static int visit(const struct entry *e, void *arg)
 		w->path = arena_copy(&w->a->scratch, e->path, strlen(e->path));
 		w->before = e->n;
 		w->moved = true;
+	} else {
+		reach_oldest(w);
 	}
 	return arrived || !w->lines.left;
 }
@@ -79,6 +130,12 @@ static int walk(struct lines_walk *w)
 					  .path = w->path };
 
 		w->moved = false;
+		w->versions.count = 0;
+		r = store_select(w->a->config.store, &f, SIZE_MAX, gather, w);
+		if (r < 0)
+			break;
+		reach_oldest(w);
+		f.before = w->before;
 		r = store_select(w->a->config.store, &f, SIZE_MAX, visit, w);
 	} while (r >= 0 && w->moved && w->lines.left);
 	return r < 0 ? r : 0;
@@ -137,6 +194,7 @@ static void put_runs(const struct lines *l, cJSON *list)
 static void walk_release(struct lines_walk *w)
 {
 	lines_release(&w->lines);
+	free(w->versions.at);
 }
 
 int answers_blame_lines(struct answers *a, const char *path, uint64_t n,

@@ -31,12 +31,17 @@ class World:
         return all
 
 
-def with_world(test, files):
+def with_world(test, files, git=False):
     with st.Home() as home:
         repo = home.mkdir("repo")
         for name, text in files.items():
             with open(repo + "/" + name, "w") as f:
                 f.write(text)
+        if git:
+            subprocess.run(
+                "git init -q && git config user.name n && git config "
+                "user.email e && git add -A && git commit -qm first",
+                shell=True, cwd=repo, check=True)
         with st.Mount(repo, home=home) as m, taped.Tape(home, repo) as t:
             t.settle_in()
             test(World(m, t))
@@ -82,10 +87,28 @@ def a_version_whose_lines_are_not_known_takes_all_lines():
     def test(w):
         w.sh("sed -i s/one/ONE/ a")
         big = w.sh("head -c 3000000 /dev/zero > a")
-        back = w.sh("printf 'one\\ntwo\\n' > a")
+        back = w.sh("printf 'one\\n2\\n' > a")
         assert back > big and w.lines("a") == [back] * 2, w.lines("a")
 
     with_world(test, {"a": "one\ntwo\n"})
+
+
+def what_was_brought_back_keeps_its_entries():
+    def test(w):
+        one = w.sh("sed -i s/two/TWO/ a")
+        w.sh("git stash -q")
+        assert w.lines("a") == [0, 0], w.lines("a")
+        w.sh("git stash pop -q")
+        two = w.sh("echo three >> a")
+        assert w.lines("a") == [0, one, two], (w.lines("a"), one, two)
+        w.sh("mkdir d && mv a d/b")
+        w.sh("git stash -qu")
+        w.sh("git stash pop -q")
+        w.sh("sed -i 1d d/b")
+        assert w.lines("d/b") == [one, two], (w.lines("d/b"), one, two)
+
+    st.need("git")
+    with_world(test, {"a": "one\ntwo\n"}, git=True)
 
 
 def nobody_passes_for_another_by_its_command_line():
@@ -146,6 +169,7 @@ if __name__ == "__main__":
         each_line_has_the_entry_that_wrote_it,
         lines_are_followed_over_renames_and_atomic_saves,
         a_version_whose_lines_are_not_known_takes_all_lines,
+        what_was_brought_back_keeps_its_entries,
         nobody_passes_for_another_by_its_command_line,
         wrong_arguments_get_one_sentence,
         without_a_tape_a_file_that_changed_is_said_to_have)

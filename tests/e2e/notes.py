@@ -34,8 +34,9 @@ class World:
         return subprocess.run(["git", *args], cwd=self.m.path, check=True,
                               capture_output=True, text=True, **kw).stdout
 
-    def person(self, script):
-        subprocess.run(["sh", "-c", script], cwd=self.m.path, check=True)
+    def person(self, script, **kw):
+        subprocess.run(["sh", "-c", script], cwd=self.m.path, check=True,
+                       text=True, **kw)
         self.t.sync()
 
     def agent(self, script):
@@ -158,6 +159,61 @@ def renamed_files_keep_their_authors():
     with_world(test)
 
 
+def what_git_brought_back_keeps_its_author():
+    def test(w):
+        w.person("echo five >> old")
+        w.agent("git stash -q")
+        w.agent("git stash pop -q")
+        w.agent("echo six >> old")
+        w.commit()
+        assert w.run("notes").returncode == 0
+        assert w.note()[0] == {"old": {PERSON: {5}, "claude": {6}}}, w.note()
+        # From another branch, which the tape never saw being written.
+        blob = w.git("hash-object", "-w", "--stdin", input="far\n").strip()
+        tree = w.git("mktree", input=f"100644 blob {blob}\tnew\n").strip()
+        w.git("branch", "far", w.git("commit-tree", "-m", "x", tree).strip())
+        w.agent("git checkout -q far new")
+        w.agent("echo near >> new")
+        w.person("git apply -", input="--- a/new\n+++ b/new\n@@ -1,2 +1,3 @@\n"
+                 " far\n near\n+patched\n")
+        w.commit()
+        assert w.run("notes").returncode == 0
+        assert w.note()[0] == {"new": {"claude": {2}, PERSON: {3}}}, w.note()
+
+    with_world(test)
+
+
+def of_a_merge_only_the_resolution_counts():
+    def test(w):
+        w.agent("sed -i s/two/ours/ old && echo five >> old")
+        w.commit()
+        w.git("checkout", "-qb", "theirs", "HEAD~")
+        w.agent("sed -i s/two/theirs/ old && echo new > new")
+        w.commit()
+        w.git("checkout", "-q", "-")
+        subprocess.run(["git", "merge", "-q", "theirs"], cwd=w.m.path,
+                       stdout=subprocess.DEVNULL)
+        w.person("printf 'one\nours\nboth\nthree\nfour\nfive\n' > old")
+        w.commit()
+        assert len(w.git("log", "-1", "--format=%P").split()) == 2
+        assert w.run("notes").returncode == 0
+        assert w.note()[0] == {"old": {PERSON: {3}}}, w.note()
+
+    with_world(test)
+
+
+def a_file_with_an_agents_name_is_no_agent():
+    def test(w):
+        w.person("echo one | tee claude > /dev/null; python3 -c "
+                 "'open(\"new\", \"w\").write(\"x\\n\")' claude")
+        w.commit()
+        assert w.run("notes").returncode == 0
+        assert w.note()[0] == {"claude": {PERSON: {1}},
+                               "new": {PERSON: {1}}}, w.note()
+
+    with_world(test)
+
+
 def agent_trace_is_json():
     def test(w):
         w.agent("echo five >> old")
@@ -262,6 +318,9 @@ if __name__ == "__main__":
             what_nobody_saw_is_nobodys,
             a_part_that_was_committed_keeps_its_authors,
             renamed_files_keep_their_authors,
+            what_git_brought_back_keeps_its_author,
+            of_a_merge_only_the_resolution_counts,
+            a_file_with_an_agents_name_is_no_agent,
             agent_trace_is_json,
             the_hook_notes_every_commit,
             notes_of_others_stay,

@@ -134,7 +134,9 @@ const struct verb row_blame = {
 		       "\n"
 		       "With -l, for every line of a file: the entry that "
 		       "wrote it and that entry's command, followed back over "
-		       "renames. Lines from before the tape say so. Where an "
+		       "renames. Lines from before the tape say so. If the "
+		       "file had the same content before, as after 'git stash "
+		       "pop', the lines keep the entries they had. Where an "
 		       "entry's lines are not known (not text, or too large), "
 		       "all lines are that entry's.\n"
 		       "\n" REPO_DEFAULT,
@@ -191,10 +193,13 @@ const struct verb row_notes = {
 		"Lines are an agent's if the process that wrote them runs "
 		"below 'statetape run -- AGENT' or below an agent we know by "
 		"its name; other processes that wrote through the mount are "
-		"the commit's author. Lines that were changed outside the "
-		"mount, or before the tape began, are nobody's. The model is "
-		"that of the one conversation that the manager had under way "
-		"then, else \"unknown\". A merge has no lines of its own.\n"
+		"the person who committed. Lines that were changed outside "
+		"the mount, or before the tape began, are nobody's, and so are "
+		"those that git brought from elsewhere; lines that came back, "
+		"as by 'git stash pop', keep their author. The model is that "
+		"of the one conversation that the manager had under way then, "
+		"else \"unknown\". Of a merge, the lines count that none of "
+		"its parents has.\n"
 		"\n"
 		"COMMIT is a commit or a range (HEAD if not given).",
 	.options = notes_options,

@@ -8,6 +8,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "tape/ranges.h"
 #include "tools/cli/say.h"
@@ -26,19 +27,24 @@ void commit_release(struct commit *c)
 	free(c->authors);
 	free(c->files);
 	free(c->id);
-	free(c->author);
+	free(c->person);
 	*c = (struct commit){ 0 };
 }
+
+#define PARENTS_MAX 16
 
 /* A file that the commit changed; strings point into git's output. */
 struct commit_change {
 	const char *path;
-	const char *before, *after; /* ids of the contents, NULL: none */
+	const char *after; /* id of its content */
+	/* In each parent; NULL: it was none there. */
+	const char *before[PARENTS_MAX];
+	size_t parents;
 };
 
 struct examination {
 	struct commit *c;
-	const struct git *git;
+	const char *root;
 	struct tape_reader *tape;
 	struct archive *archive;
 	ARRAY(struct commit_change) changed;
@@ -50,31 +56,24 @@ struct examination {
 
 /* -- What git says of the commit. */
 
-static int git_failed(int r, const char *what)
-{
-	(void)say_error("git cannot %s: %s", what,
-			r < 0 ? errno_text(r) : "see its message above");
-	return r < 0 ? r : -EIO;
-}
-
-/* 1: a merge. */
 static int read_head(struct examination *x)
 {
-	const char *argv[] = { "show", "-s", "--format=%P%n%an <%ae>", x->c->id,
-			       NULL };
-	CLEANUP(free_p) char *text = NULL;
-	char *author;
-	int r = git_run(x->git, argv, NULL, 0, &text, NULL);
+	const char *argv[] = { "show", "-s", "--format=%ct%n%cn <%ce>",
+			       x->c->id, NULL };
+	CLEANUP(git_output_release) struct git_output o;
+	char *person;
+	int r = git_run(x->root, argv, NULL, 0, &o);
 
 	if (r != 0)
-		return git_failed(r, "show the commit");
-	author = strchr(text, '\n');
-	if (!author)
-		return git_failed(-EBADMSG, "show the commit");
-	*author++ = '\0';
-	author[strcspn(author, "\n")] = '\0';
-	x->c->author = must_have(strdup(author));
-	return strchr(text, ' ') ? 1 : 0;
+		return git_failed(r, &o, "show the commit");
+	person = strchr(o.text, '\n');
+	if (!person)
+		return git_failed(-EBADMSG, &o, "show the commit");
+	x->c->at_ns = strtoll(o.text, NULL, 10) * NS_PER_S;
+	person++;
+	person[strcspn(person, "\n")] = '\0';
+	x->c->person = must_have(strdup(person));
+	return 0;
 }
 
 static bool is_file(const char *mode)
@@ -83,63 +82,66 @@ static bool is_file(const char *mode)
 }
 
 /*
- * One record of `diff-tree --raw -z`: ":MODE MODE ID ID STATUS" and one or two
- * paths, each with a zero byte behind it. Returns where the next begins; NULL:
- * it is none.
+ * One record of `diff-tree --raw -z -c`: as many colons as parents, the modes,
+ * the ids, the status and a path, each list with the commit's own last. A
+ * renamed file has its old path first. Returns where the next record begins;
+ * NULL: it is none.
  */
 static char *read_change(struct examination *x, char *at, const char *end)
 {
-	char *word[5], *path, *next;
+	size_t parents = strspn(at, ":"), words = 2 * parents + 3;
+	const char *word[2 * PARENTS_MAX + 3];
+	struct commit_change c = { .parents = parents };
 
-	if (*at != ':')
+	if (!parents || parents > PARENTS_MAX)
 		return NULL;
-	word[0] = at + 1;
-	for (size_t i = 1; i < 5; i++) {
-		char *space = strchr(word[i - 1], ' ');
-
-		if (!space)
+	at += parents;
+	for (size_t i = 0; i < words; i++) {
+		word[i] = at;
+		at = i + 1 < words ? strchr(at, ' ') : at + strlen(at);
+		if (!at)
 			return NULL;
-		*space = '\0';
-		word[i] = space + 1;
+		*at++ = '\0';
 	}
-	path = word[4] + strlen(word[4]) + 1;
-	if (path >= end)
+	if (*word[words - 1] == 'R' || *word[words - 1] == 'C')
+		at = at < end ? at + strlen(at) + 1 : at;
+	if (at >= end)
 		return NULL;
-	next = path + strlen(path) + 1;
-	if (*word[4] == 'R' || *word[4] == 'C') {
-		if (next >= end)
-			return NULL;
-		path = next;
-		next = path + strlen(path) + 1;
-	}
-	if (is_file(word[1])) {
-		struct commit_change one = { path,
-					     is_file(word[0]) ? word[2] : NULL,
-					     word[3] };
-
-		array_push(&x->changed, one); /* NOLINT(bugprone-sizeof-*) */
-	}
-	return next;
+	c.path = at;
+	for (size_t k = 0; k < parents; k++)
+		c.before[k] = is_file(word[k]) ? word[parents + 1 + k] : NULL;
+	c.after = word[2 * parents + 1];
+	if (is_file(word[parents]))
+		array_push(&x->changed, c); /* NOLINT(bugprone-sizeof-*) */
+	return at + strlen(at) + 1;
 }
 
-static int read_changes(struct examination *x, char **ret_text)
+/* The changes point into `ret`. */
+static int read_changes(struct examination *x, struct git_output *ret)
 {
-	const char *argv[] = {
-		"diff-tree",	"--root",	  "-r", "-z",
-		"--raw",	"--no-commit-id", "-M", "--no-ext-diff",
-		"--full-index", x->c->id,	  NULL
-	};
-	size_t len = 0;
-	int r = git_run(x->git, argv, NULL, 0, ret_text, &len);
+	const char *argv[] = { "diff-tree",
+			       "--root",
+			       "-r",
+			       "-z",
+			       "-c",
+			       "-M",
+			       "--raw",
+			       "--no-commit-id",
+			       "--no-ext-diff",
+			       "--full-index",
+			       x->c->id,
+			       NULL };
+	int r = git_run(x->root, argv, NULL, 0, ret);
 	char *end;
 
 	if (r != 0)
-		return git_failed(r, "list the commit's files");
-	end = *ret_text + len;
-	for (char *at = *ret_text; at < end;) {
+		return git_failed(r, ret, "list the commit's files");
+	end = ret->text + ret->len;
+	for (char *at = ret->text; at < end;) {
 		at = read_change(x, at, end);
 		if (!at)
-			return git_failed(-EBADMSG, "list the commit's files");
+			return git_failed(-EBADMSG, ret,
+					  "list the commit's files");
 	}
 	return 0;
 }
@@ -164,8 +166,8 @@ static int next_blob(char **at, const char *end, struct blob *ret)
 	return 0;
 }
 
-/* All contents of the commit's files in one piece (free it). */
-static int read_blobs(struct examination *x, char **ret, size_t *ret_len)
+/* All contents of the commit's files in one piece, in order. */
+static int read_blobs(struct examination *x, struct git_output *ret)
 {
 	static const char *const argv[] = { "cat-file", "--batch", NULL };
 	CLEANUP(free_p) char *ids = NULL;
@@ -176,13 +178,14 @@ static int read_blobs(struct examination *x, char **ret, size_t *ret_len)
 	for (size_t i = 0; i < x->changed.count; i++) {
 		const struct commit_change *f = &x->changed.at[i];
 
-		if (f->before)
-			(void)fprintf(in, "%s\n", f->before);
 		(void)fprintf(in, "%s\n", f->after);
+		for (size_t k = 0; k < f->parents; k++)
+			if (f->before[k])
+				(void)fprintf(in, "%s\n", f->before[k]);
 	}
 	(void)fclose(in);
-	r = git_run(x->git, argv, must_have(ids), len, ret, ret_len);
-	return r ? git_failed(r, "read the commit's contents") : 0;
+	r = git_run(x->root, argv, must_have(ids), len, ret);
+	return r ? git_failed(r, ret, "read the commit's contents") : 0;
 }
 
 /* -- What the tape says. */
@@ -229,11 +232,14 @@ static bool find_version(struct examination *x, const char *path,
 			 struct blob blob, struct version *ret)
 {
 	XXH128_hash_t wanted = XXH3_128bits(blob.text, blob.len), hash;
+	/* Git's times are whole seconds. */
+	uint64_t latest = (uint64_t)(x->c->at_ns + NS_PER_S);
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
 	const cJSON *v, *newest = NULL;
 
 	json_put_bytes(q, "path", path);
+	json_put_bool(q, "follow", false);
 	if (tape_try(x->tape, "VERSIONS", q, &answer, NULL) < 0)
 		return false;
 	cJSON_ArrayForEach (v, json_member(answer, "versions")) {
@@ -241,7 +247,8 @@ static bool find_version(struct examination *x, const char *path,
 
 		if (!text || json_hash(text, &hash) < 0)
 			continue;
-		newest = newest ? newest : v;
+		if (!newest || json_number(newest, "at_ns", 0) > latest)
+			newest = v;
 		if (!XXH128_isEqual(hash, wanted))
 			continue;
 		*ret = (struct version){ .n = json_number(v, "n", 0),
@@ -345,8 +352,33 @@ static void add_line(struct examination *x, struct spans *s, uint32_t line,
 	array_push(&s->list, span);
 }
 
+/*
+ * For each line of the commit's file, from 1: how many parents do not have it.
+ * Moves on behind the contents. Free it. NULL: they cannot be read.
+ */
+static uint8_t *count_new(const struct commit_change *f, struct blob after,
+			  uint32_t count, char **at, const char *end)
+{
+	CLEANUP(free_p)
+	uint8_t *fresh = must_have(calloc((size_t)count + 2, 1));
+
+	for (size_t k = 0; k < f->parents; k++) {
+		CLEANUP(ranges_release) struct ranges added = { 0 };
+		struct blob before = { "", 0 };
+
+		if (f->before[k] && next_blob(at, end, &before) < 0)
+			return NULL;
+		ranges_init(&added, before.text, before.len, after.text,
+			    after.len);
+		for (size_t i = 0; i < added.count; i++)
+			for (uint32_t n = 0; n < added.ranges[i].after_count;)
+				fresh[added.ranges[i].after + n++]++;
+	}
+	return TAKE(fresh);
+}
+
 static void examine_lines(struct examination *x, const struct commit_change *f,
-			  struct blob blob, const struct ranges *added)
+			  struct blob blob, const uint8_t *fresh)
 {
 	CLEANUP(version_release) struct version v = { 0 };
 	CLEANUP(line_entries_release) struct line_entries l = { 0 };
@@ -361,16 +393,12 @@ static void examine_lines(struct examination *x, const struct commit_change *f,
 		read_entries(answer, &l);
 		map = map_lines(&v, blob, count);
 	}
-	for (size_t k = 0; k < added->count; k++) {
-		const struct entry_range *r = &added->ranges[k];
+	for (uint32_t i = 1; i <= count; i++) {
+		uint32_t at = map ? map[i] : 0;
 
-		for (uint32_t i = r->after; i < r->after + r->after_count;
-		     i++) {
-			uint32_t at = map && i <= count ? map[i] : 0;
-
+		if (fresh[i] == f->parents)
 			add_line(x, &s, i,
 				 at && at <= l.count ? l.entry[at] : 0, answer);
-		}
 	}
 	if (!s.list.count)
 		return;
@@ -380,43 +408,50 @@ static void examine_lines(struct examination *x, const struct commit_change *f,
 	array_push(&x->files, file);
 }
 
+static int examine_file(struct examination *x, const struct commit_change *f,
+			char **at, const char *end)
+{
+	CLEANUP(free_p) uint8_t *fresh = NULL;
+	struct blob after;
+
+	if (next_blob(at, end, &after) < 0)
+		return -EBADMSG;
+	fresh = count_new(f, after, ranges_lines(after.text, after.len), at,
+			  end);
+	if (!fresh)
+		return -EBADMSG;
+	/* A text has no zero bytes. */
+	if (!memchr(after.text, '\0', after.len))
+		examine_lines(x, f, after, fresh);
+	return 0;
+}
+
 static int examine(struct examination *x)
 {
-	CLEANUP(free_p) char *text = NULL;
-	CLEANUP(free_p) char *blobs = NULL;
-	size_t len = 0;
+	CLEANUP(git_output_release) struct git_output changes = { 0 };
+	CLEANUP(git_output_release) struct git_output blobs = { 0 };
 	char *at;
-	int r = read_changes(x, &text);
+	int r = read_changes(x, &changes);
 
 	if (r == 0 && x->changed.count)
-		r = read_blobs(x, &blobs, &len);
-	at = blobs;
+		r = read_blobs(x, &blobs);
+	at = blobs.text;
 	for (size_t i = 0; r == 0 && i < x->changed.count; i++) {
-		const struct commit_change *f = &x->changed.at[i];
-		CLEANUP(ranges_release) struct ranges added = { 0 };
-		struct blob before = { "", 0 }, after;
-
-		if (f->before)
-			r = next_blob(&at, blobs + len, &before);
-		if (r == 0)
-			r = next_blob(&at, blobs + len, &after);
+		r = examine_file(x, &x->changed.at[i], &at,
+				 blobs.text + blobs.len);
 		if (r < 0)
-			return git_failed(r, "read the commit's contents");
-		/* A text has no zero bytes. */
-		if (memchr(after.text, '\0', after.len))
-			continue;
-		ranges_init(&added, before.text, before.len, after.text,
-			    after.len);
-		examine_lines(x, f, after, &added);
+			return git_failed(r, &blobs,
+					  "read the commit's contents");
 	}
 	return r;
 }
 
-int commit_init(struct commit *c, const char *id, const struct git *g,
+int commit_init(struct commit *c, const char *id, const char *root,
 		struct tape_reader *t, struct archive *archive)
 {
-	struct examination x = { c,	g,     t,     archive, { 0 },
-				 { 0 }, { 0 }, { 0 }, { 0 } };
+	struct examination x = {
+		.c = c, .root = root, .tape = t, .archive = archive
+	};
 	int r;
 
 	*c = (struct commit){ .id = must_have(strdup(id)) };
@@ -430,5 +465,5 @@ int commit_init(struct commit *c, const char *id, const struct git *g,
 	free(x.changed.at);
 	free(x.entries.at);
 	free(x.who_of.at);
-	return r < 0 ? r : 0;
+	return r;
 }

@@ -3,8 +3,8 @@
  *
  * The tape's version of each file with the commit's content is found by its
  * hash. If only parts of a file were committed, no version has that content:
- * then lines are compared with the newest version, and those that differ are
- * nobody's.
+ * then lines are compared with the newest version at the time of the commit,
+ * and those that differ are nobody's.
  */
 #ifndef STATETAPE_TOOLS_VERB_NOTES_COMMIT_H
 #define STATETAPE_TOOLS_VERB_NOTES_COMMIT_H
@@ -15,7 +15,6 @@
 #include "tools/verb/notes/who.h"
 
 struct archive;
-struct git;
 struct tape_reader;
 
 /* Lines start to end of one entry, in order; none overlap. */
@@ -34,7 +33,8 @@ struct commit_file {
 /* Each author once. */
 struct commit {
 	char *id;     /* 40 or 64 digits */
-	char *author; /* "Name <email>" */
+	char *person; /* its committer, "Name <email>" */
+	int64_t at_ns;
 	struct who *authors;
 	size_t authors_count;
 	struct commit_file *files; /* those with spans alone */
@@ -43,11 +43,11 @@ struct commit {
 };
 
 /*
- * Examine commit `id`. A commit with several parents has no lines of its own
- * here. On failure prints a message and returns a negative errno. Release the
- * result with commit_release(), also then.
+ * Examine commit `id` of the repository at `root`. Of a merge, its lines are
+ * those that none of its parents has. On failure prints a message and returns a
+ * negative errno. Release the result with commit_release(), also then.
  */
-int commit_init(struct commit *c, const char *id, const struct git *g,
+int commit_init(struct commit *c, const char *id, const char *root,
 		struct tape_reader *t, struct archive *archive);
 void commit_release(struct commit *c);
 

@@ -13,6 +13,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "tools/cli/say.h"
 
 #define WORDS_MAX 32
 
@@ -49,12 +50,11 @@ static char *read_back(int fd, size_t *ret_len)
 }
 
 /* In the child. */
-_Noreturn static void become_git(const struct git *g, const char *const *argv,
-				 int in, int out)
+_Noreturn static void become_git(const char *root, const char *const *argv,
+				 const int files[3])
 {
-	const char *const first[] = { "git", "-C", g->root };
+	const char *const first[] = { "git", "-C", root };
 	char *words[WORDS_MAX] = { NULL };
-	int quiet = g->quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 	size_t n = 0;
 
 	for (; n < 3; n++)
@@ -62,45 +62,71 @@ _Noreturn static void become_git(const struct git *g, const char *const *argv,
 	for (; *argv && n < WORDS_MAX - 1; argv++)
 		words[n++] = must_have(strdup(*argv));
 	assert(!*argv);
-	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-	    (quiet < 0 || dup2(quiet, STDERR_FILENO) >= 0))
-		(void)execvp(words[0], words);
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(files[fd], fd) < 0)
+			_exit(127);
+	(void)execvp(words[0], words);
 	_exit(127);
 }
 
-int git_run(const struct git *g, const char *const *argv, const char *input,
-	    size_t input_len, char **ret, size_t *ret_len)
+/* The child's exit code; -ENOENT: there is no git. */
+static int run(const char *root, const char *const *argv, const int files[3])
 {
-	CLEANUP(close_p) int in = memfd_create("input", MFD_CLOEXEC);
-	CLEANUP(close_p) int out = memfd_create("output", MFD_CLOEXEC);
-	size_t len = 0;
-	int status, r;
+	int status;
 	pid_t pid;
 
-	if (in < 0 || out < 0)
-		return -errno;
-	r = write_all(in, input, input ? input_len : 0);
-	if (r < 0)
-		return r;
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become_git(g, argv, in, out);
+		become_git(root, argv, files);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
 	if (!WIFEXITED(status))
 		return -EINTR;
-	if (WEXITSTATUS(status) == 127)
-		return -ENOENT;
-	if (ret) {
-		*ret = read_back(out, &len);
-		if (!*ret)
-			return -EIO;
-		if (ret_len)
-			*ret_len = len;
-	}
-	return WEXITSTATUS(status);
+	return WEXITSTATUS(status) == 127 ? -ENOENT : WEXITSTATUS(status);
+}
+
+int git_run(const char *root, const char *const *argv, const char *input,
+	    size_t input_len, struct git_output *ret)
+{
+	CLEANUP(close_p) int in = memfd_create("input", MFD_CLOEXEC);
+	CLEANUP(close_p) int out = memfd_create("output", MFD_CLOEXEC);
+	CLEANUP(close_p) int err = memfd_create("messages", MFD_CLOEXEC);
+	const int files[] = { in, out, err };
+	size_t len;
+	int r;
+
+	*ret = (struct git_output){ 0 };
+	if (in < 0 || out < 0 || err < 0)
+		return -errno;
+	r = write_all(in, input, input ? input_len : 0);
+	if (r == 0)
+		r = run(root, argv, files);
+	ret->text = read_back(out, &ret->len);
+	ret->said = read_back(err, &len);
+	if (ret->text && ret->said)
+		return r;
+	return r < 0 ? r : -EIO;
+}
+
+void git_output_release(struct git_output *o)
+{
+	free(o->text);
+	free(o->said);
+	*o = (struct git_output){ 0 };
+}
+
+int git_failed(int r, const struct git_output *o, const char *what)
+{
+	const char *said = o->said ? o->said : "";
+
+	if (r < 0)
+		(void)say_error("git cannot %s: %s", what, errno_text(r));
+	else
+		(void)say_error("git cannot %s: %.*s", what,
+				(int)strcspn(said, "\n"), said);
+	return r < 0 ? r : -EIO;
 }

@@ -45,7 +45,7 @@ static char *author_key(const struct commit *c, const struct who *w)
 {
 	CLEANUP(free_p)
 	char *name = w->kind == WHO_AGENT ? format_text("%s:%s", w->tool, w->id)
-					  : format_text("%s", c->author);
+					  : format_text("%s", c->person);
 
 	return format_text("%c_%s", w->kind == WHO_AGENT ? 's' : 'h',
 			   key_of(name).digits);
@@ -107,20 +107,29 @@ static void print_key(FILE *out, const struct commit_file *f, char *const *keys,
 	(void)fputc('\n', out);
 }
 
+/* A name like the line between the sections would end the first. */
+static bool needs_quotes(const char *path)
+{
+	return strpbrk(path, " \t") || strcmp(path, "---") == 0;
+}
+
 static void print_file(FILE *out, const struct commit *c,
 		       const struct commit_file *f)
 {
-	char **keys = must_have(calloc(f->count, sizeof(*keys)));
+	char **keys;
 	bool any = false;
 
+	/* The format has no form for such a name. */
+	if (strchr(f->path, '\n'))
+		return;
+	keys = must_have(calloc(f->count, sizeof(*keys)));
 	for (size_t i = 0; i < f->count; i++)
 		if (is_attested(c, &f->spans[i])) {
 			keys[i] = span_key(c, &f->spans[i]);
 			any = true;
 		}
 	if (any)
-		(void)fprintf(out,
-			      strpbrk(f->path, " \t\n") ? "\"%s\"\n" : "%s\n",
+		(void)fprintf(out, needs_quotes(f->path) ? "\"%s\"\n" : "%s\n",
 			      f->path);
 	for (size_t i = 0; i < f->count; i++)
 		if (keys[i])
@@ -147,7 +156,7 @@ static cJSON *git_ai_metadata(const struct commit *c)
 
 		if (w->kind == WHO_PERSON) {
 			json_put_text(json_object(humans, key), "author",
-				      c->author);
+				      c->person);
 		} else if (w->kind == WHO_AGENT) {
 			cJSON *session = json_object(sessions, key);
 
@@ -155,7 +164,7 @@ static cJSON *git_ai_metadata(const struct commit *c)
 			json_put_text(one, "tool", w->tool);
 			json_put_text(one, "id", w->id);
 			json_put_text(one, "model", w->model);
-			json_put_text(session, "human_author", c->author);
+			json_put_text(session, "human_author", c->person);
 		}
 	}
 	return o;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/base/alloc.h"
@@ -25,7 +26,11 @@ struct notes {
 	enum notes_format format;
 	bool print; /* instead of writing a git note */
 	bool force; /* replace notes of other programs */
-	struct git git;
+	/*
+	 * Where git runs: where the user is, below the mount or beside it. Git
+	 * in another place would change what that one sees with a delay.
+	 */
+	const char *root;
 	struct tape_reader tape;
 	struct archive *archive;
 };
@@ -42,21 +47,39 @@ static const char hook[] = "#!/bin/sh\n"
 			   "# Written by 'statetape notes --hook'.\n"
 			   "statetape notes HEAD || :\n";
 
-static int install_hook(const struct git *g)
+/* Where git looks for hooks (free it); makes that directory. */
+static char *hook_path(const char *root)
 {
 	static const char *const argv[] = { "rev-parse",
 					    "--path-format=absolute",
 					    "--git-path", "hooks/post-commit",
 					    NULL };
-	CLEANUP(free_p) char *path = NULL;
-	CLEANUP(close_p) int fd = -1;
-	int r = git_run(g, argv, NULL, 0, &path, NULL);
+	CLEANUP(git_output_release) struct git_output o;
+	int r = git_run(root, argv, NULL, 0, &o);
+	char *slash;
 
-	if (r != 0)
-		return say_error("git cannot tell where hooks are: %s",
-				 r < 0 ? errno_text(r) : "no repository");
-	path[strcspn(path, "\n")] = '\0';
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	if (r != 0) {
+		(void)git_failed(r, &o, "tell where hooks are");
+		return NULL;
+	}
+	o.text[strcspn(o.text, "\n")] = '\0';
+	slash = strrchr(o.text, '/');
+	if (slash) {
+		*slash = '\0';
+		(void)mkdir(o.text, 0777);
+		*slash = '/';
+	}
+	return TAKE(o.text);
+}
+
+static int install_hook(const char *root)
+{
+	CLEANUP(free_p) char *path = hook_path(root);
+	CLEANUP(close_p) int fd = -1;
+
+	if (!path)
+		return EXIT_FAILURE;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0777);
 	if (fd < 0 && errno == EEXIST)
 		return say_error("'%s' is there already; add the line "
 				 "'statetape notes HEAD || :' to it",
@@ -75,11 +98,10 @@ static int install_hook(const struct git *g)
 static bool may_write(const struct notes *n, const char *id)
 {
 	const char *argv[] = { "notes", NOTES_REF, "show", id, NULL };
-	struct git quiet = { n->git.root, true };
-	CLEANUP(free_p) char *old = NULL;
+	CLEANUP(git_output_release) struct git_output old = { 0 };
 
-	if (n->force || git_run(&quiet, argv, NULL, 0, &old, NULL) != 0 ||
-	    note_is_ours(old))
+	if (n->force || git_run(n->root, argv, NULL, 0, &old) != 0 ||
+	    note_is_ours(old.text))
 		return true;
 	(void)say_error("commit %.12s has a note by another program, which "
 			"stays; --force replaces it",
@@ -91,7 +113,7 @@ static int write_note(const struct notes *n, const struct commit *c)
 {
 	const char *argv[] = { "notes", NOTES_REF, "add", "-f",
 			       "-F",	"-",	   c->id, NULL };
-	struct git quiet = { n->git.root, true };
+	CLEANUP(git_output_release) struct git_output o = { 0 };
 	CLEANUP(free_p) char *text = NULL;
 	size_t len;
 	int r;
@@ -103,12 +125,8 @@ static int write_note(const struct notes *n, const struct commit *c)
 	}
 	if (!may_write(n, c->id))
 		return -EEXIST;
-	r = git_run(&quiet, argv, text, len, NULL, NULL);
-	if (r == 0)
-		return 0;
-	(void)say_error("git cannot write the note of %.12s%s%s", c->id,
-			r < 0 ? ": " : "", r < 0 ? errno_text(r) : "");
-	return r < 0 ? r : -EIO;
+	r = git_run(n->root, argv, text, len, &o);
+	return r == 0 ? 0 : git_failed(r, &o, "write the note");
 }
 
 static void say_lines(const struct commit *c)
@@ -130,7 +148,7 @@ static int one_commit(struct notes *n, const char *id)
 {
 	CLEANUP(commit_release) struct commit c = { 0 };
 	CLEANUP(free_p) char *trace = NULL;
-	int r = commit_init(&c, id, &n->git, &n->tape, n->archive);
+	int r = commit_init(&c, id, n->root, &n->tape, n->archive);
 
 	if (r < 0)
 		return r;
@@ -148,23 +166,22 @@ static int one_commit(struct notes *n, const char *id)
 /* -- All of them. */
 
 /* The ids that COMMIT means, one per line (free it). */
-static char *list_commits(const struct git *g, const char *what)
+static char *list_commits(const char *root, const char *what)
 {
 	const char *range[] = { "rev-list", "--reverse", "--end-of-options",
 				what, NULL };
 	const char *one[] = { "rev-parse", "--verify", "--end-of-options", NULL,
 			      NULL };
 	CLEANUP(free_p) char *commit = format_text("%s^{commit}", what);
-	char *ids = NULL;
+	CLEANUP(git_output_release) struct git_output o = { 0 };
 	int r;
 
 	one[3] = commit;
-	r = git_run(g, strstr(what, "..") ? range : one, NULL, 0, &ids, NULL);
+	r = git_run(root, strstr(what, "..") ? range : one, NULL, 0, &o);
 	if (r == 0)
-		return ids;
+		return TAKE(o.text);
 	(void)say_error("git knows no commit '%s'%s%s", what, r < 0 ? ": " : "",
 			r < 0 ? errno_text(r) : "");
-	free(ids);
 	return NULL;
 }
 
@@ -194,14 +211,15 @@ int verb_notes(const struct invocation *in)
 		return EXIT_USAGE;
 	if (tape_open(in->options[OPTION_REPO].text, false, &n.tape) < 0)
 		return EXIT_FAILURE;
-	n.git.root = n.tape.state.repo;
+	n.root = in->options[OPTION_REPO].text;
+	n.root = n.root ? n.root : ".";
 	if (in->options[OPTION_HOOK].given)
-		return install_hook(&n.git);
+		return install_hook(n.root);
 	n.print = in->options[OPTION_PRINT].given;
 	n.force = in->options[OPTION_FORCE].given;
 	/* Without a manager's archive, models are not known. */
 	(void)archive_open(n.tape.state.dir, false, &n.archive, NULL);
-	ids = list_commits(&n.git, what);
+	ids = list_commits(n.root, what);
 	if (!ids)
 		return EXIT_FAILURE;
 	for (char *rest = ids, *id; (id = strsep(&rest, "\n"));)

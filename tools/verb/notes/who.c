@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
@@ -76,17 +77,59 @@ static char *started_agent(const cJSON *p)
 	return NULL;
 }
 
-/* The agent that a process is, by any of its names (free it); NULL: none. */
+/* A program whose own program is a file that its command line names. */
+static bool is_interpreter(const char *program)
+{
+	static const char *const names[] = { "node", "nodejs", "bun", "deno",
+					     "python" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncmp(program, names[i], len) == 0 &&
+		    !program[len + strspn(program + len, "0123456789.")])
+			return true;
+	}
+	return false;
+}
+
+static struct process_name next_word(struct process_name w)
+{
+	const char *at = w.at + w.len + strspn(w.at + w.len, " ");
+
+	return (struct process_name){ at, strcspn(at, " ") };
+}
+
+/* The first word behind the options: an interpreter's script; "": none. */
+static struct process_name script_of(const char *line)
+{
+	struct process_name w = { line, strcspn(line, " ") };
+
+	do {
+		bool has_value = w.len == 2 && strncasecmp(w.at, "-c", 2) == 0;
+
+		w = next_word(w);
+		if (has_value)
+			w = next_word(w);
+	} while (*w.at == '-');
+	return w;
+}
+
+/*
+ * The agent that a process is (free it); NULL: none. Of its command line the
+ * first word counts, which a process can set, and the script of an interpreter.
+ */
 static char *known_agent(const cJSON *p)
 {
 	const char *line = text(p, "cmdline");
-	size_t first = strcspn(line, " ");
-	const char *second = line + first + strspn(line + first, " ");
+	struct process_name exe = process_name(text(p, "exe"), text(p, "comm"));
+	CLEANUP(free_p) char *kernels = program_of(exe.at, exe.len);
 	struct process_name words[] = {
-		{ text(p, "exe"), strlen(text(p, "exe")) },
+		exe,
 		{ text(p, "comm"), strlen(text(p, "comm")) },
-		{ line, first },
-		{ second, strcspn(second, " ") },
+		{ line, strcspn(line, " ") },
+		is_interpreter(kernels) ? script_of(line)
+					: (struct process_name){ "", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -97,6 +140,21 @@ static char *known_agent(const cJSON *p)
 		free(program);
 	}
 	return NULL;
+}
+
+/*
+ * Is this git, and does it bring lines from elsewhere? A patch that it applies
+ * was written by whoever runs it.
+ */
+static bool is_git_bringing(const cJSON *p)
+{
+	struct process_name name =
+		process_name(text(p, "exe"), text(p, "comm"));
+	struct process_name command = script_of(text(p, "cmdline"));
+
+	return name.len == strlen("git") && memcmp(name.at, "git", 3) == 0 &&
+	       !(command.len == strlen("apply") &&
+		 memcmp(command.at, "apply", command.len) == 0);
 }
 
 /* The agent nearest to a process among itself and its ancestors. */
@@ -169,7 +227,7 @@ static struct who who_of(const cJSON *author, int64_t at_ns,
 	struct who_agent agent;
 
 	if (strcmp(text(author, "origin"), "mount") != 0 ||
-	    !json_member(author, "pid"))
+	    !json_member(author, "pid") || is_git_bringing(author))
 		return w;
 	w.kind = WHO_PERSON;
 	agent = find_agent(author);

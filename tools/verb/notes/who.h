@@ -3,7 +3,8 @@
  * the entries of processes below `statetape run -- AGENT` and below a process
  * with the name of an agent we know. Everything else that passed through the
  * mount is a person's; shells are not agents. What did not pass through it is
- * nobody's.
+ * nobody's, and so are lines that git brought from elsewhere (a checkout, a
+ * merge): whoever ran git did not write them.
  *
  * The conversation and its model are the manager's word: those of the one
  * conversation that had a request under way when the entry was made.
