@@ -90,8 +90,8 @@ static void show_returns_an_entry_in_full(void **state)
 		      "\"ancestors\":[{\"pid\":700,"
 		      "\"comm\":\"sh\",\"cmdline\":\"sh -c make\","
 		      "\"exe\":\"/bin/sh\"}]},"
-		      "\"journal\":[0,0],\"bytes\":29,\"sha256\":"
-		      "\"0fd51344047ae38b6d568f225839a399"
+		      "\"journal\":[0,0],\"bytes\":29,"
+		      "\"sha256\":\"0fd51344047ae38b6d568f225839a399"
 		      "231edd8b846350f1361efd140bdc7305\","
 		      "\"sha256_before\":\"93f3bb35ae486e940c60abd72a966a28"
 		      "887be42d4f2ea8deba6660f870eb912e\"}");
