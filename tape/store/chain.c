@@ -13,6 +13,8 @@
  *	count of processes, the author and its ancestors in this order, and
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
+ *	of a merged entry alone: count of its authors, and each as above: a
+ *	count of processes, the author and its ancestors; 0: outside
  *
  * Each part states its own length, so no two different entries hash the same
  * bytes. Names and authors are hashed as texts: altering one of their rows
@@ -118,5 +120,9 @@ void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
 	add_number(&c, e->journal_last);
 	add_number(&c, e->marker);
 	add_number(&c, kept);
+	if (e->authors_count)
+		add_number(&c, e->authors_count);
+	for (size_t i = 0; i < e->authors_count; i++)
+		add_authors(&c, e->authors[i]);
 	sha256_digest(&c, ENTRY_CHAIN_SIZE, ret);
 }

@@ -11,6 +11,7 @@
  *	ranges      their count; each as: distance of `before` from the end of
  *	            the range in front, before_count, and the same of `after`
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
+ *	authors     of a merged entry alone: their count, and each one's number
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
@@ -86,6 +87,15 @@ static int put_symbols(const struct packed *p, struct buf *out)
 	return rc;
 }
 
+static int put_authors(const struct packed *p, struct buf *out)
+{
+	int rc = p->authors_count ? put(out, p->authors_count) : 0;
+
+	for (size_t i = 0; rc == 0 && i < p->authors_count; i++)
+		rc = put(out, p->authors[i]);
+	return rc;
+}
+
 int store_pack(const struct packed *p, struct buf *out)
 {
 	unsigned char flags =
@@ -109,6 +119,8 @@ int store_pack(const struct packed *p, struct buf *out)
 		rc = put_ranges(p, out);
 	if (rc == 0)
 		rc = put_symbols(p, out);
+	if (rc == 0)
+		rc = put_authors(p, out);
 	return rc;
 }
 
@@ -205,6 +217,19 @@ static void get_symbols(struct unpack_cursor *c, struct arena *a,
 	ret->symbols_count = count;
 }
 
+static void get_authors(struct unpack_cursor *c, struct arena *a,
+			struct packed *ret)
+{
+	size_t count = get_count(c, 1);
+	uint64_t *authors = arena_take(a, count * sizeof(*authors));
+
+	for (size_t i = 0; !c->bad && i < count; i++)
+		authors[i] = get_max(c, INT64_MAX);
+	c->bad = c->bad || count == 0;
+	ret->authors = authors;
+	ret->authors_count = count;
+}
+
 int store_unpack(const void *bytes, size_t len, struct arena *a,
 		 struct packed *ret)
 {
@@ -229,6 +254,8 @@ int store_unpack(const void *bytes, size_t len, struct arena *a,
 	p.journal_last = p.journal_first + get(&c);
 	get_ranges(&c, a, &p);
 	get_symbols(&c, a, &p);
+	if (!c.bad && c.at != c.end)
+		get_authors(&c, a, &p);
 	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
 		return -EBADMSG;
 	*ret = p;

@@ -1,7 +1,7 @@
 /*
  * The fields of an entry that have no column of their own, as bytes. Pure: no
- * I/O, no clock; pack.c's head comment gives the bytes. Symbols are row ids
- * here.
+ * I/O, no clock; pack.c's head comment gives the bytes. Symbols and
+ * authors are row ids here.
  */
 #ifndef STATETAPE_TAPE_STORE_PACK_H
 #define STATETAPE_TAPE_STORE_PACK_H
@@ -33,6 +33,8 @@ struct packed {
 	size_t ranges_count;
 	const struct packed_symbol *symbols;
 	size_t symbols_count;
+	const uint64_t *authors; /* row ids, 0: none; of a merged entry */
+	size_t authors_count;
 };
 
 /* Appends to `out`. Fails as buf_add() does. */

@@ -3,6 +3,14 @@
 #define TEXT_(x) #x
 #define TEXT(x)	 TEXT_(x)
 
+#define STORE_MERGED                                                      \
+	"CREATE TABLE IF NOT EXISTS merged (  -- by author, 0: outside\n" \
+	"  author INTEGER NOT NULL,\n"                                    \
+	"  n INTEGER NOT NULL,\n"                                         \
+	"  PRIMARY KEY (author, n)) WITHOUT ROWID;\n"
+
+const char store_schema_later[] = STORE_MERGED;
+
 /* clang-format off: users read this with `.schema`. */
 const char store_schema[] =
 	"CREATE TABLE self (           -- one row about the store\n"
@@ -32,7 +40,7 @@ const char store_schema[] =
 	"  symbol INTEGER NOT NULL,\n"
 	"  how INTEGER NOT NULL,       -- X dX R new, X of a removed: 0 to 4\n"
 	"  n INTEGER NOT NULL,\n"
-	"  PRIMARY KEY (symbol, how, n)) WITHOUT ROWID;\n"
+	"  PRIMARY KEY (symbol, how, n)) WITHOUT ROWID;\n" STORE_MERGED
 	"CREATE TABLE path (\n"
 	"  id INTEGER PRIMARY KEY,\n"
 	"  path TEXT NOT NULL UNIQUE,\n"

@@ -6,5 +6,7 @@
 #define STORE_VERSION	  1
 
 extern const char store_schema[];
+/* What stores of this version that were begun earlier may lack. */
+extern const char store_schema_later[];
 
 #endif

@@ -265,7 +265,9 @@ static int settle_in(struct store *s, const char *path, char **ret_why)
 	if (rc == 0 && !s->writes)
 		return refuse(ret_why, -ENOENT,
 			      "There is nothing on the tape \"%s\" yet.", path);
-	rc = rc == 0 ? create(s) : 0;
+	rc = rc == 0	 ? create(s)
+	     : s->writes ? store_exec(s, store_schema_later)
+			 : 0;
 	if (rc == 0 && s->writes)
 		rc = store_exec(s, "PRAGMA synchronous = NORMAL;"
 				   "PRAGMA journal_size_limit = 4194304;"

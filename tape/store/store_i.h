@@ -63,6 +63,7 @@ enum store_sql {
 	SQL_ENTRY_GET,
 	SQL_TOUCH_ADD,
 	SQL_TOUCH_HAS,
+	SQL_MERGED_ADD,
 	SQL_CONTENT_HAS,
 	SQL_CONTENT_ADD,
 	SQL_CONTENT_GET,
@@ -167,6 +168,10 @@ enum entry_set store_how_set(int64_t how);
  */
 int store_load(struct store *s, uint64_t n, struct arena *a, struct entry *ret,
 	       struct packed *ret_packed);
+
+/* 1: table `merged` exists; a store that was begun before there was one, and
+   that no tape has opened since, lacks it. */
+int store_has_merged(struct store *s);
 
 /* -- store/chain.c */
 void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,

@@ -53,6 +53,21 @@ static void packed_bytes_match_the_format(void **state)
 		     24);
 }
 
+static void a_merged_entry_ends_with_its_authors(void **state)
+{
+	static const uint64_t authors[] = { 7, 0, 300 };
+	struct packed p = { .authors = authors, .authors_count = 3 }, q;
+	struct arena a = { 0 };
+	static const char bytes[] = "\0\0\0\0\0\0\0\0\x03\x07\0\xac\x02";
+
+	(void)state;
+	assert_bytes(&p, bytes, 13);
+	assert_int_equal(store_unpack(bytes, 13, &a, &q), 0);
+	assert_int_equal(q.authors_count, 3);
+	assert_memory_equal(q.authors, authors, sizeof(authors));
+	arena_release(&a);
+}
+
 static void an_empty_entry_packs_into_eight_bytes(void **state)
 {
 	struct packed p = { 0 };
@@ -102,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_bytes_match_the_format),
+		cmocka_unit_test(a_merged_entry_ends_with_its_authors),
 		cmocka_unit_test(an_empty_entry_packs_into_eight_bytes),
 		cmocka_unit_test(invalid_bytes_are_refused),
 		cmocka_unit_test(packing_beyond_the_maximum_fails),
