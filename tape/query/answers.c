@@ -42,9 +42,8 @@ void answers_free(struct answers *a)
 		free(a->holds.at[k].holder);
 	array_release(&a->holds);
 	for (size_t k = 0; k < CREDITS_MAX; k++) {
-		free(a->credits[k].comm);
-		free(a->credits[k].cmdline);
-		free(a->credits[k].path);
+		free(a->credits[k].text);
+		free(a->credits[k].at);
 	}
 	answers_forget_spans(a);
 	lang_readers_free(a->reader);

@@ -98,6 +98,8 @@ int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer);
  * it). Never NULL: running out of memory ends the process.
  */
 cJSON *entry_json(const struct entry *e);
+/* Move those members of an entry's JSON that say who wrote it. */
+void entry_json_who(cJSON *entry, cJSON *to);
 /* "edit", "function"... for an enum entry_kind, an enum symbol_kind. */
 const char *entry_kind_name(enum entry_kind kind);
 const char *symbol_kind_name(unsigned kind);

@@ -44,12 +44,13 @@ struct answers_names {
 	size_t count;
 };
 
-/* The author of an entry, as far as reasons name it. */
+/* Who made an entry, as far as reasons name them. */
 struct answers_credit {
 	uint64_t n; /* 0: none */
-	char *comm, *cmdline, *path;
-	uint32_t pid;
-	enum entry_origin origin;
+	char *text; /* holds all strings */
+	const char *path;
+	struct nominate_process *at;
+	size_t count;
 };
 
 struct answers {
@@ -162,7 +163,7 @@ int answers_blame_lines(struct answers *a, const char *path, uint64_t n,
 /* -- Drift. */
 int answers_ensure_drift(struct answers *a);
 void answers_forget_spans(struct answers *a);
-/* The author of entry `n`; never NULL. */
+/* Who made entry `n`; never NULL. */
 const struct answers_credit *answers_credit_of(struct answers *a, uint64_t n);
 
 uint32_t answers_number32(const cJSON *q, const char *name, uint32_t otherwise);

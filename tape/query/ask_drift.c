@@ -61,22 +61,65 @@ int ask_drift(struct answers *a, const cJSON *q, cJSON *ret)
 
 /* -- Authors. */
 
+static size_t size_of(const char *maybe)
+{
+	return maybe ? strlen(maybe) + 1 : 1;
+}
+
+/* Copy a text to `*at`, and move that behind it. */
+static const char *put_text(char **at, const char *maybe)
+{
+	const char *copy = *at;
+
+	*at = mempcpy(*at, maybe ? maybe : "", size_of(maybe));
+	return copy;
+}
+
+static size_t count_authors(const struct entry *e)
+{
+	return e->authors_count ? e->authors_count : 1;
+}
+
+/* Author `k`, of one or, if the entry is merged, of several. */
+static const struct journal_author *author_at(const struct entry *e, size_t k)
+{
+	assert(k < count_authors(e));
+	return e->authors_count ? e->authors[k] : e->author;
+}
+
 static int take_credit(const struct entry *e, void *arg)
 {
 	struct answers_credit *c = arg;
 	const char *path = e->path2 ? e->path2 : e->path;
+	size_t size = size_of(path), count = count_authors(e);
+	char *at;
 
-	free(c->comm);
-	free(c->cmdline);
-	free(c->path);
-	c->n = e->n;
-	c->origin = e->origin;
-	c->pid = e->author ? e->author->pid : 0;
-	c->comm = must_strdup(e->author && e->author->comm ? e->author->comm
-							   : "");
-	c->cmdline = must_strdup(
-		e->author && e->author->cmdline ? e->author->cmdline : "");
-	c->path = must_strdup(path ? path : "");
+	for (size_t k = 0; k < count; k++) {
+		const struct journal_author *a = author_at(e, k);
+
+		size += size_of(a ? a->comm : NULL) +
+			size_of(a ? a->cmdline : NULL);
+	}
+	free(c->text);
+	free(c->at);
+	*c = (struct answers_credit){
+		.n = e->n,
+		.text = must_alloc(size),
+		.at = must_calloc(count, sizeof(*c->at)),
+		.count = count,
+	};
+	at = c->text;
+	c->path = put_text(&at, path);
+	for (size_t k = 0; k < count; k++) {
+		const struct journal_author *a = author_at(e, k);
+
+		c->at[k].comm = put_text(&at, a ? a->comm : NULL);
+		c->at[k].cmdline = put_text(&at, a ? a->cmdline : NULL);
+		c->at[k].pid = a ? a->pid : 0;
+		c->at[k].origin =
+			!a && e->authors_count ? ENTRY_OUTSIDE : e->origin;
+	}
+	assert(at == c->text + size);
 	return 0;
 }
 
@@ -378,10 +421,8 @@ static void put_nomination(struct answers *a, cJSON *id,
 		[NOMINATE_KEEP] = "KEEP",
 	};
 	const struct answers_credit *c = answers_credit_of(a, n->by);
-	struct nominate_author who = { .comm = c->comm,
-				       .cmdline = c->cmdline,
-				       .pid = c->pid,
-				       .origin = c->origin,
+	struct nominate_author who = { .at = c->at,
+				       .count = c->count,
 				       .path = c->path };
 	CLEANUP(free_p) char *reason = nominate_reason(n, r, &who);
 	CLEANUP(free_p) char *words = nominate_words(n, r, &who);

@@ -131,8 +131,7 @@ static int put_entry(const struct entry *e, void *arg)
 
 	json_put_iso(o, "at", e->at_ns);
 	json_put_time(o, "at_ns", e->at_ns);
-	json_put(o, "author",
-		 cJSON_DetachItemFromObjectCaseSensitive(whole, "author"));
+	entry_json_who(whole, o);
 	cJSON_Delete(whole);
 	return 0;
 }

@@ -43,12 +43,12 @@ static void put_process(cJSON *to, const struct journal_author *a)
 	json_put_bytes(to, "exe", a->exe ? a->exe : "");
 }
 
-static void put_author(cJSON *to, const struct entry *e)
+static void put_author(cJSON *o, const struct journal_author *a,
+		       enum entry_origin origin)
 {
-	const struct journal_author *a = e->author;
-	cJSON *o = json_object(to, "author"), *list;
+	cJSON *list;
 
-	json_put_text(o, "origin", entry_origin_name(e->origin));
+	json_put_text(o, "origin", entry_origin_name(origin));
 	if (!a)
 		return;
 	put_process(o, a);
@@ -57,6 +57,21 @@ static void put_author(cJSON *to, const struct entry *e)
 	a = a->parent;
 	for (int k = 0; a && k < ANCESTORS_MAX; k++, a = a->parent)
 		put_process(json_push_object(list), a);
+}
+
+/* Several, if it is merged. */
+static void put_authors(cJSON *to, const struct entry *e)
+{
+	cJSON *list;
+
+	put_author(json_object(to, "author"), e->author, e->origin);
+	if (!e->authors_count)
+		return;
+	json_put_bool(to, "merged", true);
+	list = json_array(to, "authors");
+	for (size_t k = 0; k < e->authors_count; k++)
+		put_author(json_push_object(list), e->authors[k],
+			   e->authors[k] ? ENTRY_MOUNT : ENTRY_OUTSIDE);
 }
 
 static void put_lines(cJSON *to, const struct entry *e)
@@ -153,6 +168,17 @@ static void put_sha(cJSON *to, const char *name,
 	json_put_text(to, name, hex);
 }
 
+void entry_json_who(cJSON *entry, cJSON *to)
+{
+	static const char *const members[] = { "author", "merged", "authors" };
+
+	for (size_t k = 0; k < sizeof(members) / sizeof(*members); k++)
+		if (json_member(entry, members[k]))
+			json_put(to, members[k],
+				 cJSON_DetachItemFromObjectCaseSensitive(
+					 entry, members[k]));
+}
+
 cJSON *entry_json(const struct entry *e)
 {
 	cJSON *o = json_object(NULL, NULL), *journal;
@@ -166,7 +192,7 @@ cJSON *entry_json(const struct entry *e)
 	if (e->path2)
 		json_put_bytes(o, "path2", e->path2);
 	put_content(o, e);
-	put_author(o, e);
+	put_authors(o, e);
 	journal = json_array(o, "journal");
 	json_push_number(journal, e->journal_first);
 	json_push_number(journal, e->journal_last);

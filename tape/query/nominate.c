@@ -340,31 +340,77 @@ static void say_command(FILE *out, const char *cmdline)
 		(void)fprintf(out, " %.*s", (int)second, end + 1);
 }
 
+/* What a process is called; "": nothing is known of it. */
+static const char *command_of(const struct nominate_process *p)
+{
+	if (p->cmdline && *p->cmdline)
+		return p->cmdline;
+	return p->comm ? p->comm : "";
+}
+
+static void say_process(FILE *out, const struct nominate_process *p,
+			bool plainly)
+{
+	if (p->origin == ENTRY_OUTSIDE) {
+		(void)fputs(plainly ? "somebody else"
+				    : "from outside the mount",
+			    out);
+	} else if (*command_of(p)) {
+		say_command(out, command_of(p));
+		if (!plainly)
+			(void)fprintf(out, ", pid %" PRIu32, p->pid);
+	} else if (plainly) {
+		(void)fputs("an unknown process", out);
+	} else {
+		(void)fprintf(out, "pid %" PRIu32, p->pid);
+	}
+}
+
+/* Of so many authors each is named. */
+#define NAMED_MAX 8
+
+static void say_processes(FILE *out, const struct nominate_author *who,
+			  bool plainly)
+{
+	size_t named = who->count < NAMED_MAX ? who->count : NAMED_MAX;
+
+	for (size_t k = 0; k < named; k++) {
+		bool last = k > 0 && k + 1 == who->count;
+
+		if (k > 0)
+			(void)fputs(!plainly ? "; "
+				    : last   ? " and "
+					     : ", ",
+				    out);
+		say_process(out, &who->at[k], plainly);
+	}
+	if (named < who->count)
+		(void)fprintf(out, " and %zu more", who->count - named);
+}
+
 /*
  * `plainly`: for a reader who knows nothing of mounts, entries and processes.
  */
 static void say_author(FILE *out, const struct nominate_author *who,
 		       bool plainly)
 {
-	const char *text =
-		who->cmdline && *who->cmdline ? who->cmdline : who->comm;
+	const struct nominate_process *first = who->at;
 
-	if (who->origin == ENTRY_OUTSIDE) {
-		(void)fputs(plainly ? " by somebody else"
-				    : " (from outside the mount)",
-			    out);
-	} else if (who->origin == ENTRY_RECOVERED) {
+	if (!who->count)
+		return;
+	if (first->origin == ENTRY_RECOVERED) {
 		(void)fputs(plainly ? " between two sessions"
 				    : " (found by comparing the tree)",
 			    out);
-	} else if (text && *text) {
-		(void)fputs(plainly ? " by " : " (", out);
-		say_command(out, text);
-		if (!plainly)
-			(void)fprintf(out, ", pid %" PRIu32 ")", who->pid);
-	} else if (who->pid && !plainly) {
-		(void)fprintf(out, " (pid %" PRIu32 ")", who->pid);
+		return;
 	}
+	if (who->count == 1 && first->origin == ENTRY_MOUNT &&
+	    !*command_of(first) && (plainly || !first->pid))
+		return;
+	(void)fputs(plainly ? " by " : " (", out);
+	say_processes(out, who, plainly);
+	if (!plainly)
+		(void)fputc(')', out);
 }
 
 static void say_lines(FILE *out, const struct nomination *n,

@@ -102,11 +102,16 @@ struct nominate_view {
 bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 	      struct nomination *ret);
 
-/* Author of the entry `by`, for the reason. */
-struct nominate_author {
+struct nominate_process {
 	const char *comm, *cmdline; /* NULL or "": unknown */
 	uint32_t pid;
 	enum entry_origin origin;
+};
+
+/* Who made the entry `by`, for the reason: several, if it is merged. */
+struct nominate_author {
+	const struct nominate_process *at;
+	size_t count;
 	const char *path; /* the entry's, for WHY_ANY */
 };
 

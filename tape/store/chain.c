@@ -14,7 +14,9 @@
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
  *	unless none of it is known: the SHA-256 of `after`, of `before`, each as
- *	1 and its 32 bytes, or 0; mode_before, mode_after
+ *	1 and its 32 bytes, or 0; mode_before, mode_after;
+ *	count of the authors of a merged entry, and each as above: a count of
+ *	processes, the author and its ancestors; 0: outside
  *
  * The SHA-256 of the contents is why the chain proves these, too. An entry of
  * which none is known, as those of stores of format 1, is hashed as ever.
@@ -147,6 +149,9 @@ void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
 		add_sha(&c, e->had_sha, e->before_sha);
 		add_number(&c, e->mode_before);
 		add_number(&c, e->mode_after);
+		add_number(&c, e->authors_count);
 	}
+	for (size_t i = 0; i < e->authors_count; i++)
+		add_authors(&c, e->authors[i]);
 	sha256_digest(&c, ENTRY_CHAIN_SIZE, ret);
 }

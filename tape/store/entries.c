@@ -1,6 +1,7 @@
 /*
  * Entries as rows: what is selected by has a column, the rest is packed into
- * `detail` (store/pack.c), and table `touch` indexes the symbols.
+ * `detail` (store/pack.c); table `touch` indexes the symbols, table `merged`
+ * the authors of merged entries.
  */
 #include "tape/store/store_i.h"
 
@@ -33,11 +34,13 @@ enum entry_set store_how_set(int64_t how)
 struct entry_ids {
 	int64_t path, path2, author; /* 0: none */
 	ARRAY(struct packed_symbol) symbols;
+	ARRAY(uint64_t) authors; /* of a merged entry */
 };
 
 static void entry_ids_release(struct entry_ids *ids)
 {
 	array_release(&ids->symbols);
+	array_release(&ids->authors);
 }
 
 static int number_symbols(struct store *s, const struct entry *e,
@@ -62,6 +65,20 @@ static int number_symbols(struct store *s, const struct entry *e,
 	return rc;
 }
 
+static int number_authors(struct store *s, const struct entry *e,
+			  struct entry_ids *ids)
+{
+	int rc = store_author_put(s, e->author, &ids->author);
+
+	for (size_t i = 0; rc == 0 && i < e->authors_count; i++) {
+		int64_t id = 0;
+
+		rc = store_author_put(s, e->authors[i], &id);
+		array_push(&ids->authors, (uint64_t)id);
+	}
+	return rc;
+}
+
 static int number_all(struct store *s, const struct entry *e,
 		      struct entry_ids *ids)
 {
@@ -72,7 +89,7 @@ static int number_all(struct store *s, const struct entry *e,
 	if (rc == 0 && e->path2)
 		rc = store_path_put(s, e->path2, &ids->path2);
 	if (rc == 0)
-		rc = store_author_put(s, e->author, &ids->author);
+		rc = number_authors(s, e, ids);
 	if (rc == 0)
 		rc = number_symbols(s, e, ids);
 	return rc;
@@ -132,6 +149,8 @@ static int pack_detail(struct store *s, const struct entry *e, bool kept,
 		.symbols_count = ids->symbols.count,
 		.had_sha = e->had_sha,
 		.has_sha = e->has_sha,
+		.authors = ids->authors.at,
+		.authors_count = ids->authors.count,
 	};
 
 	memcpy(p.before_sha, e->before_sha, sizeof(p.before_sha));
@@ -196,6 +215,22 @@ static int add_touches(struct store *s, uint64_t n, const struct entry_ids *ids)
 	return rc;
 }
 
+static int add_merged(struct store *s, uint64_t n, const struct entry_ids *ids)
+{
+	sqlite3_stmt *q;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ids->authors.count; i++) {
+		q = store_sql(s, SQL_MERGED_ADD, &rc);
+		if (!q)
+			return rc;
+		(void)sqlite3_bind_int64(q, 1, (int64_t)ids->authors.at[i]);
+		(void)sqlite3_bind_int64(q, 2, (int64_t)n);
+		rc = store_run(s, q);
+	}
+	return rc;
+}
+
 static int append(struct store *s, struct entry *e)
 {
 	CLEANUP(entry_ids_release) struct entry_ids ids = { 0 };
@@ -215,6 +250,8 @@ static int append(struct store *s, struct entry *e)
 	rc = add_row(s, &whole, kept, &ids);
 	if (rc == 0)
 		rc = add_touches(s, whole.n, &ids);
+	if (rc == 0)
+		rc = add_merged(s, whole.n, &ids);
 	if (rc < 0)
 		return rc;
 	s->self.n = whole.n;
@@ -302,6 +339,21 @@ static int read_symbols(struct store *s, const struct packed *p,
 	return rc;
 }
 
+static int read_authors(struct store *s, const struct packed *p,
+			struct arena *a, struct entry *e)
+{
+	const struct journal_author **authors =
+		arena_take(a, p->authors_count * sizeof(*authors));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < p->authors_count; i++)
+		rc = store_author_get(s, (int64_t)p->authors[i], a,
+				      &authors[i]);
+	e->authors = authors;
+	e->authors_count = p->authors_count;
+	return rc;
+}
+
 static void take_packed(const struct packed *p, struct entry *e)
 {
 	e->origin = p->origin;
@@ -346,6 +398,8 @@ int store_load(struct store *s, uint64_t n, struct arena *a, struct entry *ret,
 		return rc;
 	take_packed(&p, &e);
 	rc = store_author_get(s, author, a, &e.author);
+	if (rc == 0)
+		rc = read_authors(s, &p, a, &e);
 	if (rc == 0)
 		rc = read_symbols(s, &p, a, &e);
 	if (rc < 0)

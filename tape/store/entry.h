@@ -100,6 +100,13 @@ struct entry {
 	size_t symbols_count;
 
 	const struct journal_author *author; /* with ancestors; NULL: unknown */
+	/*
+	 * Merged: a version between `before` and `after` was lost, because it
+	 * could not be kept. All who wrote them, in the order of their first
+	 * change, each once; NULL: outside the mount. None: not merged.
+	 */
+	const struct journal_author *const *authors;
+	size_t authors_count;
 	uint64_t journal_first, journal_last; /* its journal lines, 0: none */
 	bool marker; /* the text contains a StateTape marker */
 	/* Hash of this entry and of the one before; set by store_append(). */

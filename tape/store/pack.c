@@ -13,7 +13,8 @@
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
  *	more        absent if none; else which of these follow, by its bits
  *	            from the lowest: the SHA-256 of the content after, of the
- *	            content before (32 bytes each), the modes before and after
+ *	            content before (32 bytes each), the modes before and after,
+ *the authors of a merged entry: their count, and each one's number
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
@@ -90,19 +91,30 @@ static int put_symbols(const struct packed *p, struct buf *out)
 	return rc;
 }
 
+static int put_authors(const struct packed *p, struct buf *out)
+{
+	int rc = put(out, p->authors_count);
+
+	for (size_t i = 0; rc == 0 && i < p->authors_count; i++)
+		rc = put(out, p->authors[i]);
+	return rc;
+}
+
 /* What format 1 did not have. */
 enum {
 	MORE_AFTER_SHA = 1,
 	MORE_BEFORE_SHA = 2,
 	MORE_MODES = 4,
-	MORE_ALL = MORE_AFTER_SHA | MORE_BEFORE_SHA | MORE_MODES,
+	MORE_AUTHORS = 8,
+	MORE_ALL = 15,
 };
 
 static int put_more(const struct packed *p, struct buf *out)
 {
 	uint64_t more = (p->has_sha ? MORE_AFTER_SHA : 0) |
 			(p->had_sha ? MORE_BEFORE_SHA : 0) |
-			(p->mode_before || p->mode_after ? MORE_MODES : 0);
+			(p->mode_before || p->mode_after ? MORE_MODES : 0) |
+			(p->authors_count ? MORE_AUTHORS : 0);
 	int rc = more ? put(out, more) : 0;
 
 	if (rc == 0 && p->has_sha)
@@ -113,6 +125,8 @@ static int put_more(const struct packed *p, struct buf *out)
 		rc = put(out, p->mode_before);
 	if (rc == 0 && more & MORE_MODES)
 		rc = put(out, p->mode_after);
+	if (rc == 0 && more & MORE_AUTHORS)
+		rc = put_authors(p, out);
 	return rc;
 }
 
@@ -237,6 +251,19 @@ static void get_symbols(struct unpack_cursor *c, struct arena *a,
 	ret->symbols_count = count;
 }
 
+static void get_authors(struct unpack_cursor *c, struct arena *a,
+			struct packed *ret)
+{
+	size_t count = get_count(c, 1);
+	uint64_t *authors = arena_take(a, count * sizeof(*authors));
+
+	for (size_t i = 0; !c->bad && i < count; i++)
+		authors[i] = get_max(c, INT64_MAX);
+	c->bad = c->bad || count == 0;
+	ret->authors = authors;
+	ret->authors_count = count;
+}
+
 static void get_sha(struct unpack_cursor *c, uint8_t ret[ENTRY_SHA_SIZE])
 {
 	if (c->bad || c->end - c->at < ENTRY_SHA_SIZE) {
@@ -255,7 +282,8 @@ static void get_modes(struct unpack_cursor *c, struct packed *ret)
 		c->bad = true;
 }
 
-static void get_more(struct unpack_cursor *c, struct packed *ret)
+static void get_more(struct unpack_cursor *c, struct arena *a,
+		     struct packed *ret)
 {
 	uint64_t more;
 
@@ -272,6 +300,8 @@ static void get_more(struct unpack_cursor *c, struct packed *ret)
 		get_sha(c, ret->before_sha);
 	if (more & MORE_MODES)
 		get_modes(c, ret);
+	if (more & MORE_AUTHORS)
+		get_authors(c, a, ret);
 }
 
 int store_unpack(const void *bytes, size_t len, struct arena *a,
@@ -298,7 +328,7 @@ int store_unpack(const void *bytes, size_t len, struct arena *a,
 	p.journal_last = p.journal_first + get(&c);
 	get_ranges(&c, a, &p);
 	get_symbols(&c, a, &p);
-	get_more(&c, &p);
+	get_more(&c, a, &p);
 	if (c.bad || c.at != c.end || p.origin > ENTRY_RECOVERED)
 		return -EBADMSG;
 	*ret = p;

@@ -1,7 +1,7 @@
 /*
  * The fields of an entry that have no column of their own, as bytes. Pure: no
- * I/O, no clock; pack.c's head comment gives the bytes. Symbols are row ids
- * here.
+ * I/O, no clock; pack.c's head comment gives the bytes. Symbols and
+ * authors are row ids here.
  */
 #ifndef STATETAPE_TAPE_STORE_PACK_H
 #define STATETAPE_TAPE_STORE_PACK_H
@@ -34,6 +34,8 @@ struct packed {
 	size_t ranges_count;
 	const struct packed_symbol *symbols;
 	size_t symbols_count;
+	const uint64_t *authors; /* row ids, 0: none; of a merged entry */
+	size_t authors_count;
 	bool had_sha, has_sha; /* of the contents, as in struct entry */
 	uint8_t before_sha[ENTRY_SHA_SIZE], after_sha[ENTRY_SHA_SIZE];
 };

@@ -190,7 +190,8 @@ static const char *const sweeps[] = {
 	" AND NOT EXISTS (SELECT 1 FROM entry WHERE path = path.id)"
 	" AND NOT EXISTS (SELECT 1 FROM entry WHERE path2 = path.id)",
 	"WITH RECURSIVE kept (id) AS (SELECT author FROM entry"
-	" WHERE author IS NOT NULL UNION SELECT a.parent FROM author a"
+	" WHERE author IS NOT NULL UNION SELECT author FROM merged"
+	" UNION SELECT a.parent FROM author a"
 	" JOIN kept k ON a.id = k.id WHERE a.parent IS NOT NULL)"
 	" DELETE FROM author WHERE id NOT IN (SELECT id FROM kept)",
 	"DELETE FROM program WHERE id NOT IN (SELECT program FROM author)",
@@ -223,6 +224,9 @@ static int drop_entries(struct retire_run *r, uint64_t below)
 		rc = change_rows(s, move_bases, below, 0, NULL);
 	if (rc == 0)
 		rc = change_rows(s, "DELETE FROM touch WHERE n < ?1", below, 0,
+				 NULL);
+	if (rc == 0)
+		rc = change_rows(s, "DELETE FROM merged WHERE n < ?1", below, 0,
 				 NULL);
 	if (rc == 0)
 		rc = change_rows(s, "DELETE FROM entry WHERE n < ?1", below, 0,

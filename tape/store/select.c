@@ -37,6 +37,8 @@ struct selection {
 	struct store *s;
 	const struct store_filter *f;
 	struct select_wanted paths, authors, symbols;
+	struct select_numbers merged; /* entries with such an author among
+					 several */
 	unsigned origins; /* bit set of enum entry_origin, for entries without
 			     an author */
 	/*
@@ -57,6 +59,7 @@ static void selection_release(struct selection *x)
 	array_release(&x->paths.ids);
 	array_release(&x->authors.ids);
 	array_release(&x->symbols.ids);
+	array_release(&x->merged);
 	array_release(&x->gathered);
 }
 
@@ -201,6 +204,26 @@ static int want_authors(struct selection *x)
 	return rc;
 }
 
+/* Merged entries are rare: all rows are read. */
+static int want_merged(struct selection *x)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	int64_t id;
+	int rc = store_prepare(x->s, "SELECT author, n FROM merged", &q);
+
+	while (rc == 0) {
+		rc = store_step(x->s, q);
+		if (rc <= 0)
+			return rc;
+		id = sqlite3_column_int64(q, 0);
+		if (id ? has(&x->authors.ids, id)
+		       : x->origins >> ENTRY_OUTSIDE & 1)
+			array_push(&x->merged, sqlite3_column_int64(q, 1));
+		rc = 0;
+	}
+	return rc;
+}
+
 static int want(struct selection *x)
 {
 	int rc = 0;
@@ -214,6 +237,9 @@ static int want(struct selection *x)
 	sort(&x->paths.ids);
 	sort(&x->symbols.ids);
 	sort(&x->authors.ids);
+	if (rc == 0 && x->authors.is_asked)
+		rc = want_merged(x);
+	sort(&x->merged);
 	return rc;
 }
 
@@ -250,8 +276,9 @@ static void intersect(struct selection *x, struct select_numbers *with)
 	array_release(with);
 }
 
+/* `more`: entries to gather besides; NULL: none. */
 static int gather(struct selection *x, const struct select_wanted *w,
-		  const char *sql)
+		  const char *sql, const struct select_numbers *more)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	struct select_numbers found = { 0 };
@@ -259,6 +286,8 @@ static int gather(struct selection *x, const struct select_wanted *w,
 
 	if (!is_few(w))
 		return 0;
+	for (uint32_t i = 0; more && i < more->count; i++)
+		array_push(&found, more->at[i]);
 	rc = store_prepare(x->s, sql, &q);
 	for (uint32_t i = 0; rc == 0 && i < w->ids.count; i++)
 		rc = gather_one(x->s, q, w->ids.at[i], &found);
@@ -268,16 +297,18 @@ static int gather(struct selection *x, const struct select_wanted *w,
 
 static int gather_all(struct selection *x)
 {
-	int rc =
-		gather(x, &x->symbols, "SELECT n FROM touch WHERE symbol = ?1");
+	int rc = gather(x, &x->symbols, "SELECT n FROM touch WHERE symbol = ?1",
+			NULL);
 
 	if (rc == 0)
 		rc = gather(x, &x->paths,
 			    "SELECT n FROM entry WHERE path = ?1 UNION ALL"
-			    " SELECT n FROM entry WHERE path2 = ?1");
+			    " SELECT n FROM entry WHERE path2 = ?1",
+			    NULL);
 	if (rc == 0)
 		rc = gather(x, &x->authors,
-			    "SELECT n FROM entry WHERE author = ?1");
+			    "SELECT n FROM entry WHERE author = ?1",
+			    &x->merged);
 	return rc;
 }
 
@@ -307,7 +338,7 @@ static bool row_fits(const struct selection *x, sqlite3_stmt *q)
 		return false;
 	return !x->authors.is_asked || is_few(&x->authors) ||
 	       has(&x->authors.ids, sqlite3_column_int64(q, 4)) ||
-	       origin_fits(x, q);
+	       has(&x->merged, sqlite3_column_int64(q, 0)) || origin_fits(x, q);
 }
 
 /*

@@ -57,6 +57,8 @@ static const char *const sqls[SQLS] = {
 			  " VALUES (?1, ?2, ?3)",
 	[SQL_TOUCH_HAS] = "SELECT 1 FROM touch"
 			  " WHERE symbol = ?1 AND how = ?2 AND n = ?3",
+	[SQL_MERGED_ADD] = "INSERT OR IGNORE INTO merged (author, n)"
+			   " VALUES (?1, ?2)",
 	[SQL_CONTENT_FIND] = "SELECT sha FROM content WHERE hash = ?1",
 	[SQL_CONTENT_SET_SHA] = "UPDATE content SET sha = ?2 WHERE hash = ?1",
 	[SQL_CONTENT_ADD] = "INSERT INTO content (hash, size, text, sha)"

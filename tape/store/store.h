@@ -120,9 +120,10 @@ struct store_filter {
 	uint64_t before;    /* only numbers below this; 0: all */
 	const char *path;   /* glob: path_matches() of graph/base/path.h */
 	const char *symbol; /* full name, or the part after some dot */
-	uint32_t pid;	    /* author's or an ancestor's; 0: any */
-	int64_t since_ns, until_ns; /* 0: no bound */
+	/* Of a merged entry any of the authors may match. */
+	uint32_t pid;		    /* author's or an ancestor's; 0: any */
 	const char *author;	    /* glob on command name or command line */
+	int64_t since_ns, until_ns; /* 0: no bound */
 };
 /* Newest first. */
 int store_select(struct store *s, const struct store_filter *f, size_t limit,

@@ -29,6 +29,7 @@ struct verify_check {
 	bool is_chained; /* `chain` is the hash before it */
 	uint8_t chain[ENTRY_CHAIN_SIZE];
 	uint64_t touches; /* rows that the index should have */
+	uint64_t merged;  /* likewise, that of merged entries */
 };
 
 const char *store_fault_name(enum store_fault fault)
@@ -222,6 +223,7 @@ static int check_entry(struct verify_check *c, sqlite3_stmt *q)
 		check_kept(c, &e, p.kept);
 		check_base(c, &e);
 		rc = check_touches(c, &e, &p, &a);
+		c->merged += e.authors_count;
 	} else if (rc == -EBADMSG) {
 		report(c, FAULT_ENTRY,
 		       "Entry %" PRIu64 " was altered and cannot be read.", n);
@@ -244,10 +246,24 @@ static void check_end(struct verify_check *c)
 		       c->self.n);
 }
 
+/* Has the index as many rows as the entries require? */
+static int check_rows(struct verify_check *c, const char *count,
+		      const char *what, uint64_t want)
+{
+	int64_t rows = 0;
+	int rc = store_number(c->s, count, 0, &rows);
+
+	if (rc == 0 && (uint64_t)rows != want)
+		report(c, FAULT_INDEX,
+		       "The index of %s has %" PRId64 " rows, but the entries "
+		       "require %" PRIu64 ".",
+		       what, rows, want);
+	return rc;
+}
+
 static int check_entries(struct verify_check *c)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
-	int64_t touches = 0;
 	int rc = store_prepare(c->s, "SELECT n, chain FROM entry ORDER BY n",
 			       &q);
 
@@ -263,12 +279,10 @@ static int check_entries(struct verify_check *c)
 	if (rc < 0)
 		return rc;
 	check_end(c);
-	rc = store_number(c->s, "SELECT count(*) FROM touch", 0, &touches);
-	if (rc == 0 && (uint64_t)touches != c->touches)
-		report(c, FAULT_INDEX,
-		       "The index of symbols has %" PRId64 " rows, but the "
-		       "entries require %" PRIu64 ".",
-		       touches, c->touches);
+	rc = check_rows(c, "SELECT count(*) FROM touch", "symbols", c->touches);
+	if (rc == 0)
+		rc = check_rows(c, "SELECT count(*) FROM merged",
+				"merged entries", c->merged);
 	return rc;
 }
 

@@ -216,8 +216,9 @@ int client_sync(struct client *c, int timeout_ms, struct client_head *ret)
 
 static struct client_entry read_entry(const cJSON *item)
 {
-	const cJSON *author = json_member(item, "author"), *parent;
-	const cJSON *drift = json_member(item, "dX");
+	bool several = client_length(json_member(item, "authors")) > 1;
+	const cJSON *author = several ? NULL : json_member(item, "author");
+	const cJSON *drift = json_member(item, "dX"), *parent;
 	struct client_entry e = {
 		.n = json_number(item, "n", 0),
 		.at_ns = (int64_t)json_number(item, "at_ns", 0),

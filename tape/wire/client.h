@@ -85,7 +85,7 @@ struct client_entry {
 	uint64_t n;
 	int64_t at_ns;
 	const char *path, *path2; /* path2: a rename's new name, else NULL */
-	uint32_t pid;		  /* of its author */
+	uint32_t pid;		  /* of its author; 0: it has several */
 	uint32_t ancestors[8];	  /* 0: no more */
 	bool elsewhere; /* symbols of other files may have drifted, too */
 };

@@ -157,7 +157,8 @@ static const struct protocol_member log_asked[] = {
 	NUMBER("pid", "Only entries of this process or one of its "
 		      "descendants."),
 	BYTES("author", "Only entries whose command name or command line "
-			"matches this glob, or whose origin is this word."),
+			"matches this glob, or whose origin is this word; of "
+			"a merged entry any author's."),
 	NUMBER("since_ns", "Only entries from this time on, in nanoseconds "
 			   "since 1970."),
 	NUMBER("until_ns", "Only entries up to this time."),
@@ -315,7 +316,8 @@ static const struct protocol_member blame_answer[] = {
 	LIST("symbols",
 	     "\"name\", \"kind\", \"start\", \"end\" (and \"path\", if asked "
 	     "by \"symbol\"); and if an entry changed it since the tape began, "
-	     "its number \"entry\", \"at\", \"at_ns\" and \"author\"."),
+	     "its number \"entry\", \"at\", \"at_ns\" and \"author\" (and, "
+	     "if it is merged, \"merged\" and \"authors\")."),
 	LIST("lines",
 	     "If asked for: [start, end, entry] for each run of lines of the "
 	     "version that the tape has; entry 0: older than the tape."),
@@ -505,6 +507,11 @@ const struct protocol_member protocol_entry[] = {
 		       "large for the parser: its module symbol alone), or "
 		       "none if no language is known."),
 	OBJECT("author", "The process that did it, see below."),
+	FLAG("merged", "Present only if true: a version in between was lost, "
+		       "because it could not be kept."),
+	LIST("authors", "Of a merged entry: all who wrote what it holds, in "
+			"the order of their first change, each as "
+			"\"author\" is; \"author\" is the last of them."),
 	LIST("journal", "First and last line of the journal it is made of; "
 			"0, 0: none."),
 	NUMBER("bytes", "Of the content after."),

@@ -57,7 +57,7 @@ static void print_symbol(const cJSON *s, size_t width, bool colours)
 		return;
 	}
 	when_text((int64_t)json_number(s, "at_ns", 0), 0, date, sizeof(date));
-	who = entry_author(json_member(s, "author"), COMMAND_MAX);
+	who = entry_authors(s, COMMAND_MAX);
 	(void)printf("%sentry %-6" PRIu64 "%s %s  ",
 		     colour_text(colours, COLOUR_YELLOW),
 		     json_number(s, "entry", 0),

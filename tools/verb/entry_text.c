@@ -140,6 +140,30 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 	}
 }
 
+static void print_author(FILE *out, const cJSON *author, bool full)
+{
+	CLEANUP(free_p)
+	char *who = entry_author(author, full ? 65536 : COMMAND_SHORT);
+
+	(void)fputs("\nAuthor: ", out);
+	(void)print_safe(out, who);
+	print_ancestors(out, author, full);
+}
+
+/* Of a merged entry all, in the order of their changes. */
+static void print_authors(FILE *out, const cJSON *e, bool full)
+{
+	const cJSON *all = json_member(e, "authors"), *one;
+
+	cJSON_ArrayForEach (one, all)
+		print_author(out, one, full);
+	if (!all)
+		print_author(out, json_member(e, "author"), full);
+	if (cJSON_IsTrue(json_member(e, "merged")))
+		(void)fputs("\nMerged: a version in between could not be kept",
+			    out);
+}
+
 /* The symbols. */
 
 /* How one set of an entry's symbols is printed. */
@@ -335,16 +359,11 @@ static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
 void entry_print(FILE *out, const cJSON *e, struct entry_style style,
 		 struct tape_reader *t)
 {
-	const cJSON *author = json_member(e, "author");
-	CLEANUP(free_p)
-	char *who = entry_author(author, style.full ? 65536 : COMMAND_SHORT);
 	char date[WHEN_TEXT_SIZE];
 
 	assert(t || !style.patch);
 	print_title(out, e, style.colours);
-	(void)fputs("\nAuthor: ", out);
-	(void)print_safe(out, who);
-	print_ancestors(out, author, style.full);
+	print_authors(out, e, style.full);
 	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
 	(void)fprintf(out, "\nDate:   %s\n", date);
 	if (style.full)
@@ -377,7 +396,7 @@ static void print_few(FILE *out, const cJSON *e)
 void entry_print_line(FILE *out, const cJSON *e, bool colours)
 {
 	CLEANUP(free_p)
-	char *who = entry_author(json_member(e, "author"), COMMAND_LINE);
+	char *who = entry_authors(e, COMMAND_LINE);
 	char date[WHEN_TEXT_SIZE];
 
 	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
@@ -424,10 +443,28 @@ static void print_names(FILE *out, const cJSON *list)
 	free(all);
 }
 
+/* All authors of a merged entry in one cell. */
+static void print_merged(FILE *out, const cJSON *authors)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *cell = must_have(open_memstream(&all, &size));
+	const cJSON *one;
+
+	cJSON_ArrayForEach (one, authors)
+		(void)fprintf(cell, "%s%s [%" PRIu64 "]",
+			      one == authors->child ? "" : ", ",
+			      json_string_or(one, "comm", text(one, "origin")),
+			      json_number(one, "pid", 0));
+	(void)fclose(cell);
+	print_cell(out, must_have(all));
+	free(all);
+}
+
 void entry_print_csv_head(FILE *out)
 {
 	(void)fputs("n,at,kind,path,path2,plus,minus,bytes,before,after,syntax,"
-		    "origin,pid,uid,comm,cmdline,X,dX,R,new,hash\n",
+		    "origin,pid,uid,comm,cmdline,X,dX,R,new,hash,merged\n",
 		    out);
 }
 
@@ -462,5 +499,7 @@ void entry_print_csv(FILE *out, const cJSON *e)
 		(void)fputc(',', out);
 		print_names(out, json_member(e, sets[k]));
 	}
-	(void)fprintf(out, ",%s\n", text(e, "hash"));
+	(void)fprintf(out, ",%s,", text(e, "hash"));
+	print_merged(out, json_member(e, "authors"));
+	(void)fputc('\n', out);
 }

@@ -479,6 +479,55 @@ static void a_reason_has_words_for_the_model(void **state)
 	cJSON_Delete(answer);
 }
 
+/* sed, someone outside, and git wrote n.txt; two versions are lost. */
+static void put_merged(struct tape_world *w)
+{
+	static const struct journal_author git = {
+		.pid = 813, .comm = "git", .cmdline = "/usr/bin/git stash pop"
+	};
+	const struct journal_author *authors[] = { &sed, NULL, &git };
+	struct entry e = { .path = "n.txt",
+			   .kind = ENTRY_EDIT,
+			   .had = true,
+			   .has = true,
+			   .before = XXH3_128bits("1\n", 2),
+			   .after = XXH3_128bits("2\n", 2),
+			   .bytes = 2,
+			   .author = &git,
+			   .authors = authors,
+			   .authors_count = 3 };
+
+	tape_base(w, "n.txt", "1\n");
+	tape_put_file(w, "n.txt", "2\n");
+	tape_commit(w, &e, "2\n");
+}
+
+static void a_merged_entry_names_all_its_authors(void **state)
+{
+	struct tape_world *w = *state;
+	const cJSON *one;
+	cJSON *answer;
+
+	put_merged(w);
+	answer = ask(w, "NOMINATE",
+		     "{\"records\":[{\"id\":1,\"kind\":\"read\",\"birth\":0,"
+		     "\"path\":\"n.txt\"}]}");
+	one = json_member(answer, "nominations")->child;
+	assert_string_equal(
+		json_string(one, "words"),
+		"n.txt was edited by sed -i, somebody else and git stash");
+	assert_string_equal(json_string(one, "reason"),
+			    "n.txt was edited by entry 1 (sed -i, pid 812; "
+			    "from outside the "
+			    "mount; git stash, pid 813)");
+	cJSON_Delete(answer);
+	answer = ask(w, "SHOW", "{\"n\":1}");
+	one = json_member(answer, "entry");
+	assert_true(cJSON_IsTrue(json_member(one, "merged")));
+	assert_int_equal(cJSON_GetArraySize(json_member(one, "authors")), 3);
+	cJSON_Delete(answer);
+}
+
 static void lines_of_a_text_are_carried_forward(void **state)
 {
 	struct tape_world *w = *state;
@@ -679,6 +728,7 @@ int main(void)
 		TEST(drift_is_returned_per_set),
 		TEST(a_record_is_nominated_with_a_reason),
 		TEST(a_reason_has_words_for_the_model),
+		TEST(a_merged_entry_names_all_its_authors),
 		TEST(lines_of_a_text_are_carried_forward),
 		TEST(a_run_is_kept_if_nothing_it_read_was_touched),
 		TEST(the_index_is_filled_from_the_store),

@@ -53,6 +53,21 @@ static void packed_bytes_match_the_format(void **state)
 		     24);
 }
 
+static void a_merged_entry_ends_with_its_authors(void **state)
+{
+	static const uint64_t authors[] = { 7, 0, 300 };
+	struct packed p = { .authors = authors, .authors_count = 3 }, q;
+	struct arena a = { 0 };
+	static const char bytes[] = "\0\0\0\0\0\0\0\0\x08\x03\x07\0\xac\x02";
+
+	(void)state;
+	assert_bytes(&p, bytes, 14);
+	assert_int_equal(store_unpack(bytes, 14, &a, &q), 0);
+	assert_int_equal(q.authors_count, 3);
+	assert_memory_equal(q.authors, authors, sizeof(authors));
+	arena_release(&a);
+}
+
 static void an_empty_entry_packs_into_eight_bytes(void **state)
 {
 	struct packed p = { 0 };
@@ -82,11 +97,11 @@ static void invalid_bytes_are_refused(void **state)
 {
 	(void)state;
 	assert_bad("", 0);
-	assert_bad("\0\0\0\0\0\0\0", 7);	/* too short */
-	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	/* too long */
+	assert_bad("\0\0\0\0\0\0\0", 7);	  /* too short */
+	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	  /* too long */
 	assert_bad("\0\0\0\0\0\0\0\0\4\0\0", 11); /* modes of nothing */
-	assert_bad("\x03\0\0\0\0\0\0\0", 8);	/* no such origin */
-	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	/* 0 in two bytes */
+	assert_bad("\x03\0\0\0\0\0\0\0", 8);	  /* no such origin */
+	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	  /* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
 	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* more ranges than bytes */
 	assert_bad("\0\0\0\0\0\0\1\1\0\0\0\0", 12); /* line -1 */
@@ -111,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_bytes_match_the_format),
+		cmocka_unit_test(a_merged_entry_ends_with_its_authors),
 		cmocka_unit_test(an_empty_entry_packs_into_eight_bytes),
 		cmocka_unit_test(modes_follow_if_they_are_known),
 		cmocka_unit_test(invalid_bytes_are_refused),

@@ -161,6 +161,33 @@ static void an_author_is_a_glob_on_name_or_command_line(void **state)
 	SELECT("", .author = "se");
 }
 
+/* 6 m.txt by sed, then from outside, then by vim; 7 by vim alone. */
+static void put_merged(struct world *w)
+{
+	const struct journal_author *authors[] = { &sed, NULL, &later };
+	struct entry e = change("m.txt", NULL, "m");
+
+	e.author = &later;
+	e.authors = authors;
+	e.authors_count = 3;
+	put_change(w->s, &e, "m");
+	e = change("m.txt", "m", "n");
+	e.author = &later;
+	put_change(w->s, &e, "n");
+}
+
+static void a_merged_entry_is_each_of_its_authors(void **state)
+{
+	struct world *w = *state;
+
+	put_merged(w);
+	SELECT("6 2 ", .author = "sed");
+	SELECT("7 6 4 ", .author = "vim");
+	SELECT("6 5 2 ", .pid = 20);
+	SELECT("6 ", .author = "outside");
+	SELECT("6 ", .path = "m.txt", .author = "sed*");
+}
+
 static void a_time_bounds_both_ends(void **state)
 {
 	SELECT("5 4 3 ", .since_ns = 3 * SECOND);
@@ -288,6 +315,7 @@ int main(void)
 		T(a_symbol_is_its_name_or_the_end_of_it),
 		T(a_process_has_its_descendants),
 		T(an_author_is_a_glob_on_name_or_command_line),
+		T(a_merged_entry_is_each_of_its_authors),
 		T(a_time_bounds_both_ends),
 		T(filters_are_met_together),
 		T(many_matches_are_tested_while_walking),

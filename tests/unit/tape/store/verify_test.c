@@ -270,6 +270,32 @@ static void the_indices_are_held_against_the_entries(void **state)
 		     "\"still.py\" before the tape");
 }
 
+static void put_merged(struct world *w)
+{
+	const struct journal_author *authors[] = { NULL, &sed };
+	struct entry e = change("c.py", NULL, "merged");
+
+	e.author = &sed;
+	e.authors = authors;
+	e.authors_count = 2;
+	put_change(w->s, &e, "merged");
+}
+
+static void the_authors_of_a_merged_entry_are_held_against_it(void **state)
+{
+	struct world *w = *state;
+
+	put_merged(w);
+	verify(w);
+	assert_int_equal(w->findings, 0);
+	assert_found(w, "DELETE FROM merged",
+		     "The index of merged entries has 0 rows");
+	assert_found(w,
+		     "UPDATE entry SET detail = substr(detail, 1,"
+		     " length(detail) - 3) WHERE n = 7",
+		     "Entry 7 was altered");
+}
+
 /* Another value of the same kind. */
 static const char alter[] =
 	"UPDATE %s SET %s = CASE typeof(%s) WHEN 'integer' THEN %s + 1"
@@ -465,6 +491,7 @@ int main(void)
 		T(entries_in_another_order_are_named),
 		T(contents_are_held_against_their_hashes),
 		T(the_indices_are_held_against_the_entries),
+		T(the_authors_of_a_merged_entry_are_held_against_it),
 		T(every_value_of_every_row_counts),
 		T(a_flipped_byte_never_crashes_it),
 		T(a_file_cut_short_is_no_store_or_a_damaged_one),
