@@ -11,8 +11,9 @@
  *	ranges      their count; each as: distance of `before` from the end of
  *	            the range in front, before_count, and the same of `after`
  *	symbols     their count; each as: number, kind * 8 + removed * 4 + set
- *	modes       before and after; nothing if neither is known, as in entries
- *	            of older programs
+ *	modes       a 0, then before and after; nothing if neither is known, as
+ *	            in entries of older programs. The 0 leaves room for a list
+ *	            that most entries do not have.
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
@@ -112,7 +113,9 @@ int store_pack(const struct packed *p, struct buf *out)
 	if (rc == 0)
 		rc = put_symbols(p, out);
 	if (rc == 0 && (p->mode_before || p->mode_after)) {
-		rc = put(out, p->mode_before);
+		rc = put(out, 0);
+		if (rc == 0)
+			rc = put(out, p->mode_before);
 		if (rc == 0)
 			rc = put(out, p->mode_after);
 	}
@@ -216,6 +219,7 @@ static void get_modes(struct unpack_cursor *c, struct packed *ret)
 {
 	if (c->bad || c->at == c->end)
 		return;
+	(void)get_max(c, 0);
 	ret->mode_before = (uint32_t)get_max(c, UINT32_MAX);
 	ret->mode_after = (uint32_t)get_max(c, UINT32_MAX);
 	if (!ret->mode_before && !ret->mode_after)

@@ -66,7 +66,7 @@ static void modes_follow_if_they_are_known(void **state)
 	struct packed p = { .mode_after = 0100644 };
 
 	(void)state;
-	assert_bytes(&p, "\0\0\0\0\0\0\0\0\0\xa4\x83\x02", 12);
+	assert_bytes(&p, "\0\0\0\0\0\0\0\0\0\0\xa4\x83\x02", 13);
 }
 
 static void assert_bad(const char *bytes, size_t len)
@@ -84,7 +84,7 @@ static void invalid_bytes_are_refused(void **state)
 	assert_bad("", 0);
 	assert_bad("\0\0\0\0\0\0\0", 7);	/* too short */
 	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	/* too long */
-	assert_bad("\0\0\0\0\0\0\0\0\0\0", 10); /* modes of nothing */
+	assert_bad("\0\0\0\0\0\0\0\0\0\0\0", 11); /* modes of nothing */
 	assert_bad("\x03\0\0\0\0\0\0\0", 8);	/* no such origin */
 	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	/* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
