@@ -14,7 +14,8 @@
  *	more        absent if none; else which of these follow, by its bits
  *	            from the lowest: the SHA-256 of the content after, of the
  *	            content before (32 bytes each), the modes before and after,
- *the authors of a merged entry: their count, and each one's number
+ *	            the authors of a merged entry (their count, and each one's
+ *	            number)
  *
  * Distances are signed: 0, -1, 1, -2 are 0, 1, 2, 3. Each value has exactly one
  * encoding, so equal entries have equal bytes.
