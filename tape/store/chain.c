@@ -4,7 +4,7 @@
  * bytes, lowest first, a text its length plus one and its bytes, an absent text
  * the number 0:
  *
- *	"statetape entry 1", or 2 if the last line is there
+ *	"statetape entry 1", or 2 if any of the last two lines is there
  *	n, at_ns, kind, origin, syntax, path, path2
  *	had, and if so the hash before (16 bytes, highest first); has, after
  *	bytes, plus, minus
@@ -13,7 +13,7 @@
  *	count of processes, the author and its ancestors in this order, and
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
- *	unless none of it is known: the SHA-256 of `after`, of `before`, each as
+ *	unless none of these is known: the SHA-256 of `after`, of `before`, each as
  *	1 and its 32 bytes, or 0; mode_before, mode_after;
  *	count of the authors of a merged entry, and each as above: a count of
  *	processes, the author and its ancestors; 0: outside
