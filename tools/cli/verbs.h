@@ -72,6 +72,7 @@ enum option_id {
 	OPTION_FOREGROUND,
 	OPTION_FORMAT,
 	OPTION_FORWARD,
+	OPTION_HANDOVER_FD,
 	OPTION_HOOK,
 	OPTION_INSIDE,
 	OPTION_JSON,
@@ -284,5 +285,8 @@ enum {
  * longer shares.
  */
 #define MANAGER_CWD "STATETAPE_CWD"
+
+/* Environment variable: the secret of the manager's address, if fixed. */
+#define MANAGER_SECRET "STATETAPE_SECRET"
 
 #endif
