@@ -15,6 +15,13 @@
 #define PROXY_BACKLOG 128
 
 /*
+ * Of these, how many may not have shown the secret yet, and how many may be
+ * other users'. For one more, the oldest of them is closed.
+ */
+#define DOOR_UNKNOWN_MAX   128
+#define DOOR_STRANGERS_MAX 16
+
+/*
  * Memory of a connection for the request line and headers, and then for
  * reading the body block by block. Longer headers are answered with 431.
  */

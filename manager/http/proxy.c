@@ -69,6 +69,24 @@ static void on_end(void *arg, struct MHD_Connection *connection, void **visit,
 	*visit = NULL;
 }
 
+/* At a connection's begin, and before its socket is closed. */
+static void on_connection(void *arg, struct MHD_Connection *connection,
+			  void **guest,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct proxy *s = arg;
+	const union MHD_ConnectionInfo *info;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		guest_leave(s->door, *guest);
+		*guest = NULL;
+		return;
+	}
+	info = MHD_get_connection_info(connection,
+				       MHD_CONNECTION_INFO_CONNECTION_FD);
+	*guest = info ? guest_enter(s->door, info->connect_fd) : NULL;
+}
+
 /* The part of a URL behind "://". */
 static const char *host_of(const char *url)
 {
@@ -173,7 +191,8 @@ static int serve(struct proxy *s, int listen_fd)
 		(unsigned)PROXY_IDLE_SECONDS, MHD_OPTION_THREAD_STACK_SIZE,
 		(size_t)PROXY_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_URI_LOG_CALLBACK, on_first_line, s,
-		MHD_OPTION_NOTIFY_COMPLETED, on_end, s, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_COMPLETED, on_end, s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 	return s->daemon ? 0 : errno ? -errno : -ENOMEM;
 }
 
@@ -209,6 +228,8 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;
 	r = copy_bases(s, c);
 	if (r == 0)
+		r = door_new(c->secret, &s->door);
+	if (r == 0)
 		r = upstream_new(&s->upstream);
 	if (r == 0 && fd < 0)
 		r = listen_on(c->port, &fd);
@@ -230,6 +251,11 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 uint16_t proxy_port(const struct proxy *s)
 {
 	return s->port;
+}
+
+const char *proxy_secret(const struct proxy *s)
+{
+	return door_secret(s->door);
 }
 
 static void drain(struct proxy *s)
@@ -258,6 +284,7 @@ void proxy_free(struct proxy *s)
 		MHD_stop_daemon(s->daemon);
 	}
 	upstream_free(s->upstream);
+	door_free(s->door);
 	for (int i = 0; i < APIS; i++)
 		free(s->bases[i]);
 	free(s);
@@ -293,6 +320,7 @@ static int report(const struct proxy *s, cJSON *answer)
 		  put(edge, "rewritten", c->fates[FATE_REWRITTEN]) &&
 		  put(edge, "refused", c->fates[FATE_REFUSED]) &&
 		  put(edge, "rejected", c->fates[FATE_REJECTED]) &&
+		  put(edge, "strangers", c->fates[FATE_STRANGER]) &&
 		  put_fates(edge, c) &&
 		  put(edge, "unreachable", c->unreachable) &&
 		  put(edge, "broken", c->broken) &&
@@ -313,6 +341,9 @@ int proxy_answer(void *proxy, const char *ask, const cJSON *question,
 	assert(s && ask && answer);
 	if (strcmp(ask, "STATUS") == 0)
 		r = report(s, answer);
+	if (strcmp(ask, "REPORT") == 0 &&
+	    !put(answer, "strangers", s->counters.fates[FATE_STRANGER]))
+		r = -ENOMEM;
 	if (r < 0)
 		return r;
 	if (!s->brain)

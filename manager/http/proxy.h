@@ -1,5 +1,6 @@
 /*
  * The proxy: an HTTP server on loopback that an agent uses as its model's API.
+ * Requests without the secret, or of other users, get 403 (door.h).
  * A request that carries a transcript goes through the brain (brain.h); all
  * others, and those the brain leaves alone, are forwarded byte for byte.
  * Replies stream back as they arrive.
@@ -23,6 +24,7 @@ struct proxy_config {
 	struct brain *brain; /* outlives the proxy; NULL: forward everything */
 	uint16_t port;	     /* on 127.0.0.1; 0: any free one */
 	int listen_fd;	     /* a listening socket instead of `port`; 0: none */
+	const char *secret;  /* the first part of paths; NULL: draw one */
 	const char *bases[APIS]; /* URLs of the APIs; copied */
 	int deadline_ms;	 /* for the brain; 0: PROXY_DEADLINE_MS */
 	int grace_ms;		 /* at shutdown; 0: PROXY_GRACE_MS */
@@ -33,10 +35,12 @@ struct proxy_config {
  * while the process has one thread; it sets malloc's options for the whole
  * process. Takes ownership of `listen_fd`, also on failure. -EADDRINUSE: the
  * port is taken. -ENOTSOCK: `listen_fd` does not listen on 127.0.0.1. -EINVAL:
- * a base is not an http(s) URL. -ELOOP: a base is the proxy itself.
+ * a base is not an http(s) URL, or the secret not an allowed one. -ELOOP: a
+ * base is the proxy itself.
  */
 int proxy_open(const struct proxy_config *c, struct proxy **ret);
 uint16_t proxy_port(const struct proxy *s);
+const char *proxy_secret(const struct proxy *s);
 
 /*
  * Accept no more connections (another process that shares the listening socket

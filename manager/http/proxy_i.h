@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "manager/http/door.h"
 #include "manager/http/proxy.h"
 
 /* How a request ended. Each has one fate; the counts add up to `requests`. */
@@ -22,6 +23,7 @@ enum fate {
 	FATE_CODING,   /* the Content-Encoding is unknown or invalid */
 	FATE_LATE,     /* the brain missed its deadline */
 	FATE_REJECTED, /* not forwarded: we answered it ourselves */
+	FATE_STRANGER, /* the same: not of the agent's */
 	FATES,
 };
 
@@ -39,6 +41,7 @@ struct counters {
 
 struct proxy {
 	struct brain *brain;
+	struct door *door;
 	struct upstream *upstream;
 	struct MHD_Daemon *daemon;
 	char *bases[APIS];

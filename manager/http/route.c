@@ -209,6 +209,27 @@ static const char *framing_refusal(const struct request *r)
 	return NULL;
 }
 
+/*
+ * Headers that browsers add to the requests of web pages, and programs do not;
+ * except that Node's fetch() sends "Sec-Fetch-Mode: cors", alone.
+ */
+static bool is_from_a_page(const struct request *r)
+{
+	static const char fetch[] = "Sec-Fetch-";
+
+	for (size_t i = 0; i < r->headers_count; i++) {
+		const struct header *h = &r->headers[i];
+
+		if (same(h->name, "Origin"))
+			return true;
+		if (strncasecmp(h->name, fetch, strlen(fetch)) == 0 &&
+		    !(same(h->name, "Sec-Fetch-Mode") &&
+		      same(h->value, "cors")))
+			return true;
+	}
+	return same(r->method, "OPTIONS");
+}
+
 const char *route_refusal(const struct request *r, int *ret_status)
 {
 	const char *host = find(r, "Host");
@@ -217,12 +238,17 @@ const char *route_refusal(const struct request *r, int *ret_status)
 	*ret_status = 400;
 	if (why)
 		return why;
+	if (!host)
+		return "The request has no Host.";
 	if (r->target[0] != '/' || is_odd(r->target))
 		return "The request's target is not a path.";
 	if (count_of(r, "Host") > 1)
 		return "The request has more than one Host.";
+	*ret_status = 403;
+	if (is_from_a_page(r))
+		return "Web pages may not use this proxy.";
 	*ret_status = 421;
-	if (host && !is_loopback(host))
+	if (!is_loopback(host))
 		return "This proxy serves programs on this machine only; "
 		       "the request's Host is another.";
 	*ret_status = 426;

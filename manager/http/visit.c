@@ -30,7 +30,8 @@
 struct visit {
 	struct proxy *proxy;
 	struct MHD_Connection *connection;
-	char *target;
+	char *path;		/* as received: with the secret */
+	const char *target;	/* the part behind it; of a stranger, `path` */
 	struct request request; /* its body is set in think() alone */
 	struct header *headers; /* of the request */
 	enum api api;
@@ -62,8 +63,8 @@ struct visit *visit_new(struct proxy *s, const char *target,
 	v->proxy = s;
 	v->connection = connection;
 	v->body = BUF(PROXY_BODY_MAX);
-	v->target = strdup(target);
-	if (!v->target) {
+	v->path = strdup(target);
+	if (!v->path) {
 		free(v);
 		return NULL;
 	}
@@ -124,7 +125,7 @@ void visit_free(struct visit *v)
 	v->proxy->counters.active--;
 	set_idle_timeout(v, PROXY_IDLE_SECONDS);
 	free(v->headers);
-	free(v->target);
+	free(v->path);
 	free(v);
 }
 
@@ -279,25 +280,44 @@ static bool is_to_hold(struct visit *v, enum fate *ret_why)
 	return buf_reserve(&v->body, (size_t)v->length) == 0;
 }
 
+/* Take the secret off the target. False: the request is not the agent's. */
+static bool admit(struct visit *v)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		v->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const char *behind = guest_admit(
+		v->proxy->door, info ? info->socket_context : NULL, v->path);
+
+	v->target = behind ? behind : v->path;
+	return behind != NULL;
+}
+
 enum MHD_Result visit_begin(struct visit *v, const char *method)
 {
 	enum fate fate;
+	bool admitted = admit(v);
 	int r;
 
 	assert(!v->begun);
 	v->begun = true;
 	v->request.method = method;
 	v->request.target = v->target;
-	v->fate = FATE_REJECTED;
+	v->fate = admitted ? FATE_REJECTED : FATE_STRANGER;
 	r = collect_headers(v);
 	v->api = route_api(&v->request);
+	/* Its body is not read. */
+	if (!admitted)
+		return answer_ourselves(v, 403,
+					"This address is for one "
+					"agent's processes only.",
+					true);
 	if (r == -E2BIG)
 		return answer_ourselves(v, 431, "Too many headers.", true);
 	if (r < 0)
 		return MHD_NO;
 	v->refusal = route_refusal(&v->request, &v->refusal_status);
-	if (v->refusal && v->refusal_status == 400)
-		return answer_ourselves(v, 400, v->refusal, true);
+	if (v->refusal && v->refusal_status < 404)
+		return answer_ourselves(v, v->refusal_status, v->refusal, true);
 	/* visit_answer() says it after the body, and keeps the connection. */
 	if (v->refusal)
 		return MHD_YES;

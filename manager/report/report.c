@@ -283,6 +283,11 @@ void report_print(FILE *out, const cJSON *answer)
 	(void)fprintf(out, "  latency added: p50 %.1f ms, p99 %.1f ms\n",
 		      json_double(latency, "p50", 0) / 1000,
 		      json_double(latency, "p99", 0) / 1000);
+	if (json_double(answer, "strangers", 0) > 0)
+		(void)fprintf(out,
+			      "  refused at the port, not the agent's own: "
+			      "%.0f\n",
+			      json_double(answer, "strangers", 0));
 	if (passed && passed->child)
 		(void)fprintf(out, "  passed on without anything new:\n");
 	cJSON_ArrayForEach (at, passed)

@@ -95,7 +95,7 @@ def without_a_tape_requests_pass():
         # What was told is told again, nothing new is.
         assert notes(after) == notes(before)
         prefix_kept(before, after)
-        with proxy.Client(w.port) as c:
+        with w.client() as c:
             c.ask("POST", "/v1/messages", b"{no JSON")
             c.ask("POST", "/v1/messages", b"no gzip",
                   headers=[("Content-Encoding", "gzip")])

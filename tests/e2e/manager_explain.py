@@ -147,7 +147,7 @@ def keys_are_not_in_it():
 def each_decision_is_traced_in_one_line():
     with Traced() as w:
         session(w)
-        with proxy.Client(w.port) as c:
+        with w.client() as c:
             c.ask("POST", "/v1/messages", b"{no JSON")
         manager, tape = w.log("manager"), w.log("tape")
         assert any(line.startswith(

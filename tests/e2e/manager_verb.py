@@ -2,6 +2,7 @@
 """`statetape manager` from the command line, without a tape: requests pass
 unchanged."""
 
+import base64
 import json
 import os
 import signal
@@ -35,7 +36,7 @@ class Manager:
         if not line.startswith("listening on http://127.0.0.1:"):
             self.proc.wait()
             raise AssertionError("manager did not start: " + self.log())
-        self.port = int(line.rsplit(":", 1)[1])
+        self.port, self.secret = proxy.address(line)
         return self
 
     def start(self, *args, **kw):
@@ -48,7 +49,7 @@ class Manager:
             return f.read()
 
     def client(self):
-        return proxy.Client(self.port)
+        return proxy.Client(self.port, self.secret)
 
     def where(self):
         top = self.home.env["XDG_RUNTIME_DIR"] + "/statetape"
@@ -124,9 +125,9 @@ def managers(s):
 def a_repository_may_have_several():
     with fakemodel.Model() as m, Manager("--upstream", m.url) as s:
         other = s.start()
-        port = int(other.stdout.readline().rsplit(b":", 1)[1])
+        port, secret = proxy.address(other.stdout.readline().decode())
         assert [a["edge"]["port"] for a in managers(s)] == [s.port, port]
-        with proxy.Client(port) as c:
+        with proxy.Client(port, secret) as c:
             assert c.ask("POST", "/v1/messages", turn()).status == 200
         other.terminate()
         assert other.wait(st.DEADLINE) == 0
@@ -146,9 +147,10 @@ def a_socket_may_be_handed_down():
     one."""
     with fakemodel.Model() as m, Manager("--upstream", m.url) as s, \
             socket.create_server(("127.0.0.1", 0)) as listening:
+        s.home.env["STATETAPE_SECRET"] = proxy.SECRET
         fd, port = listening.fileno(), listening.getsockname()[1]
         for end in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
-            with proxy.Client(port) as c:  # before there is one
+            with proxy.Client(port, proxy.SECRET) as c:  # before there is one
                 proc = s.start("--listen-fd", str(fd), pass_fds=[fd])
                 assert c.ask("POST", "/v1/messages", turn()).status == 200
             proc.send_signal(end)
@@ -164,6 +166,7 @@ def nonsense_is_refused():
                 (["--port", "70000"], 2, "no port above"),
                 (["--upstream", "ftp://x"], 1, "begin with http"),
                 (["--listen-fd", "77"], 1, "not a socket"),
+                (["--upstream", "https://a:b@x"], 2, "command line"),
                 (["--policy", "no-such"], 1, "no policy")):
             r = home.run("manager", *args, repo)
             assert r.returncode == code and words in r.stderr, (args, r)
@@ -182,9 +185,48 @@ def keys_are_nowhere_afterwards():
         assert found.returncode == 1, found.stdout
 
 
+def a_password_reaches_upstream_and_nobody_else():
+    with fakemodel.Model() as m, Manager(env={
+            "ANTHROPIC_BASE_URL": m.url.replace("//", "//me:%s@" % proxy.KEY)
+            }) as s, s.client() as c:
+        assert c.ask("POST", "/v1/messages", turn()).status == 200
+        said = m.requests[-1].header("authorization").split()[1]
+        assert base64.b64decode(said).decode() == "me:" + proxy.KEY
+        c.secret = "0" * 40
+        assert c.ask("POST", "/v1/messages", turn()).status == 403
+        assert len(m.requests) == 1
+        with open("/proc/%d/cmdline" % s.proc.pid) as f:
+            assert proxy.KEY not in f.read()
+        st.eventually(lambda: s.status()["strangers"] == 1, "it is counted")
+        assert "1 refused" in s.home.run("status", s.repo).stdout
+        s.end()
+        for secret in (proxy.KEY, s.secret):
+            found = subprocess.run(["grep", "-rla", secret, s.home.top],
+                                   capture_output=True)
+            assert found.returncode == 1, found.stdout
+
+
+def a_secret_may_be_chosen():
+    with fakemodel.Model() as m, Manager("--upstream", m.url) as s:
+        s.home.env["STATETAPE_SECRET"] = proxy.SECRET
+        other = s.start()
+        line = other.stdout.readline().decode()
+        assert proxy.SECRET not in line
+        port = int(line.rsplit(":", 1)[1])
+        with proxy.Client(port, proxy.SECRET) as c:
+            assert c.ask("POST", "/v1/messages", turn()).status == 200
+        other.terminate()
+        assert other.communicate(timeout=st.DEADLINE) == (b"", None)
+        s.home.env["STATETAPE_SECRET"] = "short"
+        r = s.home.run("manager", "--upstream", m.url, s.repo)
+        assert r.returncode == 1 and "32 to 128" in r.stderr, r
+
+
 st.main(it_serves_says_where_and_ends,
         each_api_has_its_upstream,
         a_repository_may_have_several,
         a_socket_may_be_handed_down,
         nonsense_is_refused,
-        keys_are_nowhere_afterwards)
+        keys_are_nowhere_afterwards,
+        a_password_reaches_upstream_and_nobody_else,
+        a_secret_may_be_chosen)

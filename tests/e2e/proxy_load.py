@@ -45,7 +45,7 @@ def text_of(body):
 
 def converse(port, who, until, failures, done):
     try:
-        with proxy.Client(port) as c:
+        with proxy.Client(port, proxy.SECRET) as c:
             turn = 0
             while time.monotonic() < until or turn == 0:
                 r = c.ask("POST", "/v1/messages", {
@@ -144,6 +144,12 @@ GOOD = [b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5"
         b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: "
         b"gzip\r\nContent-Length: 9\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0"]
+
+
+# Behind the door is where most of it should land.
+IN = b"/" + proxy.SECRET.encode()
+GOOD = [g.replace(b" /", b" " + IN + b"/", 1) for g in GOOD]
+WORDS += [IN, IN]
 
 
 def rubbish(rng):

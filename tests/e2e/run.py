@@ -3,7 +3,9 @@
 
 The agents here are shells; agents_*.py test real ones."""
 
+import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -272,6 +274,9 @@ def a_signal_before_the_agent_starts_ends_the_run():
 # Prints the manager's command line from inside the agent.
 MANAGER = "tr '\\0' ' ' < /proc/$(pgrep -P $PPID -f " \
     "'^statetape manager')/cmdline"
+# Prints what the run has handed over to the manager.
+HANDED = "for f in /proc/$PPID/fd/*; do case $(readlink $f) in " \
+    "/memfd:statetape*) cat $f;; esac; done"
 
 
 def requests_go_on_to_where_the_agent_sent_them_before():
@@ -279,21 +284,23 @@ def requests_go_on_to_where_the_agent_sent_them_before():
     with place() as (home, repo):
         home.env["PATH"] += ":" + home.mkdir("bin")
         home.env.update(OPENAI_BASE_URL="http://other/v1",
-                        GROK_BASE_URL="http://mine/v1")
-        for name, want in (("grok", "http://mine/v1 "),
-                           ("codex", "https://api.openai.com "),
-                           ("aider", "http://other/v1 ")):
+                        GROK_BASE_URL="http://me:pass@mine/v1")
+        for name, want in (("grok", "http://me:pass@mine/v1"),
+                           ("codex", "https://api.openai.com"),
+                           ("aider", "http://other/v1")):
             path = home.top + "/bin/" + name
-            write(path, "#!/bin/sh\n%s; echo; echo $GROK_BASE_URL $@\n"
-                  % MANAGER)
+            write(path, "#!/bin/sh\n%s; %s; echo; echo $GROK_BASE_URL $@\n"
+                  % (MANAGER, HANDED))
             os.chmod(path, 0o755)
             r = home.run("run", "--repo", repo, "--no-mount", "--", name)
-            assert "--openai-upstream=" + want in r.stdout, r
+            words, handed = r.stdout.splitlines()[0].split("{")
+            assert json.loads("{" + handed)["openai"] == want, r
+            assert "statetape manager" in words and "//" not in words, r
             assert name == "aider" or \
                 "http://127.0.0.1:" in r.stdout.splitlines()[-1], r
         home.env["STATETAPE_OPENAI_UPSTREAM"] = "http://said"
         r = home.run("run", "--repo", repo, "--no-mount", "--", "grok")
-        assert "--openai-upstream=http://said " in r.stdout, r
+        assert '"openai":"http://said"' in r.stdout, r
         # An address that cannot be used is reported before anything starts; a
         # variable that this agent does not read is ignored.
         del home.env["STATETAPE_OPENAI_UPSTREAM"]
@@ -318,7 +325,8 @@ def a_port_can_be_asked_for():
         taken.close()
         for _ in range(2):
             r = run(home, repo, "echo $OPENAI_BASE_URL", *words)
-            assert r.stdout == "http://127.0.0.1:%d/v1\n" % port, r
+            assert re.fullmatch(r"http://127\.0\.0\.1:%d/[0-9a-f]{40}/v1\n"
+                                % port, r.stdout), r
         r = run(home, repo, "true", "--port", "65536")
         assert r.returncode == 2 and "at most 65535" in r.stderr, r
         nothing_left(home, repo)

@@ -22,6 +22,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -494,10 +495,13 @@ class Session:
         return out
 
 
+SECRET = re.compile("^/[0-9a-f]{40}(?=/)")
+
+
 def key(r):
     """Of a request: the same for what was sent and for what arrived. (The
     back end of a ChatGPT login has no /v1.)"""
-    return (r.target.removeprefix("/v1"), r.call_ids(),
+    return (SECRET.sub("", r.target).removeprefix("/v1"), r.call_ids(),
             [r.header(n) for n in ("thread-id", "x-claude-code-agent-id",
                                    "x-parent-session-id")],
             len(r.json.get("messages") or fakemodel.items(r.json)))

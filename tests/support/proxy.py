@@ -21,6 +21,7 @@ import tempfile
 
 import st
 
+SECRET = "0123456789abcdef" * 2
 PROGRAM = (os.environ.get("TEST_BIN") or "") + "/e2e/proxy_server"
 SUSPICIOUS = re.compile(r"Sanitizer|runtime error:|assert", re.I)
 KEY = "sk-secret-0123456789"
@@ -31,6 +32,13 @@ def clean_environment():
     return {k: v for k, v in os.environ.items()
             if not k.lower().endswith("_proxy") and
             not k.startswith(("ANTHROPIC_", "OPENAI_", "SSL_CERT_"))}
+
+
+def address(line):
+    """Port and secret, from what the manager prints about itself."""
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/(\w+)$", line.strip())
+    assert found, line
+    return int(found[1]), found[2]
 
 
 def ask(path, question, **members):
@@ -75,13 +83,13 @@ class Reply:
 
 class Client:
     """One connection. Adds no headers but Host, and Content-Length if there
-    is a body."""
+    is a body; puts the secret in front of targets."""
 
-    def __init__(self, port, timeout=None):
+    def __init__(self, port, secret, timeout=None):
         self.s = socket.create_connection(("127.0.0.1", port),
                                           timeout or st.DEADLINE)
         self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.port = port
+        self.port, self.secret = port, secret
         self.buf = b""
 
     def __enter__(self):
@@ -94,7 +102,7 @@ class Client:
         self.s.close()
 
     def send(self, method, target, body=None, headers=()):
-        lines = ["%s %s HTTP/1.1" % (method, target),
+        lines = ["%s /%s%s HTTP/1.1" % (method, self.secret, target),
                  "Host: 127.0.0.1:%d" % self.port]
         lines += ["%s: %s" % h for h in headers]
         if isinstance(body, (dict, list)):
@@ -186,7 +194,8 @@ class Proxy:
     def __init__(self, base, env=None, expect_log=None):
         self.top = tempfile.mkdtemp(prefix="st.proxy.")
         self.base, self.expect_log = base, expect_log
-        self.env = dict(clean_environment(), PROXY_DEADLINE_MS="2000")
+        self.env = dict(clean_environment(), PROXY_DEADLINE_MS="2000",
+                        PROXY_SECRET=SECRET)
         # Freed memory counts until the sanitizer's quarantine lets go of it.
         self.env["ASAN_OPTIONS"] = (os.environ.get("ASAN_OPTIONS", "") +
                                     ":quarantine_size_mb=1").lstrip(":")
@@ -205,7 +214,7 @@ class Proxy:
         if not line:
             self.proc.wait()
             raise AssertionError("the proxy did not start: " + self.log())
-        self.port = int(line)
+        self.port, self.secret = address(line.decode())
         return self
 
     def __exit__(self, kind, exc, tb):
@@ -236,7 +245,7 @@ class Proxy:
             raise
 
     def client(self, **kw):
-        return Client(self.port, **kw)
+        return Client(self.port, self.secret, **kw)
 
     def log(self):
         with open(self.top + "/log", errors="backslashreplace") as f:

@@ -7,7 +7,8 @@
  *   @slow@	the brain answers after the deadline
  *   @pass@	(or no mark) the body is sent as received
  *
- * proxy_server BASE LOG [SOCKET]: all APIs are at BASE. Prints its port. Each
+ * proxy_server BASE LOG [SOCKET]: all APIs are at BASE. Prints its port and its
+ * secret, which $PROXY_SECRET can fix. Each
  * turn that ends adds a line of JSON to LOG, and the reply the brain was shown
  * is written to LOG.N. Answers STATUS at SOCKET. SIGTERM ends it.
  */
@@ -211,6 +212,7 @@ static int serve(struct brain *b, const char *base, const char *socket)
 {
 	struct proxy_config c = {
 		.brain = b,
+		.secret = getenv("PROXY_SECRET"),
 		.bases = { base, base, base },
 		.deadline_ms = number("PROXY_DEADLINE_MS"),
 		.grace_ms = number("PROXY_GRACE_MS"),
@@ -232,7 +234,8 @@ static int serve(struct brain *b, const char *base, const char *socket)
 		(void)fprintf(stderr, "proxy_server: %s\n", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	(void)printf("%d\n", proxy_port(proxy));
+	(void)printf("http://127.0.0.1:%d/%s\n", proxy_port(proxy),
+		     proxy_secret(proxy));
 	(void)fflush(stdout);
 	(void)sigwait(&ends, &which);
 	wire_server_free(wire);

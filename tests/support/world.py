@@ -113,7 +113,10 @@ class World:
             if "built without" in log:
                 st.skip("built without its manager")
             raise AssertionError(log)
-        self.port = int(line.rsplit(":", 1)[1])
+        self.port, self.secret = proxy.address(line)
+
+    def client(self):
+        return proxy.Client(self.port, self.secret)
 
     # -- what the agent does
 
@@ -175,7 +178,7 @@ class World:
                     "type": "object"}}], "max_tokens": 1000, "stream": True}
         self.sent = json.dumps(body, ensure_ascii=False,
                                separators=(",", ":")).encode()
-        with proxy.Client(self.port) as c:
+        with self.client() as c:
             r = c.ask("POST", "/v1/messages?beta=true", self.sent,
                       headers=[("X-Claude-Code-Session-Id", "example"),
                                ("x-api-key", self.key)])

@@ -73,6 +73,7 @@ enum option_id {
 	OPTION_FOREGROUND,
 	OPTION_FORMAT,
 	OPTION_FORWARD,
+	OPTION_HANDOVER_FD,
 	OPTION_HOOK,
 	OPTION_INSIDE,
 	OPTION_JSON,
@@ -285,5 +286,8 @@ enum {
  * longer shares.
  */
 #define MANAGER_CWD "STATETAPE_CWD"
+
+/* Environment variable: the secret of the manager's address, if fixed. */
+#define MANAGER_SECRET "STATETAPE_SECRET"
 
 #endif

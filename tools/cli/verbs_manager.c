@@ -15,6 +15,12 @@ static const struct verb_option manager_options[] = {
 	  .value = "N",
 	  .text = "Listen on descriptor N instead, an inherited socket of "
 		  "127.0.0.1" },
+	{ .id = OPTION_HANDOVER_FD,
+	  .name = "handover-fd",
+	  .kind = OPTION_NUMBER,
+	  .value = "N",
+	  .text = "Read the secret and the upstream addresses from descriptor "
+		  "N, where 'run' has written them" },
 	{ .id = OPTION_UPSTREAM,
 	  .name = "upstream",
 	  .letter = 'u',
@@ -60,8 +66,8 @@ static const struct verb_option manager_options[] = {
 
 static const struct verb_example manager_examples[] = {
 	{ "statetape manager ~/src/app",
-	  "Prints where it listens, such as http://127.0.0.1:41234" },
-	{ "ANTHROPIC_BASE_URL=http://127.0.0.1:41234 claude",
+	  "Prints its address, such as http://127.0.0.1:41234/6f1d..." },
+	{ "ANTHROPIC_BASE_URL=http://127.0.0.1:41234/6f1d... claude",
 	  "An agent that talks through it" },
 	{ 0 },
 };
@@ -80,9 +86,20 @@ const struct verb row_manager = {
 		"the tape does not answer. " REPO_DEFAULT "\n"
 		"\n"
 		"It runs in the foreground until interrupted and prints its "
-		"address; 'statetape status' shows its counters. A repository "
-		"may have several. Set the agent's own variable or option for "
-		"the API's address to it. The manager recognises the API by "
+		"address, and how to point an agent at it; 'statetape status' "
+		"shows its counters. A repository may have several.\n"
+		"\n"
+		"The address ends in a secret that is drawn anew for each "
+		"start. Only requests that carry it and come from processes of "
+		"the same user are answered; others, and those of web pages, "
+		"are refused with 403 and counted. For an agent whose own "
+		"file has to name the address, choose a secret of 32 to 128 "
+		"letters and digits, and set STATETAPE_SECRET to it. An "
+		"upstream address with a password belongs into a variable or "
+		"the configuration file: on a command line every user could "
+		"read it, so it is refused there.\n"
+		"\n"
+		"The manager recognises the API by "
 		"the request's headers and path, and forwards to the address "
 		"that its options name, else ANTHROPIC_BASE_URL and "
 		"OPENAI_BASE_URL in its own environment, else the public one. "

@@ -10,10 +10,11 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
+#include "tools/cli/verbs.h"
 
 #define VARIABLES_MAX 4
 
-/* "%u" in a value is the port. */
+/* "%s" in a value is the manager's address. */
 struct agent {
 	const char *program; /* NULL: any other agent */
 	/* Variables that name its model's API; the first that is set counts. */
@@ -25,13 +26,13 @@ struct agent {
 	const char *words[2]; /* put before the user's own arguments */
 	const char *settings; /* its own file names the API; we do not change
 				 that file */
-	void (*point)(unsigned port);
+	void (*point)(const char *address);
 	char *(*find)(enum agent_api api);
 	char *(*note)(void);
 };
 
-#define PLAIN "http://127.0.0.1:%u"
-#define V1    "http://127.0.0.1:%u/v1"
+#define PLAIN "%s"
+#define V1    "%s/v1"
 
 /* What opencode and copilot call the two APIs. */
 static const char *const api_names[AGENT_APIS] = {
@@ -97,9 +98,9 @@ static char *find_opencode(enum agent_api api)
 	return copy || !url ? copy : must_have(strdup(url));
 }
 
-static void point_opencode(unsigned port)
+static void point_opencode(const char *address)
 {
-	CLEANUP(free_p) char *url = format_text(V1, port);
+	CLEANUP(free_p) char *url = format_text(V1, address);
 	CLEANUP(free_p) char *text = NULL;
 	cJSON *root = opencode_settings();
 
@@ -141,10 +142,10 @@ static bool copilot_can_be_pointed(void)
 				    copilot_speaks(AGENT_OPENAI));
 }
 
-static void point_copilot(unsigned port)
+static void point_copilot(const char *address)
 {
-	CLEANUP(free_p) char *plain = format_text(PLAIN, port);
-	CLEANUP(free_p) char *v1 = format_text(V1, port);
+	CLEANUP(free_p) char *plain = format_text(PLAIN, address);
+	CLEANUP(free_p) char *v1 = format_text(V1, address);
 
 	if (!copilot_can_be_pointed())
 		return;
@@ -229,14 +230,14 @@ static const struct agent *find(const char *word)
 	return c;
 }
 
-/* `form`, one of the table's, with the port filled in (free it). */
-static char *filled(const char *form, unsigned port)
+/* `form`, one of the table's, with the address filled in (free it). */
+static char *filled(const char *form, const char *address)
 {
-	const char *at = strstr(form, "%u");
+	const char *at = strstr(form, "%s");
 
 	if (!at)
 		return must_have(strdup(form));
-	return format_text("%.*s%u%s", (int)(at - form), form, port, at + 2);
+	return format_text("%.*s%s%s", (int)(at - form), form, address, at + 2);
 }
 
 char *agent_upstream(const char *program, enum agent_api api)
@@ -277,8 +278,10 @@ char *agent_note(const char *program)
 	if (c->settings)
 		return format_text(
 			"%s reads its model's address from %s: set it to "
-			"http://127.0.0.1:N there and use --port N, or its "
-			"requests bypass the manager",
+			"http://127.0.0.1:N/SECRET there, use --port N, and "
+			"set " MANAGER_SECRET " to the secret (32 letters and "
+			"digits of your choice), or its requests bypass the "
+			"manager",
 			c->program, c->settings);
 	if (c->program)
 		return NULL;
@@ -318,28 +321,28 @@ static void avoid_proxies(void)
 	except_us("NO_PROXY", big ? big : kept);
 }
 
-char **agent_prepare(char **command, unsigned port)
+char **agent_prepare(char **command, const char *address)
 {
 	const struct agent *c = find(command[0]);
 	size_t n = 0, to = 0;
 	char **argv;
 
-	assert(port > 0);
+	assert(strncmp(address, "http://127.0.0.1:", 17) == 0);
 	avoid_proxies();
 	for (size_t i = 0; i < VARIABLES_MAX && c->variables[i].name; i++) {
 		CLEANUP(free_p)
-		char *value = filled(c->variables[i].value, port);
+		char *value = filled(c->variables[i].value, address);
 
 		set(c->variables[i].name, value);
 	}
 	if (c->point)
-		c->point(port);
+		c->point(address);
 	while (command[n])
 		n++;
 	argv = must_have(calloc(n + 3, sizeof(*argv)));
 	argv[to++] = command[0];
 	for (size_t i = 0; i < 2 && c->words[i]; i++)
-		argv[to++] = filled(c->words[i], port);
+		argv[to++] = filled(c->words[i], address);
 	assert(to <= 3 && n > 0);
 	memcpy(argv + to, command + 1, (n - 1) * sizeof(*argv));
 	return argv;

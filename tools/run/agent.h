@@ -30,8 +30,9 @@ char *agent_note(const char *program);
 /*
  * The command line to run in place of `command` (free the array, not its
  * strings). Sets this process's environment too, so call it only in the process
- * that becomes the agent. `port`: the manager's, on 127.0.0.1.
+ * that becomes the agent. `address`: the manager's,
+ * http://127.0.0.1:PORT/SECRET.
  */
-char **agent_prepare(char **command, unsigned port);
+char **agent_prepare(char **command, const char *address);
 
 #endif

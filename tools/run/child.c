@@ -52,8 +52,9 @@ static _Noreturn void become(const struct child *c, pid_t parent)
 	(void)dup2(c->log_fd, STDERR_FILENO);
 	(void)close(STDIN_FILENO);
 	(void)!open("/dev/null", O_RDONLY);
-	if (c->keep_fd >= 0)
-		(void)fcntl(c->keep_fd, F_SETFD, 0);
+	for (size_t i = 0; i < 2; i++)
+		if (c->keep_fds[i] >= 0)
+			(void)fcntl(c->keep_fds[i], F_SETFD, 0);
 	(void)execv("/proc/self/exe", c->argv);
 	_exit(EXIT_FAILURE);
 }

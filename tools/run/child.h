@@ -17,7 +17,7 @@
 struct child {
 	const char *name;  /* in messages: "the tape" */
 	char *const *argv; /* argv[0] is only shown; this program is run */
-	int keep_fd;	   /* inherited under the same number; -1: none */
+	int keep_fds[2];   /* inherited under the same numbers; -1: none */
 	int log_fd;	   /* its stdout and stderr */
 
 	pid_t pid;	 /* 0: not running */

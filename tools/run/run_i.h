@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "manager/http/secret.h"
 #include "tools/cli/config.h"
 #include "tools/cli/terminal.h"
 #include "tools/run/child.h"
@@ -21,7 +22,9 @@ struct run {
 	char *cwd; /* the agent's directory: ours if it lies in the repository
 		    */
 	int listen_fd, log_fd, signal_fd;
-	unsigned port; /* 0: any */
+	int handover_fd; /* of `secret` and upstreams, for the manager */
+	char secret[SECRET_MAX + 1]; /* the end of the manager's address */
+	unsigned port;		     /* 0: any */
 	struct child manager;
 	char **manager_argv;
 	sigset_t mask; /* the signal mask before the run */

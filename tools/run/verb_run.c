@@ -44,7 +44,9 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
+#include "manager/http/secret.h"
 #include "tape/wire/wire.h"
+#include "tools/cli/handover.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
@@ -83,6 +85,7 @@ static void run_release(struct run *r)
 	child_stop(&r->manager);
 	free_words(r->manager_argv);
 	close_p(&r->listen_fd);
+	close_p(&r->handover_fd);
 	close_p(&r->log_fd);
 	close_p(&r->signal_fd);
 	config_release(&r->config);
@@ -329,6 +332,37 @@ static int open_log(struct run *r)
 	return 0;
 }
 
+/*
+ * The secret of the manager's address: a new one, unless the user has fixed it
+ * for an agent whose own file names the address.
+ */
+static int settle_secret(struct run *r)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *fixed = getenv(MANAGER_SECRET);
+	char **values = r->config.values;
+	struct handover h = { .anthropic = values[CONFIG_ANTHROPIC],
+			      .openai = values[CONFIG_OPENAI],
+			      .chatgpt = values[CONFIG_CHATGPT] };
+	int rc;
+
+	if (fixed && !secret_allows(fixed))
+		return say_error(MANAGER_SECRET " must be %d to %d letters and "
+						"digits",
+				 SECRET_MIN, SECRET_MAX);
+	rc = fixed ? 0 : secret_draw(r->secret);
+	if (rc < 0)
+		return say_error("cannot draw a secret: %s", errno_text(rc));
+	if (fixed)
+		memcpy(r->secret, fixed, strlen(fixed));
+	h.secret = r->secret;
+	rc = handover_write(&h, &r->handover_fd);
+	if (rc < 0)
+		return say_error("cannot hand over the secret: %s",
+				 errno_text(rc));
+	return 0;
+}
+
 static char **manager_words(const struct run *r, bool forward)
 {
 	static const struct {
@@ -337,9 +371,6 @@ static char **manager_words(const struct run *r, bool forward)
 	} passed[] = {
 		{ CONFIG_MODE, "--mode" },
 		{ CONFIG_POLICY, "--policy" },
-		{ CONFIG_ANTHROPIC, "--anthropic-upstream" },
-		{ CONFIG_OPENAI, "--openai-upstream" },
-		{ CONFIG_CHATGPT, "--chatgpt-upstream" },
 	};
 	char **argv = must_have(calloc(WORDS_MAX, sizeof(*argv)));
 	size_t n = 0;
@@ -347,6 +378,7 @@ static char **manager_words(const struct run *r, bool forward)
 	argv[n++] = must_have(strdup("statetape"));
 	argv[n++] = must_have(strdup("manager"));
 	argv[n++] = format_text("--listen-fd=%d", r->listen_fd);
+	argv[n++] = format_text("--handover-fd=%d", r->handover_fd);
 	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
 		if (r->config.values[passed[i].key])
 			argv[n++] =
@@ -368,10 +400,11 @@ static void start_manager(struct run *r)
 {
 	assert(r->listen_fd >= 0 && r->log_fd >= 0 && r->port > 0);
 	r->manager_argv = manager_words(r, false);
-	r->manager = (struct child){ .name = "the manager",
-				     .argv = r->manager_argv,
-				     .keep_fd = r->listen_fd,
-				     .log_fd = r->log_fd };
+	r->manager =
+		(struct child){ .name = "the manager",
+				.argv = r->manager_argv,
+				.keep_fds = { r->listen_fd, r->handover_fd },
+				.log_fd = r->log_fd };
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	(void)setenv(MANAGER_CWD, r->cwd, 1);
 	(void)child_start(&r->manager);
@@ -582,7 +615,10 @@ static void wait_ready(struct run *r)
 
 static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 {
-	char **argv = agent_prepare(command, r->port);
+	CLEANUP(free_p)
+	char *address =
+		format_text("http://127.0.0.1:%u/%s", r->port, r->secret);
+	char **argv = agent_prepare(command, address);
 	int error;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -590,6 +626,9 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 		_exit(FAILED);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	(void)unsetenv(MANAGER_CWD); /* for the manager alone */
+	for (int key = CONFIG_ANTHROPIC; key <= CONFIG_CHATGPT; key++)
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): as above. */
+		(void)unsetenv(config_rows[key].variable);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 	(void)execvp(argv[0], argv);
@@ -636,6 +675,8 @@ static int run_in(struct run *r, const struct invocation *in)
 	if (code == 0)
 		code = settle_upstreams(r, in->command[0]);
 	if (code == 0)
+		code = settle_secret(r);
+	if (code == 0)
 		code = open_port(r);
 	if (code == 0)
 		code = open_log(r);
@@ -678,6 +719,7 @@ int verb_run(const struct invocation *in)
 	struct run r = { .state = REPO_STATE_EMPTY,
 			 .session = SESSION_EMPTY,
 			 .listen_fd = -1,
+			 .handover_fd = -1,
 			 .log_fd = -1,
 			 .signal_fd = -1,
 			 .port = (unsigned)in->options[OPTION_PORT].number,

@@ -395,7 +395,7 @@ static int serve(const struct invocation *in, enum session_mount mount,
 		.mounts_fd = -1,
 		.tape = { .name = "the tape",
 			  .argv = mount == SESSION_NONE ? without : argv,
-			  .keep_fd = lent,
+			  .keep_fds = { lent, -1 },
 			  .log_fd = STDERR_FILENO },
 		.without = without
 	};

@@ -18,9 +18,11 @@
 #include "graph/base/cleanup.h"
 #include "manager/decide/brain.h"
 #include "manager/http/proxy.h"
+#include "manager/http/secret.h"
 #include "manager/policy/policy.h"
 #include "tape/wire/state.h"
 #include "tape/wire/wire.h"
+#include "tools/cli/handover.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
@@ -30,6 +32,7 @@
 
 struct service {
 	struct state state;
+	struct handover given; /* by `run` */
 	struct brain *brain;
 	struct proxy *proxy;
 	struct wire_server *wire;
@@ -48,6 +51,7 @@ static void service_release(struct service *s)
 	wire_server_free(s->wire);
 	proxy_free(s->proxy);
 	brain_free(s->brain);
+	handover_release(&s->given);
 	state_release(&s->state);
 }
 
@@ -68,19 +72,62 @@ static const char *first(const char *a, const char *b, const char *c,
 	return c ? c : d;
 }
 
-static void find_bases(const struct invocation *in, struct proxy_config *c)
+static const char *upstream(const struct invocation *in, enum option_id option)
 {
-	const char *all = in->options[OPTION_UPSTREAM].text;
+	const char *said = in->options[option].text;
 
+	return said ? said : in->options[OPTION_UPSTREAM].text;
+}
+
+static void find_bases(const struct invocation *in,
+		       const struct handover *given, struct proxy_config *c)
+{
 	c->bases[API_ANTHROPIC] =
-		first(in->options[OPTION_ANTHROPIC_UPSTREAM].text, all,
+		first(given->anthropic, upstream(in, OPTION_ANTHROPIC_UPSTREAM),
 		      env("ANTHROPIC_BASE_URL"), "https://api.anthropic.com");
 	c->bases[API_OPENAI] =
-		first(in->options[OPTION_OPENAI_UPSTREAM].text, all,
+		first(given->openai, upstream(in, OPTION_OPENAI_UPSTREAM),
 		      env("OPENAI_BASE_URL"), "https://api.openai.com");
 	c->bases[API_CHATGPT] =
-		first(in->options[OPTION_CHATGPT_UPSTREAM].text, all, NULL,
-		      "https://chatgpt.com/backend-api/codex");
+		first(given->chatgpt, upstream(in, OPTION_CHATGPT_UPSTREAM),
+		      NULL, "https://chatgpt.com/backend-api/codex");
+}
+
+/* Every user can read a command line, and so a password on it. */
+static int check_options(const struct invocation *in)
+{
+	static const enum option_id urls[] = {
+		OPTION_UPSTREAM,
+		OPTION_ANTHROPIC_UPSTREAM,
+		OPTION_OPENAI_UPSTREAM,
+		OPTION_CHATGPT_UPSTREAM,
+	};
+
+	if (in->options[OPTION_PORT].number > PORT_MAX)
+		return say_usage_error("there is no port above %d", PORT_MAX);
+	for (size_t i = 0; i < sizeof(urls) / sizeof(*urls); i++) {
+		const char *url = in->options[urls[i]].text;
+
+		if (url && strchr(url, '@'))
+			return say_usage_error(
+				"an address with a user or password must not "
+				"be on a command line, which every user can "
+				"read: set ANTHROPIC_BASE_URL or "
+				"OPENAI_BASE_URL to it instead");
+	}
+	return EXIT_SUCCESS;
+}
+
+static int read_handover(const struct invocation *in, struct service *s)
+{
+	const struct option_value *o = &in->options[OPTION_HANDOVER_FD];
+	int rc = o->given ? handover_read((int)o->number, &s->given) : 0;
+
+	if (o->given)
+		(void)close((int)o->number);
+	if (rc < 0)
+		return say_error("nothing was handed over: %s", errno_text(rc));
+	return EXIT_SUCCESS;
 }
 
 static int find_mode(const char *name, enum mode *ret)
@@ -209,6 +256,8 @@ static int open_proxy(const struct invocation *in, struct service *s)
 {
 	const char *deadline = env("STATETAPE_DEADLINE_MS");
 	struct proxy_config c = {
+		.secret =
+			s->given.secret ? s->given.secret : env(MANAGER_SECRET),
 		.brain = s->brain,
 		.port = (uint16_t)in->options[OPTION_PORT].number,
 		.listen_fd = (int)in->options[OPTION_LISTEN_FD].number,
@@ -216,7 +265,11 @@ static int open_proxy(const struct invocation *in, struct service *s)
 	};
 	int r;
 
-	find_bases(in, &c);
+	if (c.secret && !secret_allows(c.secret))
+		return say_error(MANAGER_SECRET " must be %d to %d letters and "
+						"digits",
+				 SECRET_MIN, SECRET_MAX);
+	find_bases(in, &s->given, &c);
 	r = proxy_open(&c, &s->proxy);
 	if (r == -EINVAL)
 		return say_error("an upstream address must begin with http:// "
@@ -253,6 +306,23 @@ static int write_where(const struct service *s)
 		return say_error("'%s' cannot be written: %s", path,
 				 errno_text(errno));
 	return EXIT_SUCCESS;
+}
+
+/* A secret that somebody else has chosen is not printed. */
+static void print_address(const struct service *s)
+{
+	unsigned port = proxy_port(s->proxy);
+	const char *secret = proxy_secret(s->proxy);
+
+	if (s->given.secret || env(MANAGER_SECRET))
+		(void)printf("listening on http://127.0.0.1:%u\n", port);
+	else
+		(void)printf("listening on http://127.0.0.1:%u/%s\n"
+			     "For one of your agents, set its address to it:\n"
+			     "  ANTHROPIC_BASE_URL=http://127.0.0.1:%u/%s\n"
+			     "  OPENAI_BASE_URL=http://127.0.0.1:%u/%s/v1\n",
+			     port, secret, port, secret, port, secret);
+	(void)fflush(stdout);
 }
 
 static void wait_for_signal(void)
@@ -292,10 +362,12 @@ int verb_manager(const struct invocation *in)
 	struct service s = { .state = REPO_STATE_EMPTY };
 	int code;
 
-	if (in->options[OPTION_PORT].number > PORT_MAX)
-		return say_usage_error("there is no port above %d", PORT_MAX);
+	code = check_options(in);
+	if (code != EXIT_SUCCESS)
+		return code;
 	prepare_process();
-	if (find_state(in->arguments[0], &s.state) < 0)
+	if (find_state(in->arguments[0], &s.state) < 0 ||
+	    read_handover(in, &s) != EXIT_SUCCESS)
 		return EXIT_FAILURE;
 	code = in->options[OPTION_FORWARD].given ? EXIT_SUCCESS
 						 : open_brain(in, &s);
@@ -305,8 +377,7 @@ int verb_manager(const struct invocation *in)
 		code = write_where(&s);
 	if (code != EXIT_SUCCESS)
 		return code;
-	(void)printf("listening on http://127.0.0.1:%u\n", proxy_port(s.proxy));
-	(void)fflush(stdout);
+	print_address(&s);
 	wait_for_signal();
 	return EXIT_SUCCESS;
 }

@@ -296,6 +296,9 @@ static void print_manager(const cJSON *manager)
 	if (json_number(edge, "unreachable", 0))
 		(void)printf(", %" PRIu64 " without an answer",
 			     json_number(edge, "unreachable", 0));
+	if (json_number(edge, "strangers", 0))
+		(void)printf(", %" PRIu64 " refused: not the agent's",
+			     json_number(edge, "strangers", 0));
 	print_subscription(json_member(manager, "tape"));
 	(void)putchar('\n');
 	print_counts("passed", json_member(edge, "passed"));

@@ -175,6 +175,27 @@ static void a_foreign_host_is_refused(void **state)
 		refusal(REQUEST("GET", "/", HOST, { "Upgrade", "h2c" })), 0);
 }
 
+static void web_pages_are_refused(void **state)
+{
+	static const struct header theirs[] = {
+		{ "Origin", "null" },
+		{ "sec-fetch-site", "none" },
+		{ "Sec-Fetch-Dest", "empty" },
+		{ "Sec-Fetch-Mode", "no-cors" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		assert_int_equal(refusal(REQUEST("GET", "/", HOST, theirs[i])),
+				 403);
+	assert_int_equal(refusal(REQUEST("OPTIONS", "/", HOST)), 403);
+	/* Node's fetch() */
+	assert_int_equal(refusal(REQUEST("GET", "/", HOST,
+					 { "sec-fetch-mode", "cors" })),
+			 0);
+	assert_int_equal(refusal(REQUEST("GET", "/", { "Accept", "a" })), 400);
+}
+
 static void errors_have_the_format_of_the_api(void **state)
 {
 	CLEANUP(free_p) char *a = route_error(API_ANTHROPIC, 502, "gone \"x\"");
@@ -200,6 +221,7 @@ int main(void)
 		cmocka_unit_test(hop_by_hop_headers_are_not_forwarded),
 		cmocka_unit_test(ambiguous_framing_is_refused),
 		cmocka_unit_test(a_foreign_host_is_refused),
+		cmocka_unit_test(web_pages_are_refused),
 		cmocka_unit_test(errors_have_the_format_of_the_api),
 	};
 

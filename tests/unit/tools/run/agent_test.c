@@ -13,6 +13,8 @@
 #include "graph/base/cleanup.h"
 #include "tools/run/agent.h"
 
+#define AT "http://127.0.0.1:80/secret"
+
 /* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
 
 static int clear(void **state)
@@ -47,7 +49,7 @@ static int clear(void **state)
 static void prepare(char *name)
 {
 	char *command[] = { name, NULL };
-	CLEANUP(free_p) char **argv = agent_prepare(command, 80);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
 
 	assert_ptr_equal(argv[0], name);
 	assert_null(argv[1]);
@@ -85,12 +87,12 @@ static void one_that_reads_the_environment_gets_its_variable(void **state)
 {
 	char name[] = "/opt/bin/claude", word[] = "-p";
 	char *command[] = { name, word, NULL };
-	CLEANUP(free_p) char **argv = agent_prepare(command, 4711);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
 
 	(void)state;
 	assert_noted(name, NULL);
 	assert_string_equal(getenv("ANTHROPIC_BASE_URL"),
-			    "http://127.0.0.1:4711");
+			    "http://127.0.0.1:80/secret");
 	assert_null(getenv("OPENAI_BASE_URL"));
 	assert_ptr_equal(argv[0], name);
 	assert_ptr_equal(argv[1], word);
@@ -101,13 +103,13 @@ static void one_that_does_not_gets_words_before_its_own(void **state)
 {
 	char name[] = "codex", word[] = "exec";
 	char *command[] = { name, word, NULL };
-	CLEANUP(free_p) char **argv = agent_prepare(command, 80);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
 
 	(void)state;
 	assert_noted(name, NULL);
 	assert_string_equal(argv[1], "-c");
-	assert_string_equal(argv[2],
-			    "openai_base_url=\"http://127.0.0.1:80/v1\"");
+	assert_string_equal(
+		argv[2], "openai_base_url=\"http://127.0.0.1:80/secret/v1\"");
 	assert_string_equal(argv[3], "exec");
 	assert_null(argv[4]);
 	free(argv[1]);
@@ -126,7 +128,7 @@ static void settings_that_are_there_already_are_kept(void **state)
 		     "{\"share\":\"off\",\"provider\":{\"openai\":{\"options\":"
 		     "{\"timeout\":5,\"baseURL\":\"x\"}}}}",
 		     1);
-	argv = agent_prepare(command, 80);
+	argv = agent_prepare(command, AT);
 	assert_ptr_equal(argv[0], name);
 	root = cJSON_Parse(getenv("OPENCODE_CONFIG_CONTENT"));
 	openai = cJSON_GetObjectItem(
@@ -137,7 +139,7 @@ static void settings_that_are_there_already_are_kept(void **state)
 			    "off");
 	assert_int_equal(cJSON_GetObjectItem(openai, "timeout")->valueint, 5);
 	assert_string_equal(cJSON_GetObjectItem(openai, "baseURL")->valuestring,
-			    "http://127.0.0.1:80/v1");
+			    "http://127.0.0.1:80/secret/v1");
 	cJSON_Delete(root);
 }
 
@@ -145,21 +147,21 @@ static void any_other_gets_the_usual_variables(void **state)
 {
 	char name[] = "myagent";
 	char *command[] = { name, NULL };
-	CLEANUP(free_p) char **argv = agent_prepare(command, 81);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
 
 	(void)state;
 	assert_noted(name, "'myagent' is not an agent we know");
 	assert_ptr_equal(argv[0], name);
 	assert_string_equal(getenv("ANTHROPIC_BASE_URL"),
-			    "http://127.0.0.1:81");
+			    "http://127.0.0.1:80/secret");
 	assert_string_equal(getenv("OPENAI_BASE_URL"),
-			    "http://127.0.0.1:81/v1");
+			    "http://127.0.0.1:80/secret/v1");
 }
 
 static void each_gets_what_it_reads_and_nothing_else(void **state)
 {
-	static const char plain[] = "http://127.0.0.1:80";
-	static const char v1[] = "http://127.0.0.1:80/v1";
+	static const char plain[] = "http://127.0.0.1:80/secret";
+	static const char v1[] = "http://127.0.0.1:80/secret/v1";
 	static const struct {
 		const char *program, *anthropic, *openai, *grok;
 	} rows[] = {
@@ -198,7 +200,8 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 	assert_upstream(name, AGENT_OPENAI, "https://p/v1");
 	assert_upstream(name, AGENT_ANTHROPIC, "https://api.anthropic.com");
 	prepare(name);
-	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80/v1");
+	assert_set("COPILOT_PROVIDER_BASE_URL",
+		   "http://127.0.0.1:80/secret/v1");
 	assert_set("COPILOT_PROVIDER_TRANSPORT", NULL);
 	(void)clear(state);
 	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p", 1);
@@ -206,7 +209,7 @@ static void copilot_keeps_its_login_or_the_provider_it_has(void **state)
 	assert_upstream(name, AGENT_ANTHROPIC, "https://p");
 	assert_upstream(name, AGENT_OPENAI, "https://api.openai.com");
 	prepare(name);
-	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80");
+	assert_set("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:80/secret");
 	assert_set("COPILOT_PROVIDER_TYPE", "anthropic");
 	(void)clear(state);
 	(void)setenv("COPILOT_PROVIDER_BASE_URL", "https://p", 1);
