@@ -329,7 +329,8 @@ static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 void follow_apply(struct tape *t, bool all)
 {
 	const struct settled *s;
-	size_t n = settle_take(t->settle, clock_mono_ns(), all, &s);
+	size_t n = settle_take(t->settle, clock_mono_ns(), all ? UINT64_MAX : 0,
+			       SIZE_MAX, &s);
 
 	assert(t->floor == 0);
 	for (size_t i = 0; i < n; i++)

@@ -31,6 +31,7 @@
 #include "tape/settle.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,10 +46,17 @@
 /* No path of a file: where one side of an exchange waits for the other. */
 #define NOWHERE "\001"
 
+/* A place in one of the rings. */
+struct settle_link {
+	struct settle_link *next, *prev;
+};
+
 struct settle_node {
-	struct paths_node at; /* first */
-	char *from;	      /* NULL: its own name, or none if `born` */
-	char *to;	      /* of a name that went away: its new name */
+	struct paths_node at;	 /* first */
+	struct settle_link late; /* in the ring by last lines */
+	struct settle_link age;	 /* in the ring by first lines */
+	char *from;		 /* NULL: its own name, or none if `born` */
+	char *to;		 /* of a name that went away: its new name */
 	const struct journal_author *author;
 	bool wrote; /* the author wrote text, and did not only rename */
 	uint64_t first, last;
@@ -59,6 +67,7 @@ struct settle_node {
 	bool file;	/* certainly no directory */
 	bool directory; /* moved here, and perhaps a directory */
 	bool urgent;	/* complete: no handle that wrote is open */
+	bool chosen;	/* to be handed over */
 	int32_t opens;	/* open handles, as far as lines tell */
 	uint32_t writers[WRITERS_MAX]; /* pids that wrote and may write on */
 	size_t writers_count;
@@ -74,12 +83,44 @@ struct settle {
 	settle_known *known;
 	void *ctx;
 	struct table nodes;
-	struct table dirs;    /* struct settle_tally */
-	struct table origins; /* the same, by the `from` of nodes */
-	size_t moved;	      /* nodes with `directory` set */
-	ARRAY(void *) taken;  /* struct settle_node */
+	struct settle_link late; /* all nodes, the oldest last line first */
+	struct settle_link age;	 /* all nodes, the oldest first line first */
+	struct table dirs;	 /* struct settle_tally */
+	struct table origins;	 /* the same, by the `from` of nodes */
+	size_t moved;		 /* nodes with `directory` set */
+	ARRAY(void *) taken;	 /* struct settle_node */
 	ARRAY(struct settled) settled;
 };
+
+static void ring_init(struct settle_link *ring)
+{
+	ring->next = ring->prev = ring;
+}
+
+static struct settle_node *of_late(struct settle_link *l)
+{
+	return (void *)((char *)l - offsetof(struct settle_node, late));
+}
+
+static const struct settle_node *of_age(const struct settle_link *l)
+{
+	return (const void *)((const char *)l -
+			      offsetof(struct settle_node, age));
+}
+
+static void ring_leave(struct settle_link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+}
+
+static void ring_enter(struct settle_link *before, struct settle_link *l)
+{
+	l->next = before;
+	l->prev = before->prev;
+	before->prev->next = l;
+	before->prev = l;
+}
 
 struct settle *settle_new(settle_known *known, void *ctx)
 {
@@ -87,6 +128,8 @@ struct settle *settle_new(settle_known *known, void *ctx)
 
 	s->known = known;
 	s->ctx = ctx;
+	ring_init(&s->late);
+	ring_init(&s->age);
 	return s;
 }
 
@@ -206,6 +249,8 @@ static void drop(struct settle *s, struct settle_node *n)
 	set_directory(s, n, false);
 	set_from(s, n, NULL);
 	unlink_node(s, n);
+	ring_leave(&n->late);
+	ring_leave(&n->age);
 	node_free(n);
 }
 
@@ -242,17 +287,32 @@ static struct settle_node *node_new(struct settle *s, const char *path,
 
 	n->first = l->n;
 	n->first_mono = l->mono_ns;
+	ring_enter(&s->late, &n->late);
+	ring_enter(&s->age, &n->age);
 	set_from(s, n, former_name(s, path));
 	link_node(s, n, path);
 	return n;
 }
 
-static void stamp(struct settle_node *n, const struct journal_line *l)
+static void stamp(struct settle *s, struct settle_node *n,
+		  const struct journal_line *l)
 {
+	ring_leave(&n->late);
+	ring_enter(&s->late, &n->late);
 	n->last = l->n;
 	n->last_mono = l->mono_ns;
 	n->wall_ns = (int64_t)l->wall_ns;
 	n->urgent = false;
+}
+
+/* `n` is about the lines of `other`, too. */
+static void begin_with(struct settle_node *n, const struct settle_node *other)
+{
+	if (other->first >= n->first)
+		return;
+	n->first = other->first;
+	ring_leave(&n->age);
+	ring_enter(other->age.next, &n->age);
 }
 
 /* The node of `path`, with this line as its newest. */
@@ -263,7 +323,7 @@ static struct settle_node *touch(struct settle *s, const char *path,
 
 	if (!n)
 		n = node_new(s, path, l);
-	stamp(n, l);
+	stamp(s, n, l);
 	return n;
 }
 
@@ -428,8 +488,7 @@ static void save_over(struct settle *s, struct settle_node *src,
 	dst->opens = src->opens;
 	dst->writers_count = src->writers_count;
 	memcpy(dst->writers, src->writers, sizeof(src->writers));
-	if (src->first < dst->first)
-		dst->first = src->first;
+	begin_with(dst, src);
 	dst->urgent = dst->opens <= 0 && !dst->writers_count;
 	set_directory(s, dst, false);
 	drop(s, src);
@@ -459,8 +518,8 @@ static void move_over(struct settle *s, const struct journal_line *l,
 	dst->wrote = src && src->wrote;
 	dst->file = file;
 	dst->author = dst->wrote ? src->author : l->event.author;
-	if (src && src->first < dst->first)
-		dst->first = src->first;
+	if (src)
+		begin_with(dst, src);
 	/* It moved back to its own name. */
 	if (strcmp(from, dst->at.path) == 0)
 		set_from(s, dst, NULL);
@@ -489,7 +548,7 @@ static void on_rename(struct settle *s, const struct journal_line *l,
 		return;
 	if (!dst)
 		dst = node_new(s, path2, l);
-	stamp(dst, l);
+	stamp(s, dst, l);
 	dst->gone = false;
 	if (src && src->born && !src->gone)
 		save_over(s, src, dst);
@@ -514,7 +573,7 @@ static void on_close(struct settle *s, const struct journal_line *l)
 
 	if (!n || n->gone)
 		return;
-	stamp(n, l);
+	stamp(s, n, l);
 	name_author(n, l);
 	if (n->opens > 0)
 		n->opens--;
@@ -610,20 +669,42 @@ static uint64_t due_with_partner(const struct settle *s,
 	return others < longest || own >= longest ? others : longest;
 }
 
-struct take {
-	const struct settle *s;
-	uint64_t now_ns;
-	bool all;
-	ARRAY(void *) ready; /* struct settle_node */
+/* Choose a node, and of those it moved from or to the ones that `wish` takes:
+   a move is one change. */
+struct choice {
+	struct settle *s;
+	uint64_t now_ns, upto;
+	bool any;	     /* take partners in any state */
+	ARRAY(void *) nodes; /* struct settle_node */
 };
 
-static void take_ready(struct paths_node *n, void *arg)
+static bool is_ready(const struct choice *c, const struct settle_node *n)
 {
-	struct take *t = arg;
-	struct settle_node *node = (struct settle_node *)n;
+	return c->any || n->first <= c->upto ||
+	       due_with_partner(c->s, n) <= c->now_ns;
+}
 
-	if (t->all || due_with_partner(t->s, node) <= t->now_ns)
-		array_push(&t->ready, node);
+static void choose(struct choice *c, struct settle_node *n)
+{
+	if (!n || n->chosen || !is_ready(c, n))
+		return;
+	n->chosen = true;
+	array_push(&c->nodes, n);
+}
+
+/* With the partners of all chosen nodes, and theirs. */
+static void choose_with(struct choice *c, struct settle_node *n)
+{
+	uint32_t i = c->nodes.count;
+
+	choose(c, n);
+	for (; i < c->nodes.count; i++) {
+		n = c->nodes.at[i];
+		if (n->from)
+			choose(c, paths_find(&c->s->nodes, n->from));
+		if (n->to)
+			choose(c, paths_find(&c->s->nodes, n->to));
+	}
 }
 
 static int by_last(const void *a, const void *b)
@@ -646,6 +727,8 @@ static void hand_over(struct settle *s, struct settle_node *n)
 	set_directory(s, n, (t->directory = n->directory, false));
 	set_from(s, n, NULL);
 	unlink_node(s, n);
+	ring_leave(&n->late);
+	ring_leave(&n->age);
 	n->at.path = path;
 	n->from = from;
 	array_push(&s->taken, n);
@@ -658,23 +741,46 @@ static void hand_over(struct settle *s, struct settle_node *n)
 	t->gone = n->gone;
 }
 
-size_t settle_take(struct settle *s, uint64_t now_ns, bool all,
-		   const struct settled **ret)
+static size_t hand_over_all(struct choice *c, const struct settled **ret)
 {
-	struct take t = { .s = s, .now_ns = now_ns, .all = all };
+	struct settle *s = c->s;
 
-	forget_taken(s);
-	paths_each(&s->nodes, take_ready, &t);
-	if (t.ready.count)
-		qsort(t.ready.at, t.ready.count, sizeof(*t.ready.at), by_last);
-	for (uint32_t i = 0; i < t.ready.count; i++)
-		hand_over(s, t.ready.at[i]);
-	array_release(&t.ready);
-	assert(!all || s->nodes.count == 0);
+	if (c->nodes.count)
+		qsort(c->nodes.at, c->nodes.count, sizeof(*c->nodes.at),
+		      by_last);
+	for (uint32_t i = 0; i < c->nodes.count; i++)
+		hand_over(s, c->nodes.at[i]);
+	array_release(&c->nodes);
 	assert(s->nodes.count > 0 ||
 	       (s->moved == 0 && s->dirs.count == 0 && s->origins.count == 0));
 	*ret = s->settled.at;
 	return s->settled.count;
+}
+
+size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
+		   size_t most, const struct settled **ret)
+{
+	struct choice c = { .s = s, .now_ns = now_ns, .upto = upto };
+
+	forget_taken(s);
+	for (struct settle_link *l = s->late.next;
+	     l != &s->late && c.nodes.count < most; l = l->next)
+		choose_with(&c, of_late(l));
+	return hand_over_all(&c, ret);
+}
+
+size_t settle_take_path(struct settle *s, const char *path,
+			const struct settled **ret)
+{
+	struct choice c = { .s = s, .any = true };
+
+	forget_taken(s);
+	choose_with(&c, paths_find(&s->nodes, path));
+	for (const char *slash = strchr(path, '/'); slash;
+	     slash = strchr(slash + 1, '/'))
+		choose_with(&c, paths_find_part(&s->nodes, path,
+						(size_t)(slash - path)));
+	return hand_over_all(&c, ret);
 }
 
 struct least {
@@ -699,21 +805,11 @@ uint64_t settle_due(const struct settle *s)
 	return l.value;
 }
 
-static void least_first(struct paths_node *n, void *arg)
-{
-	struct least *l = arg;
-	uint64_t first = ((const struct settle_node *)n)->first;
-
-	if (!l->value || first < l->value)
-		l->value = first;
-}
-
 uint64_t settle_oldest(const struct settle *s)
 {
-	struct least l = { .s = s };
+	const struct settle_link *l = s->age.next;
 
-	paths_each(&s->nodes, least_first, &l);
-	return l.value;
+	return l == &s->age ? 0 : of_age(l)->first;
 }
 
 size_t settle_pending(const struct settle *s)

@@ -60,12 +60,18 @@ void settle_free(struct settle *s);
 void settle_line(struct settle *s, const struct journal_line *line);
 
 /*
- * The paths that have settled by `now_ns` (CLOCK_MONOTONIC), in the order of
- * their last lines; with `all`, every dirty path. The array belongs to `s` and
- * is valid until the next call.
+ * The paths that have settled by `now_ns` (CLOCK_MONOTONIC), and those with a
+ * line up to `upto`, whether settled or not (0: none; UINT64_MAX: every dirty
+ * path). About `most` of them, those first whose last line is oldest; they are
+ * handed over in the order of their last lines. The array belongs to `s` and is
+ * valid until the next call, of the other function as well.
  */
-size_t settle_take(struct settle *s, uint64_t now_ns, bool all,
-		   const struct settled **ret);
+size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
+		   size_t most, const struct settled **ret);
+/* What is dirty of `path`: itself, names it moved from and to, and directories
+   above it that moved, whether settled or not. */
+size_t settle_take_path(struct settle *s, const char *path,
+			const struct settled **ret);
 
 /* When the next path settles: CLOCK_MONOTONIC, 0: no path is dirty. */
 uint64_t settle_due(const struct settle *s);

@@ -1,15 +1,18 @@
 /*
- * One poll(2) serves all clients. Their table belongs to the server's thread,
- * so there are no locks; other threads only set `stop` and write the eventfd.
+ * One poll(2) serves all clients. Their table belongs to one thread, the
+ * server's own or its caller's, so there are no locks; other threads only set
+ * `stop` and write the eventfd.
  */
 #include "tape/wire/sp_server.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -32,11 +35,12 @@
 
 /* Where each descriptor's pollfd is. */
 enum { SLOT_WAKE, SLOT_LISTEN, SLOT_CLIENTS };
-#define SLOTS (SLOT_CLIENTS + SP_CLIENTS_MAX)
+_Static_assert(SP_SERVER_FDS == SLOT_CLIENTS + SP_CLIENTS_MAX, "one each");
 
 struct sp_client {
 	struct sp_conn conn; /* without a descriptor: a free place */
 	uint64_t mark;
+	bool waits; /* for the answer to its message */
 };
 
 struct sp_server {
@@ -47,10 +51,11 @@ struct sp_server {
 	ino_t ino; /* ... only if it is still the one we made */
 	int listen_fd;
 	int wake_fd;
+	bool threaded;
 	pthread_t thread;
 	atomic_bool stop;
 
-	/* The thread's own. */
+	/* Of the thread that serves. */
 	bool closing;
 	int64_t deaf_until;
 	struct sp_client clients[SP_CLIENTS_MAX];
@@ -113,68 +118,106 @@ static void server_accept(struct sp_server *s)
 		sp_conn_release(&c->conn);
 }
 
-static int server_receive(struct sp_server *s, struct sp_conn *c)
+static void client_release(struct sp_server *s, struct sp_client *c)
 {
-	int rc = sp_conn_receive(c);
+	if (c->waits)
+		s->ops->left(s->ctx, &c->conn);
+	c->waits = false;
+	sp_conn_release(&c->conn);
+}
+
+static int server_receive(struct sp_server *s, struct sp_client *c)
+{
+	int rc = sp_conn_receive(&c->conn);
 
 	if (rc <= 0 || s->closing || !s->ops->message)
 		return rc;
-	return s->ops->message(s->ctx, c);
+	rc = s->ops->message(s->ctx, &c->conn);
+	assert(rc != SP_LATER || s->ops->left);
+	c->waits = rc == SP_LATER;
+	return rc;
 }
 
-static void server_serve(struct sp_server *s, struct sp_conn *c, short events)
+static void server_client(struct sp_server *s, struct sp_client *c,
+			  short events)
 {
 	int rc = 0;
 
 	if (events & POLLOUT)
-		rc = sp_conn_flush(c);
+		rc = sp_conn_flush(&c->conn);
 	else if (events & POLLIN)
 		rc = server_receive(s, c);
 	else if (events)
 		rc = -ECONNRESET;
 	if (rc < 0)
-		sp_conn_release(c);
+		client_release(s, c);
 }
 
-/* Sleep at most `ns` (-1: no limit). False: no descriptor is ready. */
-static bool server_poll(struct sp_server *s, int64_t ns, struct pollfd *p)
+int sp_server_answer(struct sp_server *s, struct sp_conn *conn,
+		     const char *head, size_t head_len, const char *body,
+		     size_t body_len)
+{
+	struct sp_client *c =
+		(void *)((char *)conn - offsetof(struct sp_client, conn));
+	int rc;
+
+	assert(c >= s->clients && c < s->clients + SP_CLIENTS_MAX && c->waits);
+	c->waits = false;
+	rc = sp_conn_send(conn, head, head_len, body, body_len);
+	if (rc < 0)
+		sp_conn_release(conn);
+	return rc;
+}
+
+/* While a client waits for its answer, only its hanging up is of interest. */
+static struct pollfd client_poll(const struct sp_client *c)
+{
+	return (struct pollfd){ .fd = c->conn.fd,
+				.events = c->waits ? 0
+						   : sp_conn_events(&c->conn) };
+}
+
+int64_t sp_server_poll(struct sp_server *s, struct pollfd *p)
 {
 	int64_t deaf = s->deaf_until - clock_mono_ns();
 	bool hears = !s->closing && deaf <= 0 && server_free_place(s);
-	struct timespec t;
 
 	p[SLOT_WAKE] = (struct pollfd){ .fd = s->wake_fd, .events = POLLIN };
 	p[SLOT_LISTEN] = (struct pollfd){ .fd = hears ? s->listen_fd : -1,
 					  .events = POLLIN };
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
-		p[SLOT_CLIENTS + i] = (struct pollfd){
-			.fd = s->clients[i].conn.fd,
-			.events = sp_conn_events(&s->clients[i].conn)
-		};
+		p[SLOT_CLIENTS + i] = client_poll(&s->clients[i]);
+	return deaf > 0 ? deaf : -1;
+}
+
+void sp_server_serve(struct sp_server *s, const struct pollfd *p)
+{
+	eventfd_t ignored;
+
+	if (p[SLOT_WAKE].revents)
+		(void)eventfd_read(s->wake_fd, &ignored);
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->clients[i].conn.fd >= 0 && p[SLOT_CLIENTS + i].revents)
+			server_client(s, &s->clients[i],
+				      p[SLOT_CLIENTS + i].revents);
+	/* Last: a new client must not get the events of its place. */
+	if (p[SLOT_LISTEN].revents)
+		server_accept(s);
+}
+
+/* Sleep at most `ns` (-1: no limit), and serve. */
+static void server_step(struct sp_server *s, int64_t ns)
+{
+	struct pollfd p[SP_SERVER_FDS];
+	int64_t deaf = sp_server_poll(s, p);
+	struct timespec t;
 
 	if (deaf > 0 && (ns < 0 || ns > deaf))
 		ns = deaf;
 	t = (struct timespec){ .tv_sec = ns / NS_PER_S,
 			       .tv_nsec = ns % NS_PER_S };
-	return ppoll(p, SLOTS, ns < 0 ? NULL : &t, NULL) > 0;
-}
-
-static void server_step(struct sp_server *s, int64_t ns)
-{
-	struct pollfd p[SLOTS];
-	eventfd_t ignored;
-
-	if (!server_poll(s, ns, p))
-		return;
-	if (p[SLOT_WAKE].revents)
-		(void)eventfd_read(s->wake_fd, &ignored);
-	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
-		if (s->clients[i].conn.fd >= 0)
-			server_serve(s, &s->clients[i].conn,
-				     p[SLOT_CLIENTS + i].revents);
-	/* Last: a new client must not get the events of its place. */
-	if (p[SLOT_LISTEN].revents)
-		server_accept(s);
+	if (ppoll(p, SP_SERVER_FDS, ns < 0 ? NULL : &t, NULL) > 0)
+		sp_server_serve(s, p);
 }
 
 /* Remove the socket: another server may listen here now. */
@@ -213,6 +256,14 @@ static void server_farewell(struct sp_server *s)
 	}
 }
 
+static void server_end(struct sp_server *s)
+{
+	server_deafen(s);
+	if (s->ops->turn)
+		(void)s->ops->turn(s->ctx, s, true);
+	server_farewell(s);
+}
+
 static void *server_main(void *arg)
 {
 	struct sp_server *s = arg;
@@ -220,10 +271,7 @@ static void *server_main(void *arg)
 	while (!atomic_load(&s->stop))
 		server_step(s,
 			    s->ops->turn ? s->ops->turn(s->ctx, s, false) : -1);
-	server_deafen(s);
-	if (s->ops->turn)
-		(void)s->ops->turn(s->ctx, s, true);
-	server_farewell(s);
+	server_end(s);
 	return NULL;
 }
 
@@ -343,7 +391,7 @@ static int server_listen(struct sp_server *s)
 static void server_release(struct sp_server *s)
 {
 	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
-		sp_conn_release(&s->clients[i].conn);
+		client_release(s, &s->clients[i]);
 	server_deafen(s);
 	close_p(&s->wake_fd);
 	free(s->path);
@@ -367,21 +415,22 @@ static struct sp_server *server_new(const char *path, const struct sp_ops *ops,
 	return s;
 }
 
-int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
-		   struct sp_server **ret)
+static int server_open(const char *path, const struct sp_ops *ops, void *ctx,
+		       bool threaded, struct sp_server **ret)
 {
 	struct sp_server *s = server_new(path, ops, ctx);
 	int rc;
 
 	if (!s)
 		return -ENOMEM;
+	s->threaded = threaded;
 	if (!s->path)
 		rc = -ENOMEM;
 	else if (s->wake_fd < 0)
 		rc = -EMFILE;
 	else
 		rc = server_listen(s);
-	if (rc == 0)
+	if (rc == 0 && threaded)
 		rc = server_start(s);
 	if (rc < 0) {
 		server_release(s);
@@ -391,13 +440,29 @@ int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
 	return 0;
 }
 
+int sp_server_open(const char *path, const struct sp_ops *ops, void *ctx,
+		   struct sp_server **ret)
+{
+	return server_open(path, ops, ctx, true, ret);
+}
+
+int sp_server_attach(const char *path, const struct sp_ops *ops, void *ctx,
+		     struct sp_server **ret)
+{
+	return server_open(path, ops, ctx, false, ret);
+}
+
 void sp_server_free(struct sp_server *s)
 {
 	if (!s)
 		return;
-	atomic_store(&s->stop, true);
-	sp_server_wake(s);
-	(void)pthread_join(s->thread, NULL);
+	if (s->threaded) {
+		atomic_store(&s->stop, true);
+		sp_server_wake(s);
+		(void)pthread_join(s->thread, NULL);
+	} else {
+		server_end(s);
+	}
 	server_release(s);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "tape/wire/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -21,20 +22,31 @@
 #include "graph/base/clock.h"
 #include "graph/base/json.h"
 #include "tape/wire/sp_server.h"
+#include "tape/wire/wire_i.h"
 
-#define WIRE_NUMBER    4 /* bytes */
 #define WIRE_NUMBERS   8 /* at most, in front of a question */
 #define WIRE_TRACE_MAX ((size_t)WIRE_NUMBER * WIRE_NUMBERS)
 
-/* A connection for one question needs one number. */
-static const char ask_number[WIRE_NUMBER] = { '\x80', 0, 0, 1 };
+const char wire_ask_number[WIRE_NUMBER] = { '\x80', 0, 0, 1 };
 
 #define NO_MEMORY "{\"v\":1,\"ok\":false,\"error\":\"Out of memory.\"}"
 
+/* A question whose answer follows later. */
+struct wire_waiting {
+	struct sp_conn *conn; /* NULL: a free place */
+	char trace[WIRE_TRACE_MAX];
+	size_t trace_len;
+	cJSON *question;
+	struct wire_question q;
+};
+
 struct wire_server {
 	struct sp_server *server;
-	wire_handler handler;
+	wire_handler handler;	    /* of one with a thread, else NULL, and */
+	const struct wire_ops *ops; /* of one without */
 	void *ctx;
+	size_t waiting_count;
+	struct wire_waiting waiting[SP_CLIENTS_MAX];
 };
 
 /* `len` bytes with a NUL after them; NULL unless they are one JSON object. */
@@ -89,28 +101,35 @@ answer_refuse(cJSON *answer, const char *format, ...)
 				      why ? why : "Out of memory.");
 }
 
-static void answer_ask(const struct wire_server *s, const cJSON *question,
-		       cJSON *answer)
+static void answer_error(const struct wire_question *q, int rc)
 {
-	const char *ask = json_string(question, "ask");
-	const char *why;
-	int rc;
+	const char *why = strerrordesc_np(-rc);
 
-	if (!ask) {
-		answer_refuse(answer, "The question has no \"ask\".");
-		return;
-	}
-	rc = s->handler(s->ctx, ask, question, answer);
-	why = strerrordesc_np(-rc);
 	if (rc == -ENOSYS)
-		answer_refuse(answer, "There is no question \"%s\".", ask);
+		answer_refuse(q->answer, "There is no question \"%s\".",
+			      q->ask);
 	else if (rc < 0)
-		answer_refuse(answer, "\"%s\" failed: %s.", ask,
+		answer_refuse(q->answer, "\"%s\" failed: %s.", q->ask,
 			      why ? why : "unknown error");
 }
 
-static void answer_question(const struct wire_server *s, const char *text,
-			    size_t kept, uint64_t len, cJSON *answer)
+/* WIRE_LATER, or 0: there is an answer. */
+static int question_ask(const struct wire_server *s, struct wire_question *q)
+{
+	int rc = s->ops ? s->ops->answer(s->ctx, q)
+			: s->handler(s->ctx, q->ask, q->members, q->answer);
+
+	if (rc == WIRE_LATER)
+		return rc;
+	answer_error(q, rc);
+	if (q->state)
+		s->ops->drop(s->ctx, q);
+	return 0;
+}
+
+/* The question as JSON; NULL: the answer says what is wrong with it. */
+static cJSON *question_parse(const char *text, size_t kept, uint64_t len,
+			     cJSON *answer)
 {
 	CLEANUP(json_p) cJSON *question = NULL;
 
@@ -119,7 +138,7 @@ static void answer_question(const struct wire_server *s, const char *text,
 			      "The question has %" PRIu64
 			      " bytes, more than the %u it may have.",
 			      len, WIRE_QUESTION_MAX);
-		return;
+		return NULL;
 	}
 	question = json_parse(text, kept);
 	if (!question)
@@ -129,8 +148,11 @@ static void answer_question(const struct wire_server *s, const char *text,
 			      "The question's \"v\" is not %d, the version "
 			      "spoken here.",
 			      WIRE_VERSION);
+	else if (!json_string(question, "ask"))
+		answer_refuse(answer, "The question has no \"ask\".");
 	else
-		answer_ask(s, question, answer);
+		return TAKE(question);
+	return NULL;
 }
 
 /* The answer as text (free it); NULL: no memory. */
@@ -162,23 +184,101 @@ static size_t trace_len(const char *msg, size_t len)
 	return 0;
 }
 
+static struct wire_waiting *waiting_of(struct wire_server *s,
+				       const struct sp_conn *c)
+{
+	for (size_t i = 0; i < SP_CLIENTS_MAX; i++)
+		if (s->waiting[i].conn == c)
+			return &s->waiting[i];
+	return NULL;
+}
+
+/* Keep the question and what there is of its answer. There is a place: a client
+   has one question at a time. */
+static void wait_for_answer(struct wire_server *s, struct sp_conn *c,
+			    size_t trace, cJSON *question,
+			    const struct wire_question *q)
+{
+	struct wire_waiting *w = waiting_of(s, NULL);
+
+	assert(w);
+	*w = (struct wire_waiting){
+		.conn = c, .trace_len = trace, .question = question, .q = *q
+	};
+	memcpy(w->trace, c->in, trace);
+	s->waiting_count++;
+}
+
+static void waiting_release(struct wire_server *s, struct wire_waiting *w)
+{
+	cJSON_Delete(w->question);
+	cJSON_Delete(w->q.answer);
+	*w = (struct wire_waiting){ .conn = NULL };
+	s->waiting_count--;
+}
+
+static void wire_left(void *ctx, const struct sp_conn *c)
+{
+	struct wire_server *s = ctx;
+	struct wire_waiting *w = waiting_of(s, c);
+
+	assert(w);
+	if (w->q.state)
+		s->ops->drop(s->ctx, &w->q);
+	waiting_release(s, w);
+}
+
 static int wire_message(void *ctx, struct sp_conn *c)
 {
 	CLEANUP(json_p) cJSON *answer = answer_new();
+	CLEANUP(json_p) cJSON *question = NULL;
 	CLEANUP(free_p) char *made = NULL;
 	size_t trace = trace_len(c->in, c->kept);
+	struct wire_question q = { .answer = answer,
+				   .asked_ns = clock_mono_ns() };
 	const char *text;
 
 	/* Without a number no answer can be sent. */
 	if (!trace)
 		return 0;
-	if (answer) {
-		answer_question(ctx, c->in + trace, c->kept - trace,
-				c->len - trace, answer);
-		made = answer_text(answer);
+	if (answer)
+		question = question_parse(c->in + trace, c->kept - trace,
+					  c->len - trace, answer);
+	if (question) {
+		q.ask = json_string(question, "ask");
+		q.members = question;
+		if (question_ask(ctx, &q) == WIRE_LATER) {
+			wait_for_answer(ctx, c, trace, TAKE(question), &q);
+			answer = NULL;
+			return SP_LATER;
+		}
 	}
+	if (answer)
+		made = answer_text(answer);
 	text = made ? made : NO_MEMORY;
 	return sp_conn_send(c, c->in, trace, text, strlen(text));
+}
+
+static void ask_again(struct wire_server *s, struct wire_waiting *w)
+{
+	CLEANUP(free_p) char *made = NULL;
+	const char *text;
+
+	if (question_ask(s, &w->q) == WIRE_LATER)
+		return;
+	made = answer_text(w->q.answer);
+	text = made ? made : NO_MEMORY;
+	(void)sp_server_answer(s->server, w->conn, w->trace, w->trace_len, text,
+			       strlen(text));
+	waiting_release(s, w);
+}
+
+size_t wire_server_again(struct wire_server *s)
+{
+	for (size_t i = 0; s->waiting_count && i < SP_CLIENTS_MAX; i++)
+		if (s->waiting[i].conn)
+			ask_again(s, &s->waiting[i]);
+	return s->waiting_count;
 }
 
 static const struct sp_ops wire_ops = {
@@ -186,6 +286,7 @@ static const struct sp_ops wire_ops = {
 	.peer = SP_REQ,
 	.keep = WIRE_QUESTION_MAX + WIRE_TRACE_MAX,
 	.message = wire_message,
+	.left = wire_left,
 };
 
 int wire_server_open(const char *path, wire_handler handler, void *ctx,
@@ -207,6 +308,35 @@ int wire_server_open(const char *path, wire_handler handler, void *ctx,
 	return 0;
 }
 
+int wire_server_attach(const char *path, const struct wire_ops *ops, void *ctx,
+		       struct wire_server **ret)
+{
+	struct wire_server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->ops = ops;
+	s->ctx = ctx;
+	rc = sp_server_attach(path, &wire_ops, s, &s->server);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+int64_t wire_server_poll(struct wire_server *s, struct pollfd *p)
+{
+	return sp_server_poll(s->server, p);
+}
+
+void wire_server_serve(struct wire_server *s, const struct pollfd *p)
+{
+	sp_server_serve(s->server, p);
+}
+
 void wire_server_free(struct wire_server *s)
 {
 	if (s)
@@ -214,7 +344,7 @@ void wire_server_free(struct wire_server *s)
 	free(s);
 }
 
-static int question_text(const char *ask, const cJSON *question, char **ret)
+int wire_question_text(const char *ask, const cJSON *question, char **ret)
 {
 	CLEANUP(json_p) cJSON *q = NULL;
 	char *text;
@@ -279,9 +409,9 @@ static int exchange(const char *path, const char *text, int timeout_ms,
 			WIRE_NUMBER + WIRE_ANSWER_MAX, &c);
 	if (rc < 0)
 		return rc == -EAGAIN ? -ETIMEDOUT : rc;
-	rc = sp_conn_send(&c, ask_number, WIRE_NUMBER, text, strlen(text));
+	rc = sp_conn_send(&c, wire_ask_number, WIRE_NUMBER, text, strlen(text));
 	if (rc == 0)
-		rc = await_answer(&c, ask_number, timeout_ms, end);
+		rc = await_answer(&c, wire_ask_number, timeout_ms, end);
 	if (rc < 0)
 		return rc;
 	*ret = c;
@@ -289,7 +419,7 @@ static int exchange(const char *path, const char *text, int timeout_ms,
 	return 0;
 }
 
-static int answer_read(const struct sp_conn *c, cJSON **ret)
+int wire_answer_read(const struct sp_conn *c, cJSON **ret)
 {
 	CLEANUP(json_p) cJSON *answer = NULL;
 	const cJSON *ok;
@@ -312,11 +442,11 @@ int wire_ask(const char *path, const char *ask, const cJSON *question,
 	CLEANUP(sp_conn_release) struct sp_conn c = SP_CONN_NONE;
 	int rc;
 
-	rc = question_text(ask, question, &text);
+	rc = wire_question_text(ask, question, &text);
 	if (rc == 0)
 		rc = exchange(path, text, timeout_ms, &c);
 	if (rc == 0)
-		rc = answer_read(&c, ret);
+		rc = wire_answer_read(&c, ret);
 	return rc;
 }
 
@@ -400,7 +530,7 @@ int wire_link_ask(struct wire_link *l, const char *text, int timeout_ms,
 		rc = link_exchange(l, text, timeout_ms, end);
 	}
 	if (rc == 0)
-		rc = answer_read(&l->conn, ret);
+		rc = wire_answer_read(&l->conn, ret);
 	/* A late answer must not be read as the next one's. */
 	if (rc < 0 && rc != -EREMOTEIO)
 		link_close(l);

@@ -9,6 +9,8 @@
 #define STATETAPE_TAPE_WIRE_WIRE_H
 
 #include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define WIRE_VERSION	  1
 #define WIRE_QUESTION_MAX (1u << 20)
@@ -31,6 +33,38 @@ struct wire_server;
 int wire_server_open(const char *path, wire_handler handler, void *ctx,
 		     struct wire_server **ret);
 void wire_server_free(struct wire_server *s);
+
+/*
+ * The same without a thread: the caller polls the server's descriptors beside
+ * its own (wire_server_poll(), wire_server_serve(): as those of sp_server.h)
+ * and may answer a question later. The handler then returns WIRE_LATER, and
+ * wire_server_again() calls it again with the same question, until it returns
+ * anything else. `state` is the handler's own; `drop` is called before a
+ * question with a state is freed, answered or not.
+ */
+#define WIRE_LATER 1
+
+struct pollfd;
+
+struct wire_question {
+	const char *ask;
+	const cJSON *members;
+	cJSON *answer;
+	int64_t asked_ns; /* CLOCK_MONOTONIC: when it arrived */
+	void *state;
+};
+
+struct wire_ops {
+	int (*answer)(void *ctx, struct wire_question *q);
+	void (*drop)(void *ctx, struct wire_question *q);
+};
+
+int wire_server_attach(const char *path, const struct wire_ops *ops, void *ctx,
+		       struct wire_server **ret);
+int64_t wire_server_poll(struct wire_server *s, struct pollfd *p);
+void wire_server_serve(struct wire_server *s, const struct pollfd *p);
+/* Returns how many questions still wait. */
+size_t wire_server_again(struct wire_server *s);
 
 /*
  * Ask the server at `path`. `question` may be NULL (no members beyond `ask`)

@@ -95,7 +95,7 @@ static void unlink_of(struct journal_author *a, const char *path)
 
 static size_t take(bool all, const struct settled **ret)
 {
-	return settle_take(settle, now, all, ret);
+	return settle_take(settle, now, all ? UINT64_MAX : 0, SIZE_MAX, ret);
 }
 
 static void assert_nothing_now(void)
@@ -459,6 +459,88 @@ static void the_handle_of_a_shell_is_closed_for_its_children(void **state)
 	(void)expect_one("a", "a");
 }
 
+static void a_few_can_be_taken_at_a_time(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	write_to(&vim, "a");
+	write_to(&vim, "b");
+	write_to(&vim, "c");
+	write_to(&vim, "a");
+	assert_int_equal(settle_take(settle, 0, UINT64_MAX, 2, &got), 2);
+	assert_string_equal(got[0].path, "b");
+	assert_string_equal(got[1].path, "c");
+	assert_int_equal(settle_oldest(settle), 1);
+	assert_int_equal(settle_take(settle, 0, UINT64_MAX, 2, &got), 1);
+	assert_int_equal(settle_oldest(settle), 0);
+}
+
+static void a_move_is_not_taken_apart(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	write_to(&vim, "a");
+	rename_to(&vim, "a", "b");
+	rename_to(&vim, "b", "c");
+	write_to(&vim, "d");
+	assert_int_equal(settle_take(settle, 0, UINT64_MAX, 1, &got), 3);
+	assert_string_equal(find(got, 3, "c")->from, "a");
+	assert_int_equal(settle_pending(settle), 1);
+}
+
+static void what_is_older_than_a_line_can_be_taken(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	write_to(&vim, "a");
+	write_to(&vim, "b");
+	write_to(&vim, "a");
+	assert_int_equal(settle_take(settle, 0, 1, SIZE_MAX, &got), 1);
+	assert_string_equal(got->path, "a");
+	assert_int_equal(settle_oldest(settle), 2);
+}
+
+static void a_save_over_a_younger_change_is_as_old_as_its_text(void **state)
+{
+	(void)state;
+	new_file(&vim, "a.tmp");
+	write_to(&vim, "b");
+	write_to(&vim, "a");
+	rename_to(&vim, "a.tmp", "a");
+	assert_int_equal(settle_oldest(settle), 1);
+	assert_int_equal(settle_pending(settle), 2);
+}
+
+static void one_path_can_be_taken_with_its_former_names(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	write_to(&vim, "x");
+	rename_to(&vim, "a", "b");
+	assert_int_equal(settle_take_path(settle, "c", &got), 0);
+	assert_int_equal(settle_take_path(settle, "a", &got), 2);
+	assert_string_equal(find(got, 2, "b")->from, "a");
+	assert_int_equal(settle_pending(settle), 1);
+}
+
+static void one_path_is_taken_with_the_moved_directory_above_it(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	rename_to(&vim, "old", "new");
+	write_to(&vim, "new/a");
+	write_to(&vim, "new/b");
+	assert_int_equal(settle_take_path(settle, "new/a", &got), 3);
+	assert_string_equal(find(got, 3, "new/a")->from, "old/a");
+	assert_true(find(got, 3, "new")->directory);
+	assert_true(settle_has(settle, "new/b"));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -489,6 +571,12 @@ int main(void)
 		CASE(writes_to_a_file_without_a_name_are_nobodys),
 		CASE(a_nameless_file_that_is_linked_is_new),
 		CASE(the_handle_of_a_shell_is_closed_for_its_children),
+		CASE(a_few_can_be_taken_at_a_time),
+		CASE(a_move_is_not_taken_apart),
+		CASE(what_is_older_than_a_line_can_be_taken),
+		CASE(a_save_over_a_younger_change_is_as_old_as_its_text),
+		CASE(one_path_can_be_taken_with_its_former_names),
+		CASE(one_path_is_taken_with_the_moved_directory_above_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
