@@ -7,6 +7,7 @@
 
 #include "fs/base/limits.h"
 #include "fs/flight.h"
+#include "fs/node/keep.h"
 #include "fs/node/watch.h"
 #include "fs/tune/awake.h"
 #include "fs/tune/ring.h"
@@ -74,6 +75,19 @@ static void put_reads(struct fs *fs, cJSON *ret)
 	put(o, "forgotten", st.forgotten);
 }
 
+static void put_versions(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "versions");
+	struct keep_stats st;
+
+	keep_stat(fs, &st);
+	put(o, "kept", st.kept);
+	put(o, "waiting", st.waiting.files);
+	put(o, "waiting_bytes", st.waiting.bytes);
+	put(o, "merged", st.merged);
+	put(o, "refused", st.refused);
+}
+
 static void put_ops(struct fs *fs, cJSON *ret)
 {
 	cJSON *o = cJSON_AddObjectToObject(ret, "ops");
@@ -127,6 +141,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_journal(a->fs, ret);
 	put_watch(a->fs, ret);
 	put_awake(ret);
+	put_versions(a->fs, ret);
 	put_reads(a->fs, ret);
 	put_counts(a->fs, ret);
 	put_ops(a->fs, ret);

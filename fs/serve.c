@@ -21,6 +21,7 @@
 #include "fs/node/below.h"
 #include "fs/node/cred.h"
 #include "fs/node/fs.h"
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/pass.h"
 #include "fs/node/watch.h"
@@ -197,6 +198,10 @@ static int open_parts(struct server *s)
 			 &fs->journal);
 	if (r < 0)
 		return fail("the journal cannot be opened", r);
+	r = keep_open(fs, c->state_fd);
+	if (r < 0)
+		(void)fail("versions that the tape has not read cannot be kept",
+			   r);
 	return 0;
 }
 
@@ -300,6 +305,7 @@ static void close_all(struct server *s)
 		fuse_session_destroy(fs->session);
 	handles_end(fs);
 	bell_free(fs->bell);
+	keep_close(fs);
 	journal_close(fs->journal);
 	reads_free(fs->reads);
 	actors_free(fs->actors);

@@ -161,6 +161,25 @@ static inline int fs_descriptors(void)
 	return limit.rlim_cur < INT32_MAX ? (int)limit.rlim_cur : INT32_MAX;
 }
 
+/*
+ * Copies of versions that wait for the tape (kept.h). Beyond these nothing is
+ * kept, and the tape's entries name all authors instead.
+ */
+#define FS_KEPT_FILES 65536u
+#define FS_KEPT_BYTES (256ull << 20)
+
+/*
+ * How often a change looks for a moment at which no other change of the file is
+ * under way; then the two are one version.
+ */
+#define FS_KEEP_TRIES 3
+
+/*
+ * Versions kept of a file whose writers do not close it between them: each line
+ * of a build's log may be another process's. Further ones are merged.
+ */
+#define FS_KEEP_OPEN_MAX 64
+
 /* Inodes in one message that asks the kernel to forget them. */
 #define FS_PRUNE_MAX 256
 

@@ -205,6 +205,7 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 	(void)pthread_mutex_lock(&fs->handles_lock);
 	LIST_INSERT_HEAD(&fs->handles, h, open);
 	fs->handles_count++;
+	h->id = ++fs->handles_ever;
 	(void)pthread_mutex_unlock(&fs->handles_lock);
 	return h;
 }

@@ -22,6 +22,7 @@
 #include "tape/journal/journal.h"
 #include "tape/wire/bell.h"
 
+struct keep;
 struct watch;
 
 struct fs {
@@ -29,11 +30,13 @@ struct fs {
 	struct inodes *inodes;
 	struct actors *actors;
 	struct reads *reads;
-	struct journal *journal; /* NULL: not logging */
-	struct bell *bell;	 /* NULL: no notifications */
-	struct watch *watch;	 /* NULL: not watching */
-	int proc_fd;		 /* /proc/self/fd, opened before mounting */
-	int files_max;		 /* descriptors for files stay below this */
+	struct journal *journal;   /* NULL: not logging */
+	struct progress *progress; /* of the tape; NULL: not to be known */
+	struct keep *keep;	   /* NULL: versions are not kept (keep.h) */
+	struct bell *bell;	   /* NULL: no notifications */
+	struct watch *watch;	   /* NULL: not watching */
+	int proc_fd;		   /* /proc/self/fd, opened before mounting */
+	int files_max;		   /* descriptors for files stay below this */
 	uint64_t root_dev;
 	bool root;	     /* we act for all users, with all capabilities */
 	bool dirs_stateless; /* no handles for directories (ops/dir.c) */
@@ -51,6 +54,7 @@ struct fs {
 	pthread_mutex_t handles_lock; /* before the lock of struct inodes */
 	LIST_HEAD(open_handles, handle) handles; /* protected by handles_lock */
 	uint64_t handles_count;			 /* protected by handles_lock */
+	uint64_t handles_ever;			 /* protected by handles_lock */
 
 	atomic_ullong ops[JOURNAL_OPS];
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
@@ -61,6 +65,7 @@ struct fs {
 /* An open file or directory. */
 struct handle {
 	LIST_ENTRY(handle) open; /* protected by fs->handles_lock */
+	uint64_t id;		 /* never used twice, not 0 */
 	atomic_int fd;		 /* -1: not open below yet (handle_fd()) */
 	bool writable;
 	bool passed, counted; /* pass.h */

@@ -51,6 +51,7 @@ struct inodes {
 	struct inode *root;
 	uint64_t next_id;
 	uint64_t lookups;
+	_Atomic uint64_t forgotten_ns;
 	atomic_int inotify_fd;
 };
 
@@ -148,6 +149,15 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 	free(link);
 }
 
+/* Its names are still there, and the next lookup makes another inode. */
+static void note_forgotten_locked(struct inodes *t, const struct inode *i)
+{
+	const struct inode_link *link = LIST_FIRST(&i->links);
+
+	if (link && !link->gone && i->own_ns > atomic_load(&t->forgotten_ns))
+		atomic_store(&t->forgotten_ns, i->own_ns);
+}
+
 /*
  * If `i` has no lookups and no references, take it out of the tables and put
  * it on the list `doomed`. Recurses towards the root, one directory a step.
@@ -162,6 +172,7 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 	table_remove(&t->by_key, &i->by_key);
 	if (i->wd >= 0)
 		table_remove(&t->by_watch, &i->by_watch);
+	note_forgotten_locked(t, i);
 	/* Keeps it from being dropped again while its links go. */
 	i->refs = 1;
 	while ((link = LIST_FIRST(&i->links)))
@@ -313,6 +324,16 @@ void inodes_free(struct inodes *t)
 	table_release(&t->by_name);
 	(void)pthread_mutex_destroy(&t->lock);
 	free(t);
+}
+
+uint64_t inodes_forgotten_ns(struct inodes *t)
+{
+	return atomic_load(&t->forgotten_ns);
+}
+
+void inodes_forgot(struct inodes *t, uint64_t ns)
+{
+	atomic_store(&t->forgotten_ns, ns);
 }
 
 struct inode *inodes_root(struct inodes *t)

@@ -28,6 +28,21 @@ struct inode_key {
 	uint64_t ino;
 };
 
+/*
+ * The present version of a file's content: who made it, and whether the tape
+ * may have read it. See keep.c.
+ */
+struct inode_version {
+	uint64_t last;	 /* newest journal line that changed it, 0: unknown */
+	uint64_t end;	 /* line that finished it, 0: a writer may go on */
+	uint64_t born;	 /* line that created the file, 0: or others wrote it */
+	uint64_t handle; /* that changed it last, 0: without one */
+	uint64_t start;	 /* the author's start time */
+	uint32_t pid;	 /* the author, 0: unknown */
+	uint32_t changing; /* changes whose line is not in the journal yet */
+	uint32_t kept;	   /* versions kept since a writer closed it */
+};
+
 struct inode {
 	/* Fixed from birth. */
 	struct inode_key key;
@@ -54,7 +69,11 @@ struct inode {
 	/* Protected by the change lock. */
 	bool ours;     /* not changed outside before those in flight */
 	bool accounts; /* nor by an unseen store */
+	bool outside;  /* changed outside, and the tape has not looked since */
 	off_t size;    /* at `stamp` */
+	uint64_t own;  /* stamp after our own last change, 0: none yet */
+	uint64_t own_ns;	      /* and the ctime */
+	struct inode_version version; /* keep.c */
 
 	/* Handles that use pages, and passthrough (pass.h). Protected by
 	   fs->handles_lock, as is `backing`. */
@@ -152,6 +171,14 @@ int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
 		 size_t *ret_count);
 void inodes_names_free(struct inodes *t, struct inode_name *names,
 		       size_t count);
+
+/*
+ * Changes until this time (CLOCK_REALTIME) may have been our own though their
+ * inode does not say so: the inode that did is gone.
+ */
+uint64_t inodes_forgotten_ns(struct inodes *t);
+/* So may changes until `ns`, by an earlier mount. Before any request. */
+void inodes_forgot(struct inodes *t, uint64_t ns);
 
 /* A hash of a file's size and times; never 0. */
 uint64_t inode_stamp(const struct stat *st);

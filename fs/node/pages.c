@@ -19,7 +19,10 @@
 #include "fs/base/limits.h"
 #include "fs/node/below.h"
 #include "fs/node/fs.h"
+#include "fs/node/pass.h"
 #include "fs/node/watch.h"
+#include "graph/base/clock.h"
+#include "tape/journal/progress.h"
 
 /* Looks at a file that is written without pause. */
 #define STEADY_TRIES 8
@@ -38,12 +41,12 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn)
 				   : conn->capable & FUSE_CAP_AUTO_INVAL_DATA;
 }
 
-static void lock(struct fs *fs, const struct inode *i)
+void pages_lock(struct fs *fs, const struct inode *i)
 {
 	(void)pthread_mutex_lock(&fs->change_locks[i->id % FS_CHANGE_LOCKS]);
 }
 
-static void unlock(struct fs *fs, const struct inode *i)
+void pages_unlock(struct fs *fs, const struct inode *i)
 {
 	(void)pthread_mutex_unlock(&fs->change_locks[i->id % FS_CHANGE_LOCKS]);
 }
@@ -69,33 +72,66 @@ static bool look_steady(struct fs *fs, struct inode *i, struct stat *st,
 		if (atomic_load(&i->changing))
 			break;
 		*now = look_below(i, st);
-		lock(fs, i);
+		pages_lock(fs, i);
 		if (!atomic_load(&i->changing) &&
 		    atomic_load(&i->changes) == changes)
 			return true;
-		unlock(fs, i);
+		pages_unlock(fs, i);
 	}
-	lock(fs, i);
+	pages_lock(fs, i);
 	return false;
 }
 
-void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
+/*
+ * Was the file, of status `st`, changed outside the mount after the time until
+ * which the tape has looked? Stores into a mapping of a passthrough file are
+ * not told from such changes.
+ */
+static bool is_outside(const struct fs *fs, const struct inode *i,
+		       const struct stat *st)
+{
+	uint64_t looked = fs->progress ? progress_outside_ns(fs->progress) : 0;
+	uint64_t ctime = (uint64_t)timespec_ns(st->st_ctim);
+
+	if (!looked || ctime <= looked || !fs->fine_times)
+		return false;
+	if (pass_would(fs, st) && atomic_load(&i->opens))
+		return false;
+	return i->own || ctime > inodes_forgotten_ns(fs->inodes);
+}
+
+bool pages_change_if(struct fs *fs, struct inode *i, struct own_change *ret,
+		     bool (*may)(void *ctx), void *ctx)
 {
 	struct stat st;
 	uint64_t before;
+	bool begins;
 
 	*ret = (struct own_change){ .i = i };
-	if (!i)
-		return;
 	/* Otherwise the first of the changes in flight has compared. */
 	if (look_steady(fs, i, &st, &before)) {
 		i->ours = before == atomic_load(&i->stamp);
 		i->accounts = before == atomic_load(&i->accounted);
+		if (before != i->own && is_outside(fs, i, &st))
+			i->outside = true;
 	}
-	atomic_fetch_add(&i->changing, 1);
-	atomic_fetch_add(&i->changes, 1);
-	unlock(fs, i);
-	atomic_store_explicit(&i->attr_cached, false, memory_order_relaxed);
+	begins = !may || may(ctx);
+	if (begins) {
+		atomic_fetch_add(&i->changing, 1);
+		atomic_fetch_add(&i->changes, 1);
+	}
+	pages_unlock(fs, i);
+	if (begins)
+		atomic_store_explicit(&i->attr_cached, false,
+				      memory_order_relaxed);
+	return begins;
+}
+
+void pages_change(struct fs *fs, struct inode *i, struct own_change *ret)
+{
+	*ret = (struct own_change){ .i = i };
+	if (i)
+		(void)pages_change_if(fs, i, ret, NULL, NULL);
 }
 
 /* Ends one change if others are in flight: the last of them notes the stamp. */
@@ -103,12 +139,18 @@ static bool leave_to_others(struct fs *fs, struct inode *i)
 {
 	bool others;
 
-	lock(fs, i);
+	pages_lock(fs, i);
 	others = atomic_load(&i->changing) > 1;
 	if (others)
 		atomic_fetch_sub(&i->changing, 1);
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return others;
+}
+
+static void note_own(struct inode *i, const struct stat *st, uint64_t stamp)
+{
+	i->own = stamp;
+	i->own_ns = stamp ? (uint64_t)timespec_ns(st->st_ctim) : 0;
 }
 
 /* False: another change has begun since `changes`. */
@@ -117,7 +159,7 @@ static bool end_last(struct fs *fs, struct inode *i, uint64_t changes,
 {
 	bool last;
 
-	lock(fs, i);
+	pages_lock(fs, i);
 	last = atomic_load(&i->changes) == changes;
 	if (last) {
 		if (now)
@@ -126,9 +168,10 @@ static bool end_last(struct fs *fs, struct inode *i, uint64_t changes,
 			atomic_store(&i->stamp, fs->fine_times ? now : 0);
 		if (i->accounts)
 			atomic_store(&i->accounted, now);
+		note_own(i, st, now);
 		atomic_fetch_sub(&i->changing, 1);
 	}
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return last;
 }
 
@@ -156,10 +199,10 @@ uint64_t pages_stamp(const struct inode *i)
 
 void pages_account(struct fs *fs, struct inode *i, uint64_t stamp)
 {
-	lock(fs, i);
+	pages_lock(fs, i);
 	atomic_store(&i->accounted, stamp);
 	i->accounts = true;
-	unlock(fs, i);
+	pages_unlock(fs, i);
 }
 
 bool pages_unseen(struct fs *fs, struct inode *i)
@@ -168,21 +211,31 @@ bool pages_unseen(struct fs *fs, struct inode *i)
 	uint64_t now = 0;
 	bool unseen;
 
-	if (look_steady(fs, i, &st, &now))
+	if (look_steady(fs, i, &st, &now)) {
 		unseen = now && now != atomic_exchange(&i->accounted, now);
-	else
+		if (unseen)
+			note_own(i, &st, now);
+	} else {
 		unseen = !i->accounts;
+	}
 	i->accounts = true;
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return unseen;
 }
 
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st)
 {
-	lock(fs, i);
+	pages_lock(fs, i);
 	i->size = st->st_size;
 	atomic_store(&i->stamp, inode_stamp(st));
-	unlock(fs, i);
+	pages_unlock(fs, i);
+}
+
+void pages_made(struct fs *fs, struct inode *i, const struct stat *st)
+{
+	pages_lock(fs, i);
+	note_own(i, st, inode_stamp(st));
+	pages_unlock(fs, i);
 }
 
 /*
@@ -203,7 +256,7 @@ static bool correct_stamp(struct fs *fs, struct inode *i)
 		if (now)
 			i->size = st.st_size;
 	}
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return good;
 }
 
@@ -238,7 +291,7 @@ static bool hold_size(struct fs *fs, struct inode *i, struct stat *st)
 	}
 	if (changed)
 		st->st_size = i->size;
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return changed;
 }
 
@@ -273,7 +326,7 @@ static void confirm_stamp(struct fs *fs, struct inode *i, uint64_t known,
 		i->size = st.st_size;
 		atomic_store(&i->stamp, fs->fine_times ? now : 0);
 	}
-	unlock(fs, i);
+	pages_unlock(fs, i);
 }
 
 /* Was `i` changed outside the mount since it had the stamp `known`? */
@@ -293,7 +346,7 @@ static bool is_changed(struct fs *fs, struct inode *i, uint64_t known)
 		r = now != known && atomic_load(&i->stamp) == known;
 	else
 		r = !i->ours;
-	unlock(fs, i);
+	pages_unlock(fs, i);
 	return r;
 }
 

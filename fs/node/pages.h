@@ -33,6 +33,13 @@ struct own_change {
  * one inode may overlap; nothing waits for them.
  */
 void pages_change(struct fs *fs, struct inode *i, struct own_change *ret);
+/*
+ * The same if `may`, which is called with the change lock held and does not
+ * block, returns true; if not, nothing has begun. It finds i->outside set if
+ * the file was changed outside the mount and the tape has not looked since.
+ */
+bool pages_change_if(struct fs *fs, struct inode *i, struct own_change *ret,
+		     bool (*may)(void *ctx), void *ctx);
 void pages_changed(struct fs *fs, struct own_change *c);
 
 /*
@@ -44,6 +51,13 @@ void pages_changed(struct fs *fs, struct own_change *c);
 uint64_t pages_stamp(const struct inode *i);
 void pages_account(struct fs *fs, struct inode *i, uint64_t stamp);
 bool pages_unseen(struct fs *fs, struct inode *i);
+
+/* The change lock, for i->outside and i->version (keep.c): no system call. */
+void pages_lock(struct fs *fs, const struct inode *i);
+void pages_unlock(struct fs *fs, const struct inode *i);
+
+/* We have just made `i`, whose status is `st`. */
+void pages_made(struct fs *fs, struct inode *i, const struct stat *st);
 
 /* The kernel has no pages of `i`, whose status is `st`. */
 void pages_none(struct fs *fs, struct inode *i, const struct stat *st);

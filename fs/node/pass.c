@@ -14,6 +14,7 @@
 
 #include "fs/base/limits.h"
 #include "fs/node/below.h"
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/record.h"
 
@@ -168,11 +169,12 @@ static void record_stores(fuse_req_t req, struct handle *h)
 {
 	if (!h->passed || !h->writable || !pages_unseen(fs_of(req), h->inode))
 		return;
-	record_inode(fs_of(req), req, h->inode, h,
-		     &(struct record_line){ .op = JOURNAL_MMAP,
-					    .off = -1,
-					    .len = -1,
-					    .detail = "unseen" });
+	keep_stored(fs_of(req), h,
+		    record_inode(fs_of(req), req, h->inode, h,
+				 &(struct record_line){ .op = JOURNAL_MMAP,
+							.off = -1,
+							.len = -1,
+							.detail = "unseen" }));
 }
 
 void pass_end(fuse_req_t req, struct handle *h)

@@ -6,8 +6,8 @@
 #include <xxhash.h>
 
 /* Fill in the author, append, ring. The other fields are set already. */
-static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
-		   struct journal_event *e)
+static uint64_t append(struct fs *fs, fuse_req_t req, const struct handle *h,
+		       struct journal_event *e)
 {
 	static const struct fuse_ctx none = { 0 };
 	const struct fuse_ctx *ctx = req ? fuse_req_ctx(req) : &none;
@@ -30,6 +30,7 @@ static void append(struct fs *fs, fuse_req_t req, const struct handle *h,
 	actor_unref(actor);
 	if (fs->bell)
 		bell_ring(fs->bell, n);
+	return n;
 }
 
 static struct journal_event event_of(struct fs *fs,
@@ -70,46 +71,47 @@ void record_path_in(struct fs *fs, struct inode *parent, const char *name,
 		(void)snprintf(buf, size, "#/%s", name);
 }
 
-void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
-		  const struct handle *h, const struct record_line *what)
+uint64_t record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
+		      const struct handle *h, const struct record_line *what)
 {
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;
 	bool gone = false;
 
 	if (!fs->journal)
-		return;
+		return 0;
 	if (inodes_path(fs->inodes, i, path, sizeof(path), &gone) < 0)
 		path_by_number(i, path, sizeof(path));
 	e = event_of(fs, what, path, i);
-	if (gone && !e.detail)
+	/* More to the point than how it was truncated. */
+	if (gone && (!e.detail || e.op == JOURNAL_TRUNCATE))
 		e.detail = "deleted";
-	append(fs, req, h, &e);
+	return append(fs, req, h, &e);
 }
 
-void record_close(struct fs *fs, fuse_req_t req, const struct handle *h)
+uint64_t record_close(struct fs *fs, fuse_req_t req, const struct handle *h)
 {
 	struct record_line what = { .op = JOURNAL_CLOSE, .off = -1, .len = -1 };
 
 	if (!h->writable)
-		return;
+		return 0;
 	if (atomic_load(&h->wrote))
 		what.detail = "wrote";
-	record_inode(fs, req, h->inode, h, &what);
+	return record_inode(fs, req, h->inode, h, &what);
 }
 
-void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
-		 const char *name, const struct inode *i,
-		 const struct record_line *what)
+uint64_t record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
+		     const char *name, const struct inode *i,
+		     const struct record_line *what)
 {
 	char path[RECORD_PATH_MAX];
 	struct journal_event e;
 
 	if (!fs->journal)
-		return;
+		return 0;
 	record_path_in(fs, parent, name, path, sizeof(path));
 	e = event_of(fs, what, path, i);
-	append(fs, req, NULL, &e);
+	return append(fs, req, NULL, &e);
 }
 
 void record_read(struct fs *fs, fuse_req_t req, enum reads_kind kind,

@@ -20,17 +20,19 @@ struct record_line {
 	int64_t res;
 };
 
+/* All return the line's number, 0: there is none. */
+
 /* About inode `i`; `h` (or NULL) is the handle used. */
-void record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
-		  const struct handle *h, const struct record_line *what);
+uint64_t record_inode(struct fs *fs, fuse_req_t req, struct inode *i,
+		      const struct handle *h, const struct record_line *what);
 
 /* About `name` in `parent`, which is or was inode `i` (or NULL). */
-void record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
-		 const char *name, const struct inode *i,
-		 const struct record_line *what);
+uint64_t record_name(struct fs *fs, fuse_req_t req, struct inode *parent,
+		     const char *name, const struct inode *i,
+		     const struct record_line *what);
 
 /* A writable handle is released; `req` is NULL at the session's end. */
-void record_close(struct fs *fs, fuse_req_t req, const struct handle *h);
+uint64_t record_close(struct fs *fs, fuse_req_t req, const struct handle *h);
 
 /*
  * A path as the journal writes it, for path2: of an inode ("#NUMBER" if it

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fs/base/limits.h"
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/record.h"
 #include "fs/ops/ops.h"
@@ -60,6 +61,7 @@ struct attr_change {
 	const struct stat *attr;
 	int to_set;
 	struct fs_fd_name name;
+	struct keep_change change; /* of content, if the size is set */
 	size_t lines;
 	struct record_line line[STEPS_MAX];
 	char detail[STEPS_MAX][DETAIL_MAX];
@@ -84,10 +86,23 @@ static int note(struct attr_change *c, enum journal_op op, int64_t len,
 	return res;
 }
 
-static void record_changes(const struct attr_change *c)
+static void record_changes(struct attr_change *c)
 {
-	for (size_t n = 0; n < c->lines; n++)
-		record_inode(fs_of(c->req), c->req, c->i, c->h, &c->line[n]);
+	struct fs *fs = fs_of(c->req);
+	bool sized = false;
+
+	for (size_t n = 0; n < c->lines; n++) {
+		const struct record_line *line = &c->line[n];
+
+		if (line->op == JOURNAL_TRUNCATE)
+			keep_record(c->req, &c->change, c->h, line);
+		else
+			record_inode(fs, c->req, c->i, c->h, line);
+		sized |= line->op == JOURNAL_TRUNCATE;
+	}
+	/* An earlier step failed. */
+	if (!sized)
+		keep_failed(fs, &c->change);
 }
 
 static int change_mode(struct attr_change *c)
@@ -179,14 +194,16 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 				 .h = fi ? fs_handle(fi) : NULL,
 				 .attr = attr,
 				 .to_set = to_set };
-	struct own_change own;
 	int r = 0;
 
 	fs_fd_name(c.i->fd, &c.name);
-	pages_change(fs, c.i, &own);
+	if (to_set & FUSE_SET_ATTR_SIZE)
+		keep_change(req, c.i, c.h, &c.change);
+	else
+		pages_change(fs, c.i, &c.change.own);
 	for (size_t n = 0; r == 0 && n < STEPS_MAX; n++)
 		r = steps[n](&c);
-	pages_changed(fs, &own);
+	pages_changed(fs, &c.change.own);
 	record_changes(&c);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
@@ -393,6 +410,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	struct fsxattr value = { 0 };
+	struct own_change own;
 	bool sets;
 	size_t size = flags_size(cmd, &sets);
 	int r;
@@ -406,7 +424,9 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd,
 	}
 	if (sets)
 		memcpy(&value, in_buf, size);
+	pages_change(fs, sets ? i : NULL, &own);
 	r = flags_call(fs, i, cmd, &value);
+	pages_changed(fs, &own);
 	if (sets)
 		record_inode(fs, req, i, NULL,
 			     &(struct record_line){ .op = JOURNAL_SETFLAGS,

@@ -14,6 +14,7 @@
 
 #include "fs/base/limits.h"
 #include "fs/node/cred.h"
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/pass.h"
 #include "fs/node/record.h"
@@ -58,26 +59,22 @@ static bool may_open_lazily(struct fs *fs, struct inode *i, int flags,
 static void decide_pages(fuse_req_t req, struct handle *h, struct stat *st,
 			 struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	struct inode *i = h->inode;
 	int fd = atomic_load(&h->fd);
 
 	assert(fd >= 0 || !(fi->flags & O_TRUNC));
-	if (fi->flags & O_TRUNC) {
-		fs_drop_setid(req, i, fd);
-		record_inode(fs, req, i, h,
-			     &(struct record_line){ .op = JOURNAL_TRUNCATE,
-						    .off = -1,
-						    .detail = "open" });
-	}
 	if (fd >= 0 && fstat(fd, st) < 0)
 		*st = (struct stat){ 0 };
 	if (!(fi->flags & O_TRUNC))
-		fi->keep_cache = pages_good(fs, i, st);
+		fi->keep_cache = pages_good(fs_of(req), h->inode, st);
 }
 
+static const struct record_line truncated = { .op = JOURNAL_TRUNCATE,
+					      .off = -1,
+					      .detail = "open" };
+
+/* `change`: the open truncated the file; NULL: it did not. */
 static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
-			 struct fuse_file_info *fi)
+			 struct keep_change *change, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = h->inode;
@@ -91,6 +88,10 @@ static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
 	}
 	if (atomic_load_explicit(&i->linked, memory_order_relaxed))
 		watch_poll_open(fs->watch);
+	if (change) {
+		fs_drop_setid(req, i, atomic_load(&h->fd));
+		keep_record(req, change, h, &truncated);
+	}
 	decide_pages(req, h, st, fi);
 	pass_begin(req, h, st, fi);
 	if (fuse_reply_open(req, fi) < 0) {
@@ -99,19 +100,34 @@ static void reply_opened(fuse_req_t req, struct handle *h, struct stat *st,
 	}
 }
 
+/* Open below, truncating: a change of content. A descriptor or an error. */
+static int open_truncating(fuse_req_t req, struct inode *i, int flags,
+			   struct keep_change *change)
+{
+	struct fs *fs = fs_of(req);
+	int fd;
+
+	keep_change(req, i, NULL, change);
+	fd = open_below(fs, i, flags);
+	keep_changed(fs, change);
+	if (fd < 0)
+		keep_failed(fs, change);
+	return fd;
+}
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
+	bool truncates = fi->flags & O_TRUNC;
+	struct keep_change change;
 	struct handle *h;
 	struct stat st;
-	struct own_change change;
 	int fd = -1;
 
 	if (!may_open_lazily(fs, i, fi->flags, &st)) {
-		pages_change(fs, fi->flags & O_TRUNC ? i : NULL, &change);
-		fd = open_below(fs, i, fi->flags);
-		pages_changed(fs, &change);
+		fd = truncates ? open_truncating(req, i, fi->flags, &change)
+			       : open_below(fs, i, fi->flags);
 		if (fd < 0) {
 			(void)fuse_reply_err(req, -fd);
 			return;
@@ -119,9 +135,11 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	h = handle_new(fs, i, fd, fi->flags);
 	if (h) {
-		reply_opened(req, h, &st, fi);
+		reply_opened(req, h, &st, truncates ? &change : NULL, fi);
 		return;
 	}
+	if (truncates)
+		keep_record(req, &change, NULL, &truncated);
 	close_p(&fd);
 	(void)fuse_reply_err(req, ENOMEM);
 }
@@ -134,7 +152,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino,
 
 	(void)ino;
 	pass_end(req, h);
-	record_close(fs, req, h);
+	keep_released(fs, h, record_close(fs, req, h));
 	handle_free(fs, h);
 	(void)fuse_reply_err(req, 0);
 }
@@ -239,13 +257,13 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
 	struct iovec data = { .iov_len = size };
-	struct own_change change;
+	struct keep_change change;
 	ssize_t put;
 
 	(void)ino;
 	/* iov_base is not const. */
 	memcpy(&data.iov_base, &buf, sizeof(buf));
-	pages_change(fs, h->inode, &change);
+	keep_change(req, h->inode, h, &change);
 	/* Write-back of a mapping has its own offset, O_APPEND or not. */
 	if (fi->flags & O_APPEND && !fi->writepage)
 		put = write_end(fs, h->inode, h->fd, &data, &off);
@@ -257,13 +275,13 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf,
 		atomic_store_explicit(&h->wrote, true, memory_order_relaxed);
 		fs_drop_setid(req, h->inode, h->fd);
 	}
-	pages_changed(fs, &change);
-	record_inode(fs, req, h->inode, h,
-		     &(struct record_line){
-			     .op = fi->writepage ? JOURNAL_MMAP : JOURNAL_WRITE,
-			     .off = off,
-			     .len = put < 0 ? (int64_t)size : put,
-			     .res = put });
+	keep_changed(fs, &change);
+	keep_record(req, &change, h,
+		    &(struct record_line){ .op = fi->writepage ? JOURNAL_MMAP
+							       : JOURNAL_WRITE,
+					   .off = off,
+					   .len = put < 0 ? (int64_t)size : put,
+					   .res = put });
 	if (put < 0)
 		(void)fuse_reply_err(req, (int)-put);
 	else
@@ -275,23 +293,23 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off,
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h = fs_handle(fi);
-	struct own_change change;
+	struct keep_change change;
 	char detail[32];
 	int r;
 
 	(void)ino;
-	pages_change(fs, h->inode, &change);
+	keep_change(req, h->inode, h, &change);
 	r = fallocate(h->fd, mode, off, length) < 0 ? -errno : 0;
 	if (r == 0)
 		fs_drop_setid(req, h->inode, h->fd);
-	pages_changed(fs, &change);
+	keep_changed(fs, &change);
 	(void)snprintf(detail, sizeof(detail), "mode=%d", mode);
-	record_inode(fs, req, h->inode, h,
-		     &(struct record_line){ .op = JOURNAL_FALLOCATE,
-					    .off = off,
-					    .len = length,
-					    .res = r,
-					    .detail = detail });
+	keep_record(req, &change, h,
+		    &(struct record_line){ .op = JOURNAL_FALLOCATE,
+					   .off = off,
+					   .len = length,
+					   .res = r,
+					   .detail = detail });
 	(void)fuse_reply_err(req, -r);
 }
 
@@ -304,7 +322,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	struct fs *fs = fs_of(req);
 	struct handle *from = fs_handle(fi_in), *to = fs_handle(fi_out);
 	struct record_line what = { .op = JOURNAL_COPY, .off = off_out };
-	struct own_change change;
+	struct keep_change change;
 	char source[RECORD_PATH_MAX];
 	int from_fd = handle_fd(fs, from);
 	ssize_t copied;
@@ -317,7 +335,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 	}
 	if (fs->ringed && len > FS_COPY_MAX)
 		len = FS_COPY_MAX;
-	pages_change(fs, to->inode, &change);
+	keep_change(req, to->inode, to, &change);
 	copied = copy_file_range(from_fd, &off_in, to->fd, &off_out, len,
 				 (unsigned)flags);
 	what.res = copied < 0 ? -errno : copied;
@@ -326,10 +344,10 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 		atomic_store(&to->wrote, true);
 		fs_drop_setid(req, to->inode, to->fd);
 	}
-	pages_changed(fs, &change);
+	keep_changed(fs, &change);
 	record_path(fs, from->inode, source, sizeof(source));
 	what.path2 = source;
-	record_inode(fs, req, to->inode, to, &what);
+	keep_record(req, &change, to, &what);
 	if (copied < 0)
 		(void)fuse_reply_err(req, (int)-what.res);
 	else

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/node/cred.h"
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/pass.h"
 #include "fs/node/record.h"
@@ -33,6 +34,8 @@ static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
 	int r = fs_entry(fs, dir, name, e);
 
 	assert(what->res == 0);
+	if (r == 0)
+		pages_made(fs, fs_inode(fs, e->ino), &e->attr);
 	if (r != -EMFILE && r != -ENFILE && r != -ENOMEM)
 		return r;
 	if (unlinkat(dir->fd, name,
@@ -50,17 +53,20 @@ static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param e = { 0 };
+	struct inode *i;
+	uint64_t n;
 	int r = (int)what->res;
 
 	assert(r <= 0);
 	if (r == 0)
 		r = entry_of_made(fs, dir, name, what, &e);
-	record_name(fs, req, dir, name, r == 0 ? fs_inode(fs, e.ino) : NULL,
-		    what);
+	i = r == 0 ? fs_inode(fs, e.ino) : NULL;
+	n = record_name(fs, req, dir, name, i, what);
+	keep_made(req, i, NULL, n);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e) < 0)
-		inodes_forget(fs->inodes, fs_inode(fs, e.ino), 1);
+		inodes_forget(fs->inodes, i, 1);
 }
 
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -155,7 +161,8 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
 }
 
 /*
- * Reply with entry and handle; always takes over `fd`.
+ * Reply with entry and handle; always takes over `fd`. Line `made` created the
+ * file; 0: it was there already.
  *
  * A new file opened with O_WRONLY uses direct I/O, not the kernel's pages: the
  * handle cannot be read or mapped, the next open would drop the pages anyway,
@@ -164,7 +171,7 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
  * unless a write through its pages has found that there is none.)
  */
 static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
-			  struct fuse_file_info *fi)
+			  uint64_t made, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, e->ino);
@@ -178,6 +185,7 @@ static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
 	}
 	if (h->writable)
 		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
+	keep_made(req, i, h, made);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
 	pass_begin(req, h, &e->attr, fi);
@@ -198,6 +206,7 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	bool created = false;
+	uint64_t n = 0;
 	int fd, r = 0;
 
 	assume(req);
@@ -213,16 +222,16 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 					     .off = -1,
 					     .detail = "open" };
 	if (created || fd < 0 || fi->flags & O_TRUNC)
-		record_name(fs, req, dir, name,
-			    fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,
-			    &what);
+		n = record_name(fs, req, dir, name,
+				fd >= 0 && r == 0 ? fs_inode(fs, e.ino) : NULL,
+				&what);
 	if (fd < 0 || r < 0) {
 		if (fd >= 0)
 			(void)close(fd);
 		(void)fuse_reply_err(req, fd < 0 ? -fd : -r);
 		return;
 	}
-	reply_created(req, &e, fd, fi);
+	reply_created(req, &e, fd, created ? n : 0, fi);
 }
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
@@ -247,6 +256,7 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 	if (r < 0)
 		return r;
 	pages_none(fs, i, &e->attr);
+	pages_made(fs, i, &e->attr);
 	fs_attr(fs, i, &e->attr);
 	e->ino = fs_ino(fs, i);
 	e->generation = i->id;
@@ -263,6 +273,7 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 				    .off = -1,
 				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
+	uint64_t n;
 	int fd, r;
 
 	assume(req);
@@ -272,14 +283,14 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 	what.res = r;
 	if (r == 0)
 		what.ino = fs_inode(fs, e.ino)->key.ino;
-	record_inode(fs, req, dir, NULL, &what);
+	n = record_inode(fs, req, dir, NULL, &what);
 	if (r < 0) {
 		if (fd >= 0)
 			(void)close(fd);
 		(void)fuse_reply_err(req, -r);
 		return;
 	}
-	reply_created(req, &e, fd, fi);
+	reply_created(req, &e, fd, n, fi);
 }
 #endif
 

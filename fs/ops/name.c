@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/node/keep.h"
 #include "fs/node/pages.h"
 #include "fs/node/record.h"
 #include "fs/node/watch.h"
@@ -77,10 +78,9 @@ static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct inode *dir = fs_inode(fs, parent);
 	struct inode *i = inodes_find(fs->inodes, dir, name);
 	struct own_change change;
-	bool stays = i && (atomic_load(&i->opens) || atomic_load(&i->linked));
 	int r;
 
-	pages_change(fs, stays ? i : NULL, &change);
+	keep_removed(req, dir, name, i, &change);
 	r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
 	pages_changed(fs, &change);
 	if (r == 0)
@@ -115,14 +115,18 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 						   : JOURNAL_RENAME,
 				    .off = -1,
 				    .len = -1 };
-	struct own_change change;
+	struct own_change change, replaced;
 	char path2[RECORD_PATH_MAX];
+	struct inode *old =
+		exchange ? NULL : inodes_find(fs->inodes, to, newname);
 	int r = 0;
 
+	keep_replaced(req, to, newname, old, &replaced);
 	pages_change(fs, i, &change);
 	if (renameat2(dir->fd, name, to->fd, newname, flags) < 0)
 		r = -errno;
 	pages_changed(fs, &change);
+	pages_changed(fs, &replaced);
 	what.res = r;
 	/* Before the table changes: the line has the old paths. */
 	record_path_in(fs, to, newname, path2, sizeof(path2));
@@ -135,6 +139,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	/* The watch thread may have dropped the old name already. */
 	if (r == 0 && !exchange && i)
 		inodes_add_name(fs->inodes, i, to, newname);
+	inodes_unref(fs->inodes, old);
 	inodes_unref(fs->inodes, i);
 	(void)fuse_reply_err(req, -r);
 }

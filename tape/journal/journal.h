@@ -29,7 +29,8 @@ enum journal_op {
 	/* Operations reported by the file system. */
 	JOURNAL_WRITE,
 	JOURNAL_MMAP,	  /* write-back of a shared mapping */
-	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC */
+	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC, or
+			     "deleted" */
 	JOURNAL_CREATE,
 	JOURNAL_TMPFILE, /* O_TMPFILE: path is the directory, ino the file's */
 	JOURNAL_MKNOD,
@@ -54,9 +55,9 @@ enum journal_op {
 };
 
 /*
- * A JOURNAL_KEEP line precedes a change that destroys a finished version of
- * `path` which the tape may not have read: its author is the process that makes
- * the change. The fields:
+ * A JOURNAL_KEEP line precedes a change that destroys a version of `path` which
+ * the tape may not have read: its author is the process that makes the change,
+ * and it concerns that process's next change of the file. The fields:
  *
  *	ino	of the file
  *	off	number of the newest line that changed the version; 0: unknown
@@ -66,7 +67,10 @@ enum journal_op {
  *		negative
  *	res	0, or why it is not kept: -EFBIG (over JOURNAL_KEPT_MAX bytes),
  *		-EMEDIUMTYPE (not text), -ENOSPC (the tape is too far behind),
- *		-EBUSY (changed while it was copied), or another negative errno
+ *		-EDQUOT (kept too often, and its writer did not close it since),
+ *		-EBUSY (another change of the file is under way: the two are
+ *		one version, and so is what is read before both have their
+ *		lines), or another negative errno
  *	detail	JOURNAL_OUTSIDE: the version was made outside the mount; or NULL
  *
  * The copy is complete before the line is appended. The file system never

@@ -186,6 +186,30 @@ static void print_journal(const cJSON *j, bool colours)
 			     json_number(j, "oldest", 0), segments, size);
 }
 
+/* Versions that were overwritten before the tape had read them. */
+static void print_versions(const cJSON *v, bool colours)
+{
+	CLEANUP(free_p)
+	char *waiting = size_text(json_number(v, "waiting_bytes", 0));
+	uint64_t kept = json_number(v, "kept", 0);
+	uint64_t merged = json_number(v, "merged", 0);
+	uint64_t refused = json_number(v, "refused", 0);
+
+	if (kept || merged || refused) {
+		label("versions");
+		(void)printf("%" PRIu64 " kept for the tape (%s not read yet), "
+			     "%" PRIu64 " merged\n",
+			     kept, waiting, merged + refused);
+	}
+	if (refused) {
+		label("UNKEPT");
+		(void)printf("%s%" PRIu64 " of them because they could not be "
+			     "kept: their entries name several authors%s\n",
+			     colour_text(colours, COLOUR_RED), refused,
+			     colour_text(colours, COLOUR_NONE));
+	}
+}
+
 static void print_watch(const cJSON *w)
 {
 	CLEANUP(free_p)
@@ -366,6 +390,7 @@ static void print_mounted(const cJSON *a, bool colours)
 {
 	print_head(a, colours);
 	print_journal(json_member(a, "journal"), colours);
+	print_versions(json_member(a, "versions"), colours);
 	print_counts("ops", json_member(a, "ops"));
 	print_counts("errors", json_member(a, "errors"));
 	print_watch(json_member(a, "watch"));
