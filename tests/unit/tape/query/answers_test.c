@@ -84,10 +84,10 @@ static void show_returns_an_entry_in_full(void **state)
 		      "{\"name\":\"a.LIMIT\",\"kind\":\"variable\","
 		      "\"removed\":true}],\"dX\":[],\"R\":[],\"new\":[],"
 		      "\"syntax\":\"ok\",\"author\":{\"origin\":\"mount\","
-		      "\"pid\":812,\"comm\":\"sed\","
+		      "\"pid\":812,\"start\":0,\"comm\":\"sed\","
 		      "\"cmdline\":\"sed -i s/1/2/ a.py\","
 		      "\"exe\":\"/usr/bin/sed\",\"uid\":1000,"
-		      "\"ancestors\":[{\"pid\":700,"
+		      "\"ancestors\":[{\"pid\":700,\"start\":0,"
 		      "\"comm\":\"sh\",\"cmdline\":\"sh -c make\","
 		      "\"exe\":\"/bin/sh\"}]},"
 		      "\"journal\":[0,0],\"bytes\":29}");

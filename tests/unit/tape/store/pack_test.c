@@ -82,11 +82,11 @@ static void invalid_bytes_are_refused(void **state)
 {
 	(void)state;
 	assert_bad("", 0);
-	assert_bad("\0\0\0\0\0\0\0", 7);	/* too short */
-	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	/* too long */
+	assert_bad("\0\0\0\0\0\0\0", 7);	  /* too short */
+	assert_bad("\0\0\0\0\0\0\0\0\0", 9);	  /* too long */
 	assert_bad("\0\0\0\0\0\0\0\0\0\0\0", 11); /* modes of nothing */
-	assert_bad("\x03\0\0\0\0\0\0\0", 8);	/* no such origin */
-	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	/* 0 in two bytes */
+	assert_bad("\x03\0\0\0\0\0\0\0", 8);	  /* no such origin */
+	assert_bad("\0\x80\0\0\0\0\0\0\0", 9);	  /* 0 in two bytes */
 	assert_bad("\0\0\xff\xff\xff\xff\x10\0\0\0\0\0", 12); /* 33 bits */
 	assert_bad("\0\0\0\0\0\0\xff\x7f\0", 9);    /* more ranges than bytes */
 	assert_bad("\0\0\0\0\0\0\1\1\0\0\0\0", 12); /* line -1 */
