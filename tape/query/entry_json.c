@@ -38,6 +38,7 @@ const char *symbol_kind_name(unsigned kind)
 static void put_process(cJSON *to, const struct journal_author *a)
 {
 	json_put_number(to, "pid", a->pid);
+	json_put_number(to, "start", a->start);
 	json_put_bytes(to, "comm", a->comm ? a->comm : "");
 	json_put_bytes(to, "cmdline", a->cmdline ? a->cmdline : "");
 	json_put_bytes(to, "exe", a->exe ? a->exe : "");

@@ -532,6 +532,8 @@ const struct protocol_member protocol_author[] = {
 		       "found by comparing files with the tape. The last two "
 		       "have no other members."),
 	NUMBER("pid", "The process that wrote the text."),
+	NUMBER("start", "When it began, in clock ticks since the host's start: "
+			"its number may come again."),
 	BYTES("comm", "Its command name, which it may set itself."),
 	BYTES("cmdline", "Its command line, which it may set itself."),
 	NUMBER("uid", "Its user."),

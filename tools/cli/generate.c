@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "graph/base/cleanup.h"
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
@@ -57,6 +58,8 @@ static void bash_words(FILE *out, const struct verb_option *o)
 
 static void bash_verb(FILE *out, const struct verb *v)
 {
+	bool repeated = false;
+
 	(void)fprintf(out, "\t'%s')\n", v->name);
 	if (v->group) {
 		(void)fputs("\t\tparts='", out);
@@ -72,9 +75,12 @@ static void bash_verb(FILE *out, const struct verb *v)
 		if (o->kind != OPTION_FLAG)
 			bash_words(out, o);
 	(void)fputs(" '\n\t\targuments=(", out);
-	for (const struct verb_argument *a = v->arguments; a->name; a++)
+	for (const struct verb_argument *a = v->arguments; a->name; a++) {
 		(void)fprintf(out, " %s", complete_names[a->complete]);
-	(void)fprintf(out, " )\n\t\tcommand=%d\n\t\t;;\n", v->command);
+		repeated = a->repeated;
+	}
+	(void)fprintf(out, " )\n\t\trepeated=%d\n\t\tcommand=%d\n\t\t;;\n",
+		      repeated, v->command);
 }
 
 static const char bash_head[] =
@@ -119,7 +125,7 @@ static const char bash_tail[] =
 	"_statetape()\n"
 	"{\n"
 	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} i word position=0 ended=0\n"
-	"\tlocal options valued arguments command parts='' first=2\n"
+	"\tlocal options valued arguments repeated command parts='' first=2\n"
 	"\n"
 	"\tCOMPREPLY=()\n"
 	"\tif ((COMP_CWORD == 1)); then\n"
@@ -155,6 +161,9 @@ static const char bash_tail[] =
 	"\tif [[ $ended == 0 && $cur == -* ]]; then\n"
 	"\t\t_statetape_reply -W \"$options\"\n"
 	"\t\treturn\n"
+	"\tfi\n"
+	"\tif ((repeated && position >= ${#arguments[@]})); then\n"
+	"\t\tposition=$((${#arguments[@]} - 1))\n"
 	"\tfi\n"
 	"\tcase ${arguments[position]} in\n"
 	"\tdirectory)\n"
@@ -207,8 +216,12 @@ static void zsh_option(FILE *out, const struct verb_option *o)
 
 static void zsh_argument(FILE *out, const struct verb_argument *a, size_t i)
 {
-	(void)fprintf(out, " \\\n\t\t\t\t'%zu:%s%s:", i + 1,
-		      a->optional ? ":" : "", a->name);
+	CLEANUP(free_p)
+	char *place =
+		a->repeated ? format_text("*") : format_text("%zu", i + 1);
+
+	(void)fprintf(out, " \\\n\t\t\t\t'%s:%s%s:", place,
+		      a->optional && !a->repeated ? ":" : "", a->name);
 	switch (a->complete) {
 	case COMPLETE_NOTHING:
 		(void)fputc(' ', out);

@@ -31,9 +31,9 @@ static void put_synopsis(FILE *out, const struct verb *v)
 		(void)fputs("]\n", out);
 	}
 	for (const struct verb_argument *a = v->arguments; a->name; a++)
-		(void)fprintf(out,
-			      a->optional ? "[\\fI%s\\fR]\n" : "\\fI%s\\fR\n",
-			      a->name);
+		(void)fprintf(out, "%s\\fI%s\\fR%s%s\n", a->optional ? "[" : "",
+			      a->name, a->repeated ? "..." : "",
+			      a->optional ? "]" : "");
 	if (v->command)
 		(void)fprintf(out,
 			      "%s\\fB\\-\\-\\fR \\fICOMMAND\\fR "

@@ -72,7 +72,9 @@ static void print_synopsis(FILE *out, const struct verb *v)
 	}
 	for (const struct verb_argument *a = v->arguments; a->name; a++) {
 		CLEANUP(free_p)
-		char *word = format_text(a->optional ? "[%s]" : "%s", a->name);
+		char *word = format_text("%s%s%s%s", a->optional ? "[" : "",
+					 a->name, a->repeated ? "..." : "",
+					 a->optional ? "]" : "");
 
 		print_word(out, word, indent, &at);
 	}

@@ -232,10 +232,31 @@ static int parse_letters(const char *letters, char ***argv,
 	return 0;
 }
 
-static int add_argument(const char *word, struct invocation *in, char **ret_why)
+/* Does the verb take any number of arguments? */
+static bool is_repeated(const struct verb *v)
 {
 	size_t i = 0;
 
+	while (v->arguments[i].name && !v->arguments[i].repeated)
+		i++;
+	return v->arguments[i].name;
+}
+
+/* Each argument was a word of argv, so there is room for it. */
+static int add_word(char *word, struct invocation *in, char **ret_why)
+{
+	if (!*word)
+		return REFUSE(ret_why, "an argument is empty");
+	in->words[in->words_count++] = word;
+	return 0;
+}
+
+static int add_argument(char *word, struct invocation *in, char **ret_why)
+{
+	size_t i = 0;
+
+	if (in->words)
+		return add_word(word, in, ret_why);
 	while (i < VERB_ARGUMENTS_MAX && in->arguments[i])
 		i++;
 	if (verb_needs_command(in->verb))
@@ -278,7 +299,7 @@ static int parse_rest(char **argv, struct invocation *in, char **ret_why)
 static int parse_words(char **argv, struct invocation *in, char **ret_why)
 {
 	while (*argv) {
-		const char *word = *argv++;
+		char *word = *argv++;
 		int r;
 
 		if (strcmp(word, "--") == 0)
@@ -298,11 +319,14 @@ static int parse_words(char **argv, struct invocation *in, char **ret_why)
 int options_parse(const struct verb *v, char **argv, struct invocation *ret,
 		  char **ret_why)
 {
-	struct invocation in = { .verb = v };
+	struct invocation in = { .verb = v,
+				 .words = is_repeated(v) ? argv : NULL };
 	int r = parse_words(argv, &in, ret_why);
 
 	if (r < 0)
 		return r;
+	if (in.words)
+		in.words[in.words_count] = NULL;
 	for (size_t i = 0; v->arguments[i].name; i++)
 		if (!v->arguments[i].optional && !in.arguments[i] &&
 		    !in.options[OPTION_HELP].given)

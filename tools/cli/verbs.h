@@ -27,6 +27,8 @@ enum verb_id {
 	VERB_NOTES,
 	VERB_DIFF,
 	VERB_CAT,
+	VERB_UNDO,
+	VERB_REDO,
 	VERB_RESTORE,
 	VERB_WATCH,
 	VERB_VERIFY,
@@ -64,6 +66,7 @@ enum option_id {
 	OPTION_COUNT,
 	OPTION_ANTHROPIC_UPSTREAM,
 	OPTION_CHATGPT_UPSTREAM,
+	OPTION_COMMAND,
 	OPTION_CONVERSATION,
 	OPTION_DEPTH,
 	OPTION_DOT,
@@ -94,6 +97,7 @@ enum option_id {
 	OPTION_NO_MOUNT,
 	OPTION_NO_WATCH,
 	OPTION_NOTES_FORMAT,
+	OPTION_OURS,
 	OPTION_PATCH,
 	OPTION_OPENAI_UPSTREAM,
 	OPTION_PATH,
@@ -109,9 +113,12 @@ enum option_id {
 	OPTION_RUN_FD,
 	OPTION_SINCE,
 	OPTION_SYMBOL,
+	OPTION_THEIRS,
 	OPTION_TREE,
+	OPTION_TURN,
 	OPTION_UNTIL,
 	OPTION_UPSTREAM,
+	OPTION_YES,
 	OPTIONS, /* how many there are */
 };
 
@@ -143,6 +150,7 @@ struct verb_option {
 struct verb_argument {
 	const char *name;
 	bool optional;
+	bool repeated; /* the last one: any number of them may follow */
 	enum complete complete;
 };
 
@@ -235,6 +243,9 @@ struct invocation {
 	const struct verb *verb;
 	struct option_value options[OPTIONS];	   /* by id */
 	const char *arguments[VERB_ARGUMENTS_MAX]; /* NULL: not given */
+	/* All arguments, NULL-terminated, of a verb that repeats one. */
+	char **words;
+	size_t words_count;
 	char **command; /* after `--`, NULL-terminated; NULL: none */
 };
 
@@ -250,6 +261,8 @@ int verb_blame(const struct invocation *in);
 int verb_notes(const struct invocation *in);
 int verb_diff(const struct invocation *in);
 int verb_cat(const struct invocation *in);
+int verb_undo(const struct invocation *in);
+int verb_redo(const struct invocation *in);
 int verb_restore(const struct invocation *in);
 int verb_watch(const struct invocation *in);
 int verb_tape(const struct invocation *in);

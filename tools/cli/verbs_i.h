@@ -39,6 +39,8 @@ extern const struct verb row_blame;
 extern const struct verb row_notes;
 extern const struct verb row_diff;
 extern const struct verb row_cat;
+extern const struct verb row_undo;
+extern const struct verb row_redo;
 extern const struct verb row_restore;
 extern const struct verb row_watch;
 extern const struct verb row_tape;

@@ -258,33 +258,6 @@ const struct verb row_cat = {
 	.examples = cat_examples,
 };
 
-static const struct verb_option restore_options[] = {
-	{ .id = OPTION_FORCE,
-	  .name = "force",
-	  .text = "Write even if no mount is visible here; the tape then "
-		  "cannot name the author" },
-	{ 0 },
-};
-
-static const struct verb_example restore_examples[] = {
-	{ "statetape restore 41:src/app.py", "Bring a file back" },
-	{ 0 },
-};
-
-const struct verb row_restore = {
-	.id = VERB_RESTORE,
-	.name = "restore",
-	.summary = "Bring a file back as it was after an entry",
-	.description = "Writes the content that the file at PATH had after "
-		       "entry N, in one rename and with the file's present "
-		       "mode, through the mount: so the restore is an entry "
-		       "on the tape itself.\n"
-		       "\n" REPO_DEFAULT,
-	.options = restore_options,
-	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
-	.examples = restore_examples,
-};
-
 static const struct verb_option watch_options[] = {
 	{ .id = OPTION_COUNT,
 	  .name = "number",

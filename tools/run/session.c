@@ -501,15 +501,17 @@ static int enter_mounts(pid_t pid)
 	return fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
+int session_enter_of(pid_t pid)
+{
+	int r = enter_one(pid, "user", CLONE_NEWUSER);
+
+	return r < 0 ? r : enter_mounts(pid);
+}
+
 int session_enter(const struct session *s)
 {
-	int r;
-
 	assert(s->fd >= 0 && s->pid > 0);
-	if (s->mount != SESSION_PRIVATE)
-		return 0;
-	r = enter_one(s->pid, "user", CLONE_NEWUSER);
-	return r < 0 ? r : enter_mounts(s->pid);
+	return s->mount == SESSION_PRIVATE ? session_enter_of(s->pid) : 0;
 }
 
 void session_ask(struct session *s)

@@ -73,6 +73,8 @@ void session_bury(struct session *s, const struct state *state);
  * thread.
  */
 int session_enter(const struct session *s);
+/* The same with the namespace of any process of the same user. */
+int session_enter_of(pid_t pid);
 
 /*
  * The session's next message (free it), NULL: none now. *ret_gone: the session

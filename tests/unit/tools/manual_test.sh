@@ -27,7 +27,7 @@ show() {
 
 show man
 for verb in mount umount status journal reads log show blame diff cat \
-	restore watch verify export doctor demo help generate \
+	undo redo restore watch verify export doctor demo help generate \
 	graph 'graph symbols' 'graph follow'; do
 	grep -q "^   $verb\$" "$work/text" || {
 		echo "FAILED: no section '$verb'"

@@ -177,29 +177,29 @@ class Verbs(unittest.TestCase):
         self.assertEqual(self.ok("cat", "6:src/a.py"), A3)
         self.assertEqual(self.ok("cat", "3:notes.txt"), "one\n2\n")
 
-    def test_restoring_wants_a_mount(self):
-        self.bad(1, "is not mounted, so the tape would not see",
-                 "restore", "0:src/a.py")
+    def test_restoring_without_a_mount_says_so(self):
         os.chmod(self.repo + "/src/a.py", 0o751)
-        self.ok("restore", "--force", "0:src/a.py")
+        r = self.home.run("restore", "0:src/a.py", self.repo)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("Nothing is mounted", r.stderr)
         with open(self.repo + "/src/a.py") as f:
             self.assertEqual(f.read(), A1)
         self.assertEqual(os.stat(self.repo + "/src/a.py").st_mode & 0o777,
                          0o751)
         self.assertIn("already has that content",
-                      self.ok("restore", "--force", "0:src/a.py"))
-        self.ok("restore", "--force", "4:docs.txt")
+                      self.ok("restore", "0:src/a.py"))
+        self.home.run("restore", "4:docs.txt", self.repo, check=True)
         self.assertEqual(sorted(os.listdir(self.repo)),
                          ["bad\033[31m.txt", "docs.txt", "src"])
         os.unlink(self.repo + "/docs.txt")
         os.symlink("src/a.py", self.repo + "/docs.txt")
-        self.bad(1, "exists and is not a regular file", "restore", "--force",
+        self.bad(1, "exists and is not a regular file", "restore",
                  "4:docs.txt")
 
     def test_restoring_does_not_follow_links_out(self):
         os.rename(self.repo + "/src", self.home.top + "/elsewhere")
         os.symlink(self.home.top + "/elsewhere", self.repo + "/src")
-        self.bad(1, "cannot be written", "restore", "--force", "0:src/a.py")
+        self.bad(1, "cannot be written", "restore", "0:src/a.py")
 
     # -- verify, export, and the rest
 

@@ -315,13 +315,29 @@ static void model_make(struct model *m, const struct verb *v)
 	}
 }
 
+/* Of a verb that takes any number of them. */
+static void assert_words(const struct model *m, const struct invocation *in)
+{
+	size_t count = 0;
+
+	for (; count < VERB_ARGUMENTS_MAX && m->meant.arguments[count]; count++)
+		assert_string_equal(in->words[count],
+				    m->meant.arguments[count]);
+	assert_int_equal(in->words_count, count);
+	assert_null(in->words[count]);
+}
+
 static void assert_as_meant(const struct model *m, const struct invocation *in)
 {
 	assert_ptr_equal(in->verb, m->meant.verb);
 	assert_ptr_equal(in->command, m->meant.command);
+	if (in->words)
+		assert_words(m, in);
 	for (size_t i = 0; i < VERB_ARGUMENTS_MAX; i++) {
 		const char *meant = m->meant.arguments[i];
 
+		if (in->words)
+			continue;
 		assert_int_equal(!in->arguments[i], !meant);
 		if (meant)
 			assert_string_equal(in->arguments[i], meant);
@@ -334,6 +350,22 @@ static void assert_as_meant(const struct model *m, const struct invocation *in)
 		if (meant->text)
 			assert_string_equal(in->options[i].text, meant->text);
 	}
+}
+
+static void a_repeated_argument_may_come_between_options(void **state)
+{
+	struct invocation in =
+		parse(VERB_UNDO, WORDS("3", "--yes", "a", "b", "--ours", "c",
+				       "--", "--d", "e"));
+	static const char *const words[] = { "3", "a", "b", "c", "--d", "e" };
+
+	(void)state;
+	assert_int_equal(in.words_count, 6);
+	for (size_t i = 0; i < in.words_count; i++)
+		assert_string_equal(in.words[i], words[i]);
+	assert_null(in.words[6]);
+	assert_true(in.options[OPTION_OURS].given);
+	assert_refused(VERB_UNDO, WORDS("3", ""), "an argument is empty");
 }
 
 static void whatever_is_meant_is_understood(void **state)
@@ -398,6 +430,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_names_the_mistake_and_the_way_out),
 		cmocka_unit_test(help_excuses_what_is_missing),
 		cmocka_unit_test(similar_verbs_are_found_and_others_are_not),
+		cmocka_unit_test(a_repeated_argument_may_come_between_options),
 		cmocka_unit_test(whatever_is_meant_is_understood),
 		cmocka_unit_test(whatever_is_typed_gets_an_answer_of_one_line),
 	};
