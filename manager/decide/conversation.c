@@ -511,7 +511,7 @@ struct held **conversation_match(struct conversation *c,
 		h->record = i;
 		all[i] = h;
 		HASH_FIND_STR(c->pins, h->key, p);
-		if (p)
+		if (p && t->items[h->item].place != ITEM_NONE)
 			p->item = h->item;
 	}
 	apply_mentions(c);

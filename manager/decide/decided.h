@@ -15,7 +15,7 @@
 
 enum decided_place {
 	DECIDED_NOWHERE,  /* nominated, and kept as it is */
-	DECIDED_NOTE,	  /* in the note behind the newest result */
+	DECIDED_NOTE,	  /* in the note in the newest result */
 	DECIDED_IN_PLACE, /* instead of the record's text */
 	DECIDED_NOTE_CUT, /* a note sent earlier is sent no longer */
 	DECIDED_PLACES

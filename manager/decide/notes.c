@@ -7,9 +7,17 @@
 #include <string.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/quote.h"
 
 /* Longer commands and reasons are cut: enough to recognise them. */
 #define WORDS_MAX 100
+
+/*
+ * Lines of the repository stand between two of these, and each begins with a
+ * bar, so none of them can end the quotation or begin as our sentences do.
+ */
+#define FENCE "```\n"
+#define BAR   "| "
 
 __attribute__((format(printf, 2, 3))) static int add(struct buf *out,
 						     const char *format, ...)
@@ -28,7 +36,47 @@ __attribute__((format(printf, 2, 3))) static int add(struct buf *out,
 	return buf_add(out, text, (size_t)len) < 0 ? -EMSGSIZE : 0;
 }
 
-/* `text` as one line of at most WORDS_MAX bytes, in whole characters. */
+/* Append `text` with our own mark, where it has it, made recognisable. */
+static int add_defused(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len, *at = text;
+
+	while ((at = memchr(at, '[', (size_t)(end - at)))) {
+		at++;
+		if (!quote_is_mark(at - 1, (size_t)(end - at) + 1))
+			continue;
+		if (buf_add(out, text, (size_t)(at - text)) < 0 ||
+		    buf_add(out, "\\", 1) < 0)
+			return -EMSGSIZE;
+		text = at;
+	}
+	return buf_add(out, text, (size_t)(end - text)) < 0 ? -EMSGSIZE : 0;
+}
+
+/* Append lines of the repository as a quotation. */
+static int add_quoted(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	if (buf_add(out, FENCE, strlen(FENCE)) < 0)
+		return -EMSGSIZE;
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		size_t row = (size_t)((newline ? newline : end) - text);
+
+		if (buf_add(out, BAR, strlen(BAR)) < 0 ||
+		    add_defused(out, text, row) < 0 ||
+		    buf_add(out, "\n", 1) < 0)
+			return -EMSGSIZE;
+		text += row + (newline != NULL);
+	}
+	return buf_add(out, FENCE, strlen(FENCE)) < 0 ? -EMSGSIZE : 0;
+}
+
+/*
+ * `text` as one line of at most WORDS_MAX bytes, in whole characters, without
+ * our mark.
+ */
 static void one_line(char *line, const char *text)
 {
 	size_t len = strlen(text);
@@ -38,8 +86,13 @@ static void one_line(char *line, const char *text)
 		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
 			len--;
 	}
-	for (size_t i = 0; i < len; i++)
-		line[i] = (char)((unsigned char)text[i] < ' ' ? ' ' : text[i]);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		line[i] = (char)(c < ' ' || c == 0x7f		    ? ' '
+				 : quote_is_mark(text + i, len - i) ? '('
+								    : c);
+	}
 	memcpy(line + len, text[len] ? "..." : "", text[len] ? 4 : 1);
 }
 
@@ -47,17 +100,22 @@ static void one_line(char *line, const char *text)
 	char name[WORDS_MAX + 4]; \
 	one_line(name, (text) ? (text) : "")
 
+#define NAMED(name, text)                    \
+	char name##_quoted[QUOTE_NAME_SIZE]; \
+	const char *name = quote_name(text, name##_quoted)
+
 int note_changes(struct buf *out, const char *path, const char *why,
 		 const char *diff, size_t len)
 {
+	NAMED(name, path);
 	size_t begin = out->len;
 	ONE_LINE(reason, why);
 
 	if (add(out,
 		NOTES_MARK " %s, shown above, is outdated (%s). What is "
 			   "different now:\n",
-		path, reason) < 0 ||
-	    buf_add(out, diff, len) < 0) {
+		name, reason) < 0 ||
+	    add_quoted(out, diff, len) < 0) {
 		out->len = begin;
 		return -EMSGSIZE;
 	}
@@ -66,28 +124,31 @@ int note_changes(struct buf *out, const char *path, const char *why,
 
 int note_read_again(struct buf *out, const char *path, const char *why)
 {
+	NAMED(name, path);
 	ONE_LINE(reason, why);
 
 	return add(out,
 		   NOTES_MARK " %s, shown above, is outdated (%s); read it "
 			      "again.\n",
-		   path, reason);
+		   name, reason);
 }
 
 int note_own_edits(struct buf *out, const char *path)
 {
+	NAMED(name, path);
 	return add(out,
 		   NOTES_MARK " %s as shown above is from before your "
 			      "edits.\n",
-		   path);
+		   name);
 }
 
 int note_gone(struct buf *out, const char *path, const char *why)
 {
+	NAMED(name, path);
 	ONE_LINE(reason, why);
 
 	return add(out, NOTES_MARK " %s, shown above, no longer exists (%s).\n",
-		   path, reason);
+		   name, reason);
 }
 
 int note_outdated(struct buf *out, const char *what, const char *why)
@@ -101,9 +162,10 @@ int note_outdated(struct buf *out, const char *what, const char *why)
 
 int note_elsewhere(struct buf *out, const char *path, const char *why)
 {
+	NAMED(name, path);
 	ONE_LINE(reason, why);
 
-	return add(out, NOTES_MARK " %s reads as shown above, but: %s.\n", path,
+	return add(out, NOTES_MARK " %s reads as shown above, but: %s.\n", name,
 		   reason);
 }
 
@@ -112,6 +174,9 @@ int note_run_again(struct buf *out, const char *command, const char *why)
 	ONE_LINE(words, command);
 	ONE_LINE(reason, why);
 
+	/* It must not end the quotation itself. */
+	for (char *at = words; (at = strchr(at, '`'));)
+		*at = '\'';
 	return add(out,
 		   NOTES_MARK " `%s` ran before later changes (%s); run it "
 			      "again before relying on it.\n",
@@ -124,17 +189,23 @@ int note_retrieved(struct buf *out, const char *text, size_t len)
 
 	assert(len > 0);
 	if (add(out, NOTES_MARK " What the next step may need:\n") < 0 ||
-	    buf_add(out, text, len) < 0 ||
-	    (text[len - 1] != '\n' && buf_add(out, "\n", 1) < 0)) {
+	    add_quoted(out, text, len) < 0) {
 		out->len = begin;
 		return -EMSGSIZE;
 	}
 	return 0;
 }
 
+int note_automatic(struct buf *out)
+{
+	return add(out, NOTES_MARK " This is an automatic note; the user did "
+				   "not write it.\n");
+}
+
 int replacement_tombstone(struct buf *out, const char *path, uint32_t start,
 			  uint32_t end, const char *why)
 {
+	NAMED(name, path);
 	char lines[48] = "";
 	ONE_LINE(reason, why);
 
@@ -144,25 +215,27 @@ int replacement_tombstone(struct buf *out, const char *path, uint32_t start,
 	return add(out,
 		   NOTES_MARK " removed (%s%s): %s. Read it again if it is "
 			      "needed.",
-		   path, lines, reason);
+		   name, lines, reason);
 }
 
 int replacement_gone(struct buf *out, const char *path, const char *why)
 {
+	NAMED(name, path);
 	ONE_LINE(reason, why);
 
-	return add(out, NOTES_MARK " removed: %s no longer exists (%s).", path,
+	return add(out, NOTES_MARK " removed: %s no longer exists (%s).", name,
 		   reason);
 }
 
 int replacement_superseded(struct buf *out, const char *path, const char *why)
 {
+	NAMED(name, path);
 	ONE_LINE(reason, why);
 
 	return add(out,
 		   NOTES_MARK " removed: %s is shown as it is now by a later "
 			      "result (%s).",
-		   path, reason);
+		   name, reason);
 }
 
 int replacement_evicted(struct buf *out, const char *what)
@@ -201,7 +274,7 @@ static int add_lines(struct buf *out, const struct refresh *r,
 	rc = shape_render(shape, lines.first + 1, from, len, &text, &len);
 	if (rc < 0)
 		return rc;
-	return buf_add(out, text, len) < 0 ? -EMSGSIZE : 0;
+	return add_defused(out, text, len);
 }
 
 static int add_gap(struct buf *out, uint32_t first, uint32_t last)
@@ -247,6 +320,7 @@ int replacement_refresh(struct buf *out, const struct refresh *r)
 	struct range all = { r->start ? r->start - 1 : 0,
 			     r->end ? r->end : r->since->before.rows.count };
 	size_t begin = out->len;
+	NAMED(name, r->path);
 	ONE_LINE(reason, r->why);
 	int rc;
 
@@ -270,7 +344,7 @@ int replacement_refresh(struct buf *out, const struct refresh *r)
 		rc = add(out,
 			 NOTES_MARK " %s is shown as it is now, not as it was "
 				    "when it was read: %s",
-			 r->path, reason);
+			 name, reason);
 	if (rc < 0)
 		out->len = begin;
 	return rc < 0 && rc != -ENOMEM ? -EMSGSIZE : rc;

@@ -1,10 +1,14 @@
 /*
- * The texts that the model reads from us: notes behind the newest results, and
+ * The texts that the model reads from us: notes in the newest results, and
  * replacements of records. Pure and deterministic: no clock, no counter.
  *
  * Each of our sentences begins with NOTES_MARK at the start of a line, so that
  * the model can tell it from the tool's text, and the tape flags a file it is
  * copied into.
+ *
+ * What is quoted cannot pass for ours or the user's: lines of the repository in
+ * a note are fenced and each begins with a bar; names and commands are one line
+ * each (graph/base/quote.h); where a file has our mark, a backslash is put in.
  *
  * All functions append to `out` and return 0, or -EMSGSIZE: `out` cannot hold
  * it, and nothing was appended.
@@ -38,6 +42,8 @@ int note_outdated(struct buf *out, const char *what, const char *why);
 /* The text is unchanged, but callees or constants changed. */
 int note_elsewhere(struct buf *out, const char *path, const char *why);
 int note_run_again(struct buf *out, const char *command, const char *why);
+/* Where the note stands behind the user's own words, not a tool's. */
+int note_automatic(struct buf *out);
 /* Retrieved code that the next step may need. */
 int note_retrieved(struct buf *out, const char *text, size_t len);
 

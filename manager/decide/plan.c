@@ -592,18 +592,22 @@ static void remove_notes(struct plan *p, struct plan_choice *c)
 
 static const struct held *newest_result(const struct plan *p)
 {
-	for (uint32_t i = p->r->count; i-- > 0;)
+	const struct held *attached = NULL;
+
+	for (uint32_t i = p->r->count; i-- > 0;) {
+		if (p->t->items[p->r->at[i].item].place == ITEM_NONE)
+			continue;
 		if (!p->r->at[i].attached)
 			return p->held[i];
+		if (!attached)
+			attached = p->held[i];
+	}
 	/* Before the first call there may be attached files. */
-	for (uint32_t i = p->r->count; i-- > 0;)
-		if (p->t->items[p->r->at[i].item].place != ITEM_NONE)
-			return p->held[i];
-	return NULL;
+	return attached;
 }
 
 /*
- * The note behind the newest result, which takes all new sections; emptied if
+ * The note in the newest result, which takes all new sections; emptied if
  * it was removed just now. NULL: there is no result yet.
  */
 static struct pin *newest_pin(struct plan *p)
@@ -647,17 +651,22 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 {
 	struct buf text = BUF(TEXT_MAX);
 	struct pin *pin = count || p->retrieved.len ? newest_pin(p) : NULL;
+	uint32_t place;
 
 	if (!pin)
 		return;
+	place = p->t->items[pin->item].place;
 	if (pin->len)
 		(void)buf_add(&text, pin->text, pin->len);
+	else if (p->t->items[pin->item].kind == ITEM_USER)
+		(void)note_automatic(&text);
 	plan_note(p, stale, count, pin, &text);
 	add_retrieved(p, pin, &text);
 	p->counts.notified += (uint32_t)count;
 	p->counts.notes += cost_tokens(text.len - pin->len);
-	if (pin->len && pin->item < p->from && pin->item < p->l.cached)
-		p->from = pin->item + 1;
+	/* A result of an earlier request changes with its note. */
+	if (place < p->from && place < p->l.cached)
+		p->from = place;
 	free(pin->text);
 	pin->text = must_memdup(text.data, text.len);
 	pin->len = text.len;

@@ -6,22 +6,6 @@
 #include "graph/base/alloc.h"
 #include "manager/decide/plan.h"
 
-/* The last result of the sequence, or of the message, that `item` is in. */
-static uint32_t place_of(const struct transcript *t, uint32_t item)
-{
-	uint32_t last = item;
-
-	for (uint32_t i = item + 1; i < t->items_count; i++) {
-		if (t->items[i].kind != ITEM_RESULT)
-			break;
-		if (t->dialect == DIALECT_MESSAGES &&
-		    t->items[i].message != t->items[item].message)
-			break;
-		last = i;
-	}
-	return last;
-}
-
 static int note_order(const void *a, const void *b)
 {
 	const struct rewrite_note *x = a, *y = b;
@@ -39,8 +23,8 @@ static void join_notes(const struct plan *p, struct plan_rewriting *ret)
 			kept ? &ret->notes.at[kept - 1] : NULL;
 		char *both;
 
-		if (!last ||
-		    place_of(p->t, last->item) != place_of(p->t, n->item)) {
+		if (!last || p->t->items[last->item].place !=
+				     p->t->items[n->item].place) {
 			ret->notes.at[kept++] = *n;
 			continue;
 		}

@@ -132,7 +132,17 @@ static void set_pieces(struct writer *w, const struct item_piece *pieces,
 	}
 }
 
-/* A text block with the note, and with the cache mark of `from`, if any. */
+/*
+ * Does the note take the mark of `i` over? In Messages a result's own mark
+ * covers all of its content, the note included.
+ */
+static bool moves_mark(const struct writer *w, const struct item *i)
+{
+	return i->marked &&
+	       (w->t->dialect != DIALECT_MESSAGES || i->kind != ITEM_RESULT);
+}
+
+/* A text block with the note, and with the cache mark it takes over. */
 static void put_block(struct writer *w, const struct item *from,
 		      const struct rewrite_note *note)
 {
@@ -143,7 +153,7 @@ static void put_block(struct writer *w, const struct item *from,
 			      : "{\"type\":\"text\",\"text\":\"");
 	put_encoded(w, note->text, note->len);
 	put_text(w, "\"");
-	if (from->marked) {
+	if (moves_mark(w, from)) {
 		/* The member's bytes, without the comma that is cut with it. */
 		while (key.start < key.end && w->t->body[key.start] != '"')
 			key.start++;
@@ -155,13 +165,13 @@ static void put_block(struct writer *w, const struct item *from,
 
 static void cut_mark(struct writer *w, const struct item *i)
 {
-	if (!i->marked)
+	if (!moves_mark(w, i))
 		return;
 	begin_edit(w, i->mark_member);
 	end_edit(w);
 }
 
-/* Messages: a block behind the result. */
+/* Messages: a block behind an attached file. */
 static void add_block(struct writer *w, const struct rewrite_step *p)
 {
 	const struct transcript *t = w->t;
@@ -179,7 +189,7 @@ static void add_block(struct writer *w, const struct rewrite_step *p)
 	array_push(&w->inserted, p->item);
 }
 
-/* Responses, Chat: a further part of the content. */
+/* A further part of a content that is a list. */
 static void add_part(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item *i = &w->t->items[p->item];
@@ -213,7 +223,7 @@ static size_t len_without(struct text text, const struct rewrite_note *note)
 	return text.len;
 }
 
-/* Responses, Chat: the note goes into the same string as the text. */
+/* The note goes into the same string as the text. */
 static void set_string(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item_piece *piece = w->t->items[p->item].pieces;
@@ -246,25 +256,22 @@ static void set_string(struct writer *w, const struct rewrite_step *p)
 static int apply_step(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item *i = &w->t->items[p->item];
-	bool messages = w->t->dialect == DIALECT_MESSAGES;
+	bool attached = i->kind == ITEM_USER;
 	uint32_t count = i->pieces_count;
 
 	if (p->replace && count == 0)
 		return -ENODATA;
-	if (p->note && !messages && i->content.end == i->content.start)
-		return -ENODATA;
-	if (p->note && !messages && !is_list(w, i)) {
-		set_string(w, p);
-		return w->error;
-	}
-	if (p->replace)
-		set_pieces(w, i->pieces,
-			   count - (!messages && list_has_note(w, i, p)),
-			   p->replace);
-	if (p->note && messages)
+	if (p->note && attached)
 		add_block(w, p);
-	else if (p->note)
-		add_part(w, p);
+	else if (p->note && !is_list(w, i))
+		set_string(w, p);
+	else {
+		if (p->replace)
+			set_pieces(w, i->pieces, count - list_has_note(w, i, p),
+				   p->replace);
+		if (p->note)
+			add_part(w, p);
+	}
 	return w->error;
 }
 

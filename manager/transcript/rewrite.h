@@ -1,6 +1,6 @@
 /*
- * Applies decisions to a body: replaces texts of results, and appends notes
- * behind the results of a message. All other bytes stay as they are. Pure.
+ * Applies decisions to a body: replaces texts of results, and appends notes to
+ * the last result of a message. All other bytes stay as they are. Pure.
  * manager/README.md, The rewritten request, says what may change and why.
  *
  * Blocks are never removed. If a result's text is in several pieces, those that
@@ -10,10 +10,10 @@
  * at its place is not written again, so that rewriting twice equals rewriting
  * once.
  *
- * In Messages a note is a text block directly behind the last result of its
- * message. In Responses and Chat it goes to the end of the last result of the
- * run: as a further part if the content is a list, otherwise into the string,
- * after REWRITE_GAP.
+ * A note goes to the end of the result that is its place (struct item): as a
+ * further part if the content is a list, otherwise into the string, after
+ * REWRITE_GAP. So it is said by that tool, not by the user. Only a file that
+ * the user attached gets it as a text block behind itself.
  */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H
 #define STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H
@@ -34,8 +34,8 @@ struct replacement {
 };
 
 /*
- * A text for the place of `item` (struct item). A cache mark on the block that
- * the note follows moves to the note.
+ * A text for the place of `item` (struct item). A cache mark on the part or
+ * block that the note follows moves to the note; one on the result stays.
  */
 struct rewrite_note {
 	uint32_t item;

@@ -97,7 +97,7 @@ static bool check_item(struct rewrite_checker *c, uint32_t i)
 	const struct item *was = &c->was->items[i], *now;
 	const struct replacement *replace = NULL;
 	const struct rewrite_note *note = NULL;
-	bool messages = c->was->dialect == DIALECT_MESSAGES;
+	bool attached = was->kind == ITEM_USER;
 
 	if (c->at >= c->now.items_count)
 		return false;
@@ -110,11 +110,11 @@ static bool check_item(struct rewrite_checker *c, uint32_t i)
 		note = &c->r->notes[c->note++];
 	if (!is_as_planned(was, &c->now, now, replace, &c->now.arena))
 		return false;
-	if (!replace && (messages || !note) && was->hash != now->hash)
+	if (!replace && (attached || !note) && was->hash != now->hash)
 		return false;
 	if (!note)
 		return true;
-	if (!messages)
+	if (!attached)
 		return is_note(&c->now, now, note, &c->now.arena);
 	if (c->at == c->now.items_count || now[1].kind != ITEM_USER ||
 	    now[1].message != now->message ||
@@ -208,7 +208,7 @@ static bool has_note(struct rewrite_checker *c, uint32_t i,
 	const struct item *was = &c->was->items[i];
 	struct arena *a = &c->now.arena;
 
-	if (c->was->dialect != DIALECT_MESSAGES)
+	if (was->kind != ITEM_USER)
 		return is_note(c->was, was, n, a);
 	return i + 1 < c->was->items_count && is_note(c->was, was + 1, n, a);
 }

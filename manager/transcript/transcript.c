@@ -221,6 +221,21 @@ bool dialect_is_text(const struct dom *j, uint32_t type)
 	       dom_is(j, type, "output_text");
 }
 
+/* A part that is not text. Beside an unknown one, a text may be refused. */
+static void add_part(struct transcript_builder *r, uint32_t node)
+{
+	static const char *const images[] = { "image", "image_url",
+					      "input_image" };
+	uint32_t type = dom_get(&r->j, node, "type");
+	bool image = false;
+
+	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++)
+		image = image || dom_is(&r->j, type, images[i]);
+	if (!image)
+		last_item(r)->takes = false;
+	builder_part(r, node);
+}
+
 void builder_content(struct transcript_builder *r, uint32_t node)
 {
 	const struct dom *j = &r->j;
@@ -236,10 +251,11 @@ void builder_content(struct transcript_builder *r, uint32_t node)
 	if (n->type != DOM_STRING && n->type != DOM_ARRAY)
 		return;
 	last_item(r)->content = (struct span){ n->start, n->end };
-	if (n->type == DOM_STRING)
+	last_item(r)->takes = true;
+	if (n->type == DOM_STRING) {
 		builder_piece(r, node);
-	if (n->type == DOM_STRING)
 		return;
+	}
 	for (i = dom_first(j, node); i != DOM_NONE; i = next) {
 		next = dom_next(j, node, i);
 		text = dom_get_type(j, i, "text", DOM_STRING);
@@ -247,7 +263,7 @@ void builder_content(struct transcript_builder *r, uint32_t node)
 		    dialect_is_text(j, dom_get(j, i, "type")))
 			builder_piece(r, text);
 		else
-			builder_part(r, i);
+			add_part(r, i);
 		builder_mark(r, i, of_parts && next == DOM_NONE);
 	}
 }
@@ -444,23 +460,34 @@ static void pair(struct transcript *t)
 	}
 }
 
-/* Backwards: `last` is the last result of the message or run. */
+/* The end of the message, or of the run of results, that begins at `first`. */
+static uint32_t group_end(const struct transcript *t, uint32_t first)
+{
+	bool messages = t->dialect == DIALECT_MESSAGES;
+	uint32_t i = first + 1;
+
+	while (i < t->items_count &&
+	       (messages ? t->items[i].message == t->items[first].message
+			 : t->items[i].kind == ITEM_RESULT &&
+				   t->items[first].kind == ITEM_RESULT))
+		i++;
+	return i;
+}
+
 static void find_places(struct transcript *t)
 {
-	uint32_t i, last = ITEM_NONE;
+	for (uint32_t first = 0, end; first < t->items_count; first = end) {
+		uint32_t place = ITEM_NONE;
 
-	for (i = t->items_count; i-- > 0;) {
-		struct item *item = &t->items[i];
-		bool with = last != ITEM_NONE;
-
-		if (t->dialect == DIALECT_MESSAGES)
-			with = with && t->items[last].message == item->message;
-		item->place = ITEM_NONE;
-		if (item->kind == ITEM_RESULT)
-			item->place = last = with ? last : i;
-		else if (t->dialect != DIALECT_MESSAGES)
-			last = ITEM_NONE;
-		assert(item->place == ITEM_NONE || item->place >= i);
+		end = group_end(t, first);
+		for (uint32_t i = first; i < end; i++)
+			if (t->items[i].kind == ITEM_RESULT &&
+			    t->items[i].takes)
+				place = i;
+		for (uint32_t i = first; i < end; i++)
+			t->items[i].place = t->items[i].kind == ITEM_RESULT
+						    ? place
+						    : ITEM_NONE;
 	}
 }
 

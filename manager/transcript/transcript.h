@@ -69,15 +69,17 @@ struct item {
 	 */
 	bool marked;
 	struct span mark, mark_member;
-	struct span content;	   /* results: the string or list; or empty */
+	struct span content; /* results: the string or list; or empty */
+	bool takes; /* a note can be put into `content`: a string, or a list
+		       of texts and images alone */
 	struct item_piece *pieces; /* texts, results: in order; calls: none */
 	uint32_t pieces_count;
 	uint32_t other; /* result: its call; call: its result; or ITEM_NONE */
 	/*
-	 * The item behind which a note for this one is put. Results: the last
-	 * result of the message (Messages), or of the run of results
-	 * (Responses, Chat). Attached files: themselves, if a block can be put
-	 * behind them. Others: ITEM_NONE.
+	 * Where a note for this item is put. Results: into the last result
+	 * that takes one, of the message (Messages) or of the run of results
+	 * (Responses, Chat). Attached files: behind themselves, if a block can
+	 * be put there. Others, and results where none takes one: ITEM_NONE.
 	 */
 	uint32_t place;
 	/*

@@ -431,8 +431,9 @@ static void put_nomination(struct answers *a, cJSON *id,
 	assert(n->action <= NOMINATE_KEEP);
 	json_put(o, "id", id);
 	json_put_text(o, "action", actions[n->action]);
-	json_put(o, "reason", json_bytes(reason));
-	json_put(o, "words", json_bytes(words));
+	/* Names in them are quoted already. */
+	json_put_text(o, "reason", reason);
+	json_put_text(o, "words", words);
 	json_put_number(o, "entry", n->entry);
 	put_hits(o, n);
 }

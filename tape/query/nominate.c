@@ -13,6 +13,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/quote.h"
 
 /* -- Symbols. */
 
@@ -321,42 +322,25 @@ static const char *short_name(const char *name)
 	return *before >= 'A' && *before <= 'Z' ? before : dot + 1;
 }
 
-/* The command's first words: "sed -i", "python3 setup.py", "git checkout". */
-static void say_command(FILE *out, const char *cmdline)
-{
-	const char *end = strchr(cmdline, ' ');
-	size_t first = end ? (size_t)(end - cmdline) : strlen(cmdline), second;
-	const char *slash = memrchr(cmdline, '/', first);
-
-	if (slash) {
-		first -= (size_t)(slash + 1 - cmdline);
-		cmdline = slash + 1;
-	}
-	(void)fprintf(out, "%.*s", (int)(first > 40 ? 40 : first), cmdline);
-	if (!end)
-		return;
-	second = strcspn(end + 1, " ");
-	if (second && second <= 40)
-		(void)fprintf(out, " %.*s", (int)second, end + 1);
-}
-
 /* What a process is called; "": nothing is known of it. */
 static const char *command_of(const struct nominate_process *p)
 {
-	if (p->cmdline && *p->cmdline)
-		return p->cmdline;
-	return p->comm ? p->comm : "";
+	if (p->comm && *p->comm)
+		return p->comm;
+	return p->cmdline ? p->cmdline : "";
 }
 
 static void say_process(FILE *out, const struct nominate_process *p,
 			bool plainly)
 {
+	char name[QUOTE_COMMAND_MAX + 1];
+
 	if (p->origin == ENTRY_OUTSIDE) {
 		(void)fputs(plainly ? "somebody else"
 				    : "from outside the mount",
 			    out);
 	} else if (*command_of(p)) {
-		say_command(out, command_of(p));
+		(void)fputs(quote_command(command_of(p), name), out);
 		if (!plainly)
 			(void)fprintf(out, ", pid %" PRIu32, p->pid);
 	} else if (plainly) {
@@ -417,16 +401,18 @@ static void say_lines(FILE *out, const struct nomination *n,
 		      const struct nominate_record *r)
 {
 	bool lines = n->file && n->why == WHY_EDITED && r->start && r->end;
+	char quoted[QUOTE_NAME_SIZE];
+	const char *name =
+		quote_name(n->file ? n->name : short_name(n->name), quoted);
 
 	if (lines && r->start == r->end)
 		(void)fprintf(out, "line %" PRIu32 " of %s was", r->start,
-			      n->name);
+			      name);
 	else if (lines)
 		(void)fprintf(out, "lines %" PRIu32 "-%" PRIu32 " of %s were",
-			      r->start, r->end, n->name);
+			      r->start, r->end, name);
 	else
-		(void)fprintf(out, "%s was",
-			      n->file ? n->name : short_name(n->name));
+		(void)fprintf(out, "%s was", name);
 }
 
 /* How a sentence of say_why() continues. */
@@ -452,8 +438,10 @@ static void say_why(FILE *out, const struct nomination *n,
 		    const struct nominate_record *r,
 		    const struct nominate_author *who)
 {
+	char quoted[QUOTE_NAME_SIZE], other[QUOTE_NAME_SIZE];
 	const char *name = n->file ? n->name : short_name(n->name);
 
+	name = quote_name(*name ? name : ".", quoted);
 	switch (n->why) {
 	case WHY_EDITED:
 	case WHY_REMOVED:
@@ -478,12 +466,13 @@ static void say_why(FILE *out, const struct nomination *n,
 		break;
 	case WHY_LISTED:
 		(void)fprintf(out, "names in %s, which the run listed, changed",
-			      *name ? name : ".");
+			      name);
 		break;
 	case WHY_ANY:
 		(void)fprintf(out, "%s was changed since the run",
-			      who->path && *who->path ? who->path
-						      : "something");
+			      who->path && *who->path
+				      ? quote_name(who->path, other)
+				      : "something");
 		break;
 	case WHY_GAP:
 		(void)fputs("some changes were not recorded", out);

@@ -65,7 +65,7 @@ def a_change_by_somebody_else_is_told():
         last = "".join(checks.all_notes(turns[-1][1]))
         assert last.count("helper.py") == last.count("app.py") == 1, last
         assert "+    return b + a" in last, last
-        assert '+    """Add the items."""' in last and "sed -i" in last, last
+        assert '+    """Add the items."""' in last and "by sed" in last, last
 
 
 def a_sub_agents_edit_is_told_to_the_one_that_sent_it():

@@ -47,7 +47,7 @@ def it_shows_what_it_promises():
                 ": edit app/server.py by sed; changed: app.server.start",
                 # a note, and the stale text that the model would have got
                 '| 12     print("Listening on", address(config))',
-                '| +    print("listening on", address(config))',
+                '| | +    print("listening on", address(config))',
                 # a stale test run
                 "the request still holds what ./check.sh said",
                 "`./check.sh` ran before later changes",

@@ -209,7 +209,8 @@ def prefix_kept(s):
             assert y[:len(x) - 1] == x[:-1], next(
                 (p, q) for p, q in zip(x, y) if p != q)
             last, then = dict(x[-1]), dict(y[len(x) - 1])
-            assert then.pop("text", "").startswith(last.pop("text", ""))
+            for text in ("text", "content"):
+                assert then.pop(text, "").startswith(last.pop(text, ""))
             assert last == then, (last, then)
 
 

@@ -11,6 +11,7 @@
 #include "manager/decide/linediff.h"
 #include "manager/decide/notes.h"
 #include "manager/transcript/dom.h"
+#include "manager/transcript/rewrite.h"
 #include "manager/transcript/transcript.h"
 #include "tests/prop/fs/dice.h"
 
@@ -586,7 +587,7 @@ static uint32_t first_seen(struct session *s, const struct transcript *t,
 	struct text id = { 0 };
 	uint64_t hash;
 
-	for (uint32_t i = 0; i < item; i++)
+	for (uint32_t i = 0; i <= item; i++)
 		if (t->items[i].id.len)
 			id = t->items[i].id;
 	hash = XXH3_64bits_withSeed(note.at, note.len,
@@ -598,7 +599,20 @@ static uint32_t first_seen(struct session *s, const struct transcript *t,
 	return s->totals.requests;
 }
 
-/* Is there a note on `path` behind `from`, newer than the change? */
+/* The note at the end of a text; empty: none. */
+static struct text note_in(struct text x)
+{
+	static const char gap[] = REWRITE_GAP NOTES_MARK;
+	const char *at = begins(x, NOTES_MARK)
+				 ? x.at
+				 : memmem(x.at, x.len, gap, strlen(gap));
+
+	if (!at)
+		return (struct text){ "", 0 };
+	return (struct text){ at, x.len - (size_t)(at - x.at) };
+}
+
+/* Is there a note on `path` at `from` or behind, newer than the change? */
 static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 		    const char *path)
 {
@@ -608,14 +622,13 @@ static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 	for (uint32_t i = 0; i < s->touched.count; i++)
 		if (strcmp(s->touched.at[i].path, path) == 0)
 			changed = s->touched.at[i].request;
-	for (uint32_t i = from + 1; i < t->items_count; i++) {
+	for (uint32_t i = from; i < t->items_count; i++) {
 		struct text x;
 
 		if (!t->items[i].pieces_count)
 			continue;
-		x = transcript_piece(t, t->items[i].pieces, &t->arena);
-		if (!begins(x, NOTES_MARK) || t->items[i].kind == ITEM_RESULT ||
-		    !memmem(x.at, x.len, path, strlen(path)))
+		x = note_in(transcript_piece(t, t->items[i].pieces, &t->arena));
+		if (!memmem(x.at, x.len, path, strlen(path)))
 			continue;
 		if (first_seen(s, t, i, x) >= changed ||
 		    memmem(x.at, x.len, "; read it again", 15) ||
@@ -661,6 +674,7 @@ static void judge(struct session *s, struct transcript *t)
 		const struct item *r = &t->items[i];
 		const struct item *call;
 		const char *at, *end;
+		struct text shown;
 		char path[256];
 
 		if (r->kind != ITEM_RESULT || r->other == ITEM_NONE ||
@@ -675,9 +689,9 @@ static void judge(struct session *s, struct transcript *t)
 		at += strlen(key);
 		end = strchr(at, '"');
 		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - at), at);
-		if (!is_true(s, transcript_piece(t, r->pieces, &t->arena),
-			     path) &&
-		    !is_told(s, t, i, path))
+		shown = transcript_piece(t, r->pieces, &t->arena);
+		shown.len -= note_in(shown).len;
+		if (!is_true(s, shown, path) && !is_told(s, t, i, path))
 			s->totals.unflagged++;
 	}
 }

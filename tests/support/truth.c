@@ -327,8 +327,12 @@ static bool diff_is_true(const struct truth_file *f, struct text diff)
 	while (diff.len) {
 		struct text line = first_line(diff);
 		size_t step = line.len < diff.len ? line.len + 1 : line.len;
-		bool found = !line.len || line.at[0] != '+';
+		bool found = !begins(line, "| +");
 
+		if (!found) {
+			line.at += 2;
+			line.len -= 2;
+		}
 		for (uint32_t i = 0; !found && i < f->lines.count; i++)
 			found = strlen(f->lines.at[i].text) == line.len - 1 &&
 				memcmp(f->lines.at[i].text, line.at + 1,

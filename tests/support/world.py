@@ -194,10 +194,15 @@ def result_texts(r):
 
 
 def notes(r):
-    return [b["text"] for m in r.json["messages"] if m["role"] == "user" and
-            isinstance(m["content"], list)
-            for b in m["content"]
-            if b["type"] == "text" and b["text"].startswith(MARK)]
+    """Each text of ours behind a result's own, or behind an attached file."""
+    texts = result_texts(r) + [
+        b["text"] for m in r.json["messages"] if m["role"] == "user" and
+        isinstance(m["content"], list) for b in m["content"]
+        if b["type"] == "text" and b["text"].startswith(MARK)]
+    found = [t if t.startswith(MARK) else t.partition("\n\n" + MARK)[2]
+             for t in texts]
+    return [MARK + t.removeprefix(MARK) for t in found
+            if t and not t.startswith(MARK + " removed")]
 
 
 def prefix_kept(before, after):

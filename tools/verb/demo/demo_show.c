@@ -11,6 +11,8 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
+#include "manager/decide/notes.h"
+#include "manager/transcript/rewrite.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
@@ -314,8 +316,8 @@ static void show_note(struct show *s, const char *note)
 
 	show_stale(s, note);
 	begin(s, COLOUR_GREEN, "after",
-	      "nothing moves, so the model's prompt cache still holds; behind "
-	      "the newest result it reads:");
+	      "nothing moves, so the model's prompt cache still holds; at the "
+	      "end of the newest result it reads:");
 	len = show_missing(s, COLOUR_GREEN, note, "");
 	demo_pause(s->slowly, len + 100);
 }
@@ -335,6 +337,18 @@ static void show_place(struct show *s, const char *was, const char *is)
 	demo_pause(s->slowly, len + 80);
 }
 
+/* The note that stands behind the text `was`; NULL: none. */
+static const char *note_behind(const char *was, const char *is)
+{
+	static const char gap[] = REWRITE_GAP NOTES_MARK;
+	size_t len = strlen(was);
+
+	if (strncmp(is, was, len) != 0 ||
+	    strncmp(is + len, gap, strlen(gap)) != 0)
+		return NULL;
+	return is + len + strlen(REWRITE_GAP);
+}
+
 static void show_blocks(struct show *s, const cJSON *sent, const cJSON *got)
 {
 	int n = cJSON_GetArraySize(sent);
@@ -343,13 +357,14 @@ static void show_blocks(struct show *s, const cJSON *sent, const cJSON *got)
 		const char *is = block_text(cJSON_GetArrayItem(got, i));
 		const char *was =
 			i < n ? block_text(cJSON_GetArrayItem(sent, i)) : "";
+		const char *note = note_behind(was, is);
 
 		if (strcmp(is, was) == 0 || !is_news(s, is))
 			continue;
-		if (*was)
-			show_place(s, was, is);
+		if (note)
+			show_note(s, note);
 		else
-			show_note(s, is);
+			show_place(s, was, is);
 	}
 }
 

@@ -415,11 +415,11 @@ static void a_record_is_nominated_with_a_reason(void **state)
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"path\":\"a.py\",\"start\":5,\"end\":6}",
-		  "REFRESH", "load was edited by entry 1 (sed -i, pid 812)");
+		  "REFRESH", "load was edited by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"symbols\":[\"a.load\"]}",
-		  "REFRESH", "load was edited by entry 1 (sed -i, pid 812)");
+		  "REFRESH", "load was edited by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"path\":\"a.py\",\"start\":8,\"end\":10}",
@@ -435,7 +435,7 @@ static void a_record_is_nominated_with_a_reason(void **state)
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"path\":\"a.py\",\"start\":9,\"end\":9}",
 		  "DROP",
-		  "Config was removed by entry 2 (sh -c, pid 700), and 1 more "
+		  "Config was removed by entry 2 (sh, pid 700), and 1 more "
 		  "symbol it covers drifted");
 }
 
@@ -460,7 +460,7 @@ static void a_file_is_known_by_any_way_to_it(void **state)
 		w,
 		"{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,\"path\":\"n\"}",
 		"REFRESH",
-		"lib/notes.txt was edited by entry 1 (sed -i, pid 812)");
+		"lib/notes.txt was edited by entry 1 (sed, pid 812)");
 }
 
 static void a_reason_has_words_for_the_model(void **state)
@@ -475,7 +475,7 @@ static void a_reason_has_words_for_the_model(void **state)
 		     "\"path\":\"n.txt\"}]}");
 	assert_string_equal(
 		json_string(json_member(answer, "nominations")->child, "words"),
-		"n.txt was edited by sed -i");
+		"n.txt was edited by sed");
 	cJSON_Delete(answer);
 }
 
@@ -541,11 +541,11 @@ static void lines_of_a_text_are_carried_forward(void **state)
 	nominated(w, record, NULL, NULL);
 	(void)tape_write(w, "n.txt", "0\n1\n2\n3\n4b\nfive\n", &sed);
 	nominated(w, record, "REFRESH",
-		  "lines 3-4 of n.txt were edited by entry 3 (sed -i, pid "
+		  "lines 3-4 of n.txt were edited by entry 3 (sed, pid "
 		  "812)");
 	(void)tape_rename(w, "n.txt", "m.txt", &sed);
 	nominated(w, record, "DROP",
-		  "n.txt was removed by entry 4 (sed -i, pid 812)");
+		  "n.txt was removed by entry 4 (sed, pid 812)");
 }
 
 static void a_run_is_kept_if_nothing_it_read_was_touched(void **state)
@@ -564,20 +564,20 @@ static void a_run_is_kept_if_nothing_it_read_was_touched(void **state)
 		  "nothing the run read or looked for was touched up to entry "
 		  "1");
 	nominated(w, unknown, "RERUN",
-		  "b.txt was changed since the run, by entry 1 (sed -i, pid "
+		  "b.txt was changed since the run, by entry 1 (sed, pid "
 		  "812)");
 	(void)tape_write(w, "lib/x.py", "x = 1\n", &sed);
 	nominated(
 		w, record, "RERUN",
 		"lib, which the run looked for in vain, appeared with entry 2 "
-		"(sed -i, pid 812)");
+		"(sed, pid 812)");
 	(void)tape_write(w, "tests/t.py", "x = 1\n", &sed);
 	nominated(w, record, "RERUN",
 		  "names in tests, which the run listed, changed with entry 3 "
-		  "(sed -i, pid 812)");
+		  "(sed, pid 812)");
 	(void)tape_write(w, "a.py", "x = 1\n", &sed);
 	nominated(w, record, "RERUN",
-		  "a.py, which the run opened, was changed by entry 4 (sed -i, "
+		  "a.py, which the run opened, was changed by entry 4 (sed, "
 		  "pid 812)");
 }
 
@@ -596,16 +596,16 @@ static void the_index_is_filled_from_the_store(void **state)
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"symbols\":[\"a.load\"]}",
-		  "REFRESH", "load was edited by entry 1 (sed -i, pid 812)");
+		  "REFRESH", "load was edited by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
 		  "\"symbols\":[\"a.Config\"]}",
-		  "DROP", "Config was removed by entry 1 (sed -i, pid 812)");
+		  "DROP", "Config was removed by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":1,"
 		  "\"path\":\"n.txt\",\"start\":2,\"end\":2}",
 		  "REFRESH",
-		  "line 2 of n.txt was edited by entry 2 (sed -i, pid "
+		  "line 2 of n.txt was edited by entry 2 (sed, pid "
 		  "812)");
 }
 

@@ -100,7 +100,7 @@ static void nominations_come_with_the_callers_ids(void **state)
 	assert_true(n.at[0].id == UINT64_MAX);
 	assert_int_equal(n.at[0].action, CLIENT_REFRESH);
 	assert_string_equal(n.at[0].reason,
-			    "load was edited by entry 1 (sed -i, pid 812)");
+			    "load was edited by entry 1 (sed, pid 812)");
 	assert_int_equal(n.at[0].entry, 1);
 	assert_int_equal(n.at[0].symbols_count, 1);
 	assert_string_equal(n.at[0].symbols[0].name, "a.load");
