@@ -22,6 +22,8 @@ struct mount_options {
 
 /* Open /dev/fuse and mount. *ret_fd is the session's descriptor. */
 int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why);
+/* The same, by fusermount3 in any case. */
+int mount_by_helper(const struct mount_options *o, int *ret_fd, char **ret_why);
 
 /* fusermount3 unmounts only what it finds in /etc/mtab, which a bare chroot
    does not have. */
