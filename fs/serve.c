@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,6 +256,14 @@ static void open_sockets(struct server *s)
 		(void)fail("cannot answer questions on the fs socket", r);
 }
 
+/* Has the kernel ended the connection, as an unmount does? */
+static bool is_hung_up(const struct server *s)
+{
+	struct pollfd device = { .fd = s->config.fuse_fd, .events = POLLIN };
+
+	return poll(&device, 1, 0) > 0 && device.revents & POLLERR;
+}
+
 static int serve(struct server *s)
 {
 	struct fuse_loop_config *loop = fuse_loop_cfg_create();
@@ -269,13 +278,12 @@ static int serve(struct server *s)
 	r = fuse_session_loop_mt(s->fs.session, loop);
 	fuse_loop_cfg_destroy(loop);
 	/*
-	 * A signal that stops the loop (r > 0) is an orderly end. So is
-	 * ECONNABORTED: a worker took a request, mostly the last RELEASE, while
-	 * the unmount shut the connection down. Others get ENODEV then, which
-	 * libfuse takes for the end by itself.
+	 * A signal that stops the loop (r > 0) is an orderly end. So is any
+	 * failure once the kernel has ended the connection: a worker that took
+	 * a request, mostly the last RELEASE, while the unmount shut it down
+	 * gets another errno than ENODEV, which libfuse takes for the end.
 	 */
-	return r < 0 && r != -ECONNABORTED ? fail("the FUSE session broke", r)
-					   : 0;
+	return r < 0 && !is_hung_up(s) ? fail("the FUSE session broke", r) : 0;
 }
 
 /*

@@ -46,6 +46,7 @@ struct guard {
 	const struct guard_options *o;
 	char **command; /* NULL: none */
 	struct site site;
+	enum private_way way; /* meaningful if o->private */
 	pid_t session_root;
 	char *cwd;  /* where we were started, NULL: unknown */
 	int report; /* pipe on which the caller waits for our exit code, or -1
@@ -226,7 +227,7 @@ static _Noreturn void become_fs(struct guard *g, int fuse_fd, int ready_fd)
 	(void)prctl(PR_SET_NAME, "statetape-fs");
 	(void)setsid();
 	(void)!chdir("/");
-	if (g->o->private)
+	if (g->o->private && g->way != PRIVATE_ASIDE)
 		private_step_aside(g->site.mountpoint);
 	put_null(STDIN_FILENO);
 	put_null(STDOUT_FILENO);
@@ -239,8 +240,10 @@ static _Noreturn void become_fs(struct guard *g, int fuse_fd, int ready_fd)
 	exit(fs_serve(&config) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static int fork_fs(struct guard *g, int fuse_fd, char **ret_why)
+static int fork_fs(void *context, int fuse_fd, enum private_way way,
+		   char **ret_why)
 {
+	struct guard *g = context;
 	CLEANUP(close_p) int ours = -1;
 	CLEANUP(close_p) int theirs = -1;
 	int fds[2];
@@ -250,6 +253,7 @@ static int fork_fs(struct guard *g, int fuse_fd, char **ret_why)
 			   strerrordesc_np(errno));
 	ours = fds[0];
 	theirs = fds[1];
+	g->way = way;
 	(void)fflush(NULL);
 	g->fs_pid = fork();
 	if (g->fs_pid < 0)
@@ -278,10 +282,12 @@ static int start_fs(struct guard *g, char **ret_why)
 	if (asprintf(&source, MOUNT_SOURCE "%s", g->site.state.id) < 0)
 		return -ENOMEM;
 	mount.source = source;
+	if (g->o->private)
+		return private_mount(&mount, fork_fs, g, ret_why);
 	r = mount_fuse(&mount, &fuse_fd, ret_why);
 	if (r < 0)
 		return r;
-	r = fork_fs(g, fuse_fd, ret_why);
+	r = fork_fs(g, fuse_fd, PRIVATE_DIRECT, ret_why);
 	if (r < 0)
 		(void)mount_detach(mount.mountpoint, true, NULL);
 	return r;
@@ -624,8 +630,6 @@ static int guard_live(struct guard *g)
 			  g->site.state.dir, strerrordesc_np(-r));
 	if (r == 0)
 		r = take_signals(g);
-	if (r == 0 && g->o->private)
-		r = private_enter(&text);
 	if (r == 0)
 		r = start_fs(g, &text);
 	if (r == 0) {

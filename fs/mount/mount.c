@@ -237,8 +237,7 @@ bool mount_helper_can_unmount(void)
 	return access("/etc/mtab", R_OK) == 0;
 }
 
-static int mount_by_helper(const struct mount_options *o, int *ret_fd,
-			   char **ret_why)
+int mount_by_helper(const struct mount_options *o, int *ret_fd, char **ret_why)
 {
 	CLEANUP(free_p) char *options = NULL;
 	CLEANUP(close_p) int ours = -1;

@@ -22,6 +22,8 @@ struct mount_options {
 
 /* Open /dev/fuse and mount. *ret_fd is the session's descriptor. */
 int mount_fuse(const struct mount_options *o, int *ret_fd, char **ret_why);
+/* The same, by fusermount3 in any case. */
+int mount_by_helper(const struct mount_options *o, int *ret_fd, char **ret_why);
 
 /* fusermount3 unmounts only what it finds in /etc/mtab, which a bare chroot
    does not have. */
@@ -51,10 +53,11 @@ int mount_find(const char *path, const char *id, struct mount_entry *ret);
 void mount_entry_release(struct mount_entry *e);
 
 /*
- * True if the mount table of process `pid` has no mount with that `id`: it was
- * unmounted, or does not exist yet. False if the table cannot be read.
+ * True if the mount table of process `pid` has a mount with that `id`. False if
+ * it was unmounted or does not exist yet, and if the table cannot be read: an
+ * ending process has none any more.
  */
-bool mount_is_gone(pid_t pid, const char *id);
+bool mount_is_held(pid_t pid, const char *id);
 
 /*
  * True if the process that served the mount is gone. Sends a request to the

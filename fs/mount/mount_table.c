@@ -233,7 +233,7 @@ int mount_find(const char *path, const char *id, struct mount_entry *ret)
 	return search(&w, ret);
 }
 
-bool mount_is_gone(pid_t pid, const char *id)
+bool mount_is_held(pid_t pid, const char *id)
 {
 	CLEANUP(fclose_p) FILE *table = NULL;
 	CLEANUP(free_p) char *line = NULL;
@@ -244,15 +244,13 @@ bool mount_is_gone(pid_t pid, const char *id)
 
 	(void)snprintf(number_text, sizeof(number_text), "%d", (int)pid);
 	table = open_table(number_text);
-	if (!table)
-		return false;
-	while (getline(&line, &size, table) > 0) {
+	while (table && getline(&line, &size, table) > 0) {
 		found = mount_line_parse(line, &m) < 0 ? NULL
 						       : statetape_id(&m);
 		if (found && strcmp(found, id) == 0)
-			return false;
+			return true;
 	}
-	return true;
+	return false;
 }
 
 int mount_below(const char *path, char **ret)

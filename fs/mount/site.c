@@ -138,7 +138,7 @@ static int explain_busy(const struct state *s, pid_t pid, char **ret_why)
 {
 	if (pid <= 0)
 		return why(ret_why, EBUSY, "'%s' is already mounted", s->repo);
-	if (mount_is_gone(pid, s->id))
+	if (!mount_is_held(pid, s->id))
 		return why(ret_why, EBUSY,
 			   "'%s' was mounted by process %d, which still serves "
 			   "its open files",
@@ -163,8 +163,7 @@ static int lock_state(struct state *s, char **ret_why)
 	     ms += LOCK_STEP_MS) {
 		if (pid <= 0)
 			pid = ask_for_pid(s);
-		if (ms >= LOCK_MAX_MS ||
-		    (pid > 0 && !mount_is_gone(pid, s->id)))
+		if (ms >= LOCK_MAX_MS || (pid > 0 && mount_is_held(pid, s->id)))
 			return explain_busy(s, pid, ret_why);
 		(void)nanosleep(&step, NULL);
 	}

@@ -29,7 +29,7 @@ static const struct verb_option run_options[] = {
 	  .value = "WAY",
 	  .text = "How the repository is mounted: private (seen by the agent "
 		  "alone), visible, none, or auto, the first of these that "
-		  "works" },
+		  "works and takes nothing away from the agent" },
 	{ .id = OPTION_NO_MOUNT,
 	  .name = "no-mount",
 	  .text = "Do not mount: changes are found afterwards, without their "
@@ -63,6 +63,14 @@ const struct verb row_run = {
 		"with its terminal, signals and exit code intact. Afterwards "
 		"everything is stopped and unmounted, and a short report "
 		"says what was done. Nothing is written into the repository.\n"
+		"\n"
+		"Before the agent starts, a trial on the repository's own "
+		"files finds out whether such a mount leaves it all that it "
+		"may read, write and run in the plain directory. If not, one "
+		"sentence names a file that would be lost, and the next way is "
+		"taken; 'statetape doctor REPO' says the same beforehand. "
+		"Set-user-id programs gain no rights in an ordinary user's "
+		"mount; those in the repository are named.\n"
 		"\n"
 		"Several agents may work on one repository: they share the "
 		"mount and the tape, and each is notified of what the others "

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "fs/mount/private.h"
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
@@ -110,6 +111,20 @@ static ssize_t receive(struct session *s, int flags)
 	return n;
 }
 
+/* The text of a "note" line (free it); NULL: it is another line. */
+static char *note_in(struct session *s, const char *line)
+{
+	cJSON *said = cJSON_Parse(line);
+	const cJSON *text = cJSON_GetObjectItem(said, "note");
+	char *note = cJSON_IsString(text) ? must_have(strdup(text->valuestring))
+					  : NULL;
+
+	if (cJSON_IsTrue(cJSON_GetObjectItem(said, "told")))
+		s->asked = false;
+	cJSON_Delete(said);
+	return note;
+}
+
 static int understand_hello(struct session *s, const char *line)
 {
 	cJSON *hello = cJSON_Parse(line);
@@ -130,18 +145,24 @@ static int understand_hello(struct session *s, const char *line)
 	return r;
 }
 
+/* Print the messages that a session which we start sends before its hello. */
 static int hear_hello(struct session *s, int ms)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
-	CLEANUP(free_p) char *line = NULL;
 
-	while (!(line = take_line(s))) {
-		if (poll(&p, 1, ms) <= 0)
+	for (;;) {
+		CLEANUP(free_p) char *line = take_line(s);
+		CLEANUP(free_p) char *note = line ? note_in(s, line) : NULL;
+
+		if (note)
+			(void)say_error("%s", note);
+		else if (line)
+			return understand_hello(s, line);
+		else if (poll(&p, 1, ms) <= 0)
 			return -ETIMEDOUT;
-		if (receive(s, 0) <= 0)
+		else if (receive(s, 0) <= 0)
 			return -ECONNRESET;
 	}
-	return understand_hello(s, line);
 }
 
 static int try_join(const struct state *s, struct session *ret)
@@ -503,8 +524,11 @@ static int enter_mounts(pid_t pid)
 
 int session_enter_of(pid_t pid)
 {
+	uint64_t bounds = private_bounds();
 	int r = enter_one(pid, "user", CLONE_NEWUSER);
 
+	if (r == 0)
+		private_limit(bounds);
 	return r < 0 ? r : enter_mounts(pid);
 }
 
@@ -517,20 +541,6 @@ int session_enter(const struct session *s)
 void session_ask(struct session *s)
 {
 	s->asked = s->fd >= 0 && send(s->fd, "?", 1, MSG_NOSIGNAL) == 1;
-}
-
-/* The text of a "note" line (free it); NULL: it is another line. */
-static char *note_in(struct session *s, const char *line)
-{
-	cJSON *said = cJSON_Parse(line);
-	const cJSON *text = cJSON_GetObjectItem(said, "note");
-	char *note = cJSON_IsString(text) ? must_have(strdup(text->valuestring))
-					  : NULL;
-
-	if (cJSON_IsTrue(cJSON_GetObjectItem(said, "told")))
-		s->asked = false;
-	cJSON_Delete(said);
-	return note;
 }
 
 char *session_note(struct session *s, bool *ret_gone)

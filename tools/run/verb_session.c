@@ -20,10 +20,10 @@
 
 #include "fs/mount/guard.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/trial.h"
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tape/wire/wire.h"
-#include "tools/cli/probe.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
@@ -459,14 +459,60 @@ static bool root_is_mount(void)
 	       st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/*
- * If root cannot mount privately for another reason, a visible mount fails too.
- */
-static bool can_be_private(void)
+/* A message for the run that starts us, ahead of our greeting. */
+static void tell_starter(const struct invocation *in, const char *text)
 {
-	struct probe_fuse offer;
+	cJSON *said = cJSON_CreateObject();
 
-	return geteuid() == 0 ? root_is_mount() : probe_fuse(true, &offer) == 0;
+	(void)cJSON_AddStringToObject(said, "note", text);
+	tell((int)in->options[OPTION_RUN_FD].number, said);
+	cJSON_Delete(said);
+}
+
+static bool is_ours(const char *repo)
+{
+	struct stat st;
+
+	return stat(repo, &st) == 0 && st.st_uid == geteuid();
+}
+
+/*
+ * The next way after a private mount. If root cannot mount privately, a visible
+ * mount fails too. A visible mount of an ordinary user shuts out all others,
+ * among them the owner of the repository.
+ */
+static enum session_mount other_way(const char *repo)
+{
+	if (geteuid() == 0)
+		return private_is_direct() ? SESSION_VISIBLE : SESSION_NONE;
+	return is_ours(repo) ? SESSION_VISIBLE : SESSION_NONE;
+}
+
+/*
+ * How to mount: private, if that leaves the agent all that it may do in the
+ * plain directory.
+ */
+static enum session_mount find_way(const struct invocation *in,
+				   enum session_mount wanted)
+{
+	const char *repo = in->arguments[0];
+	CLEANUP(trial_release) struct trial trial = { 0 };
+	CLEANUP(free_p) char *text = NULL;
+
+	if (wanted == SESSION_VISIBLE)
+		return wanted;
+	if (wanted == SESSION_AUTO && geteuid() == 0 && !root_is_mount())
+		return SESSION_VISIBLE;
+	if (private_is_direct())
+		return SESSION_PRIVATE;
+	trial_run(repo, &trial);
+	text = trial_text(&trial);
+	if (text &&
+	    (wanted == SESSION_AUTO || trial.verdict != TRIAL_IMPOSSIBLE))
+		tell_starter(in, text);
+	if (wanted == SESSION_PRIVATE || trial.verdict == TRIAL_FITS)
+		return SESSION_PRIVATE;
+	return other_way(repo);
 }
 
 /*
@@ -476,16 +522,16 @@ static bool can_be_private(void)
  */
 static int choose(const struct invocation *in, enum session_mount mount)
 {
-	enum session_mount way = mount;
+	enum session_mount way;
 	int code;
 
 	if (mount == SESSION_NONE)
 		return serve(in, SESSION_NONE, false);
 	if (is_mounted_already(in->arguments[0]))
 		return serve(in, SESSION_VISIBLE, false);
-	if (mount == SESSION_AUTO)
-		way = can_be_private() ? SESSION_PRIVATE : SESSION_VISIBLE;
-	assert(way == SESSION_PRIVATE || way == SESSION_VISIBLE);
+	way = find_way(in, mount);
+	if (way == SESSION_NONE)
+		return serve(in, SESSION_NONE, false);
 	code = guarded(in, way);
 	if (code != GUARD_FAILED || mount != SESSION_AUTO)
 		return code;

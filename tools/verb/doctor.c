@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
+#include "fs/mount/trial.h"
 #include "fs/node/below.h"
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
@@ -212,18 +213,58 @@ static void check_mounting(struct report *r, const struct machine *m)
 		     "is refused (%s); see 'fusermount3'", errno_text(m->user));
 }
 
-/* What 'statetape run' needs, which is less than 'mount' needs. */
-static void check_run(struct report *r, const struct machine *m)
+static bool is_foreign(const char *repo)
 {
-	if (m->root ? m->direct == 0 : m->user == 0)
-		note(r, "run", OK, "mounts where the agent alone sees it");
-	else if (!m->root && m->device == 0 && m->helper_works)
+	struct stat st;
+
+	return repo && stat(repo, &st) == 0 && st.st_uid != geteuid();
+}
+
+/* Where a private mount cannot be made, or takes something away: `why`. */
+static void check_other_way(struct report *r, const struct machine *m,
+			    const char *repo, const char *why)
+{
+	bool visible = m->root ? m->direct == 0
+			       : m->device == 0 && m->helper_works &&
+					 !is_foreign(repo);
+
+	if (visible)
 		note(r, "run", OK,
-		     "mounts where all see it, through fusermount3");
+		     "mounts where all processes see it%s, and only this "
+		     "user's may use it: %s",
+		     m->root ? "" : ", through fusermount3", why);
 	else
 		note(r, "run", DEGRADED,
-		     "works without a mount: changes are found later, without "
-		     "their authors; see 'mounting'");
+		     "works without a mount, so changes are found later, "
+		     "without their authors: %s; see 'mounting'",
+		     why);
+}
+
+/* What 'statetape run' will do, which needs less than 'mount'. */
+static void check_run(struct report *r, const struct machine *m,
+		      const char *repo)
+{
+	CLEANUP(trial_release) struct trial trial = { 0 };
+	CLEANUP(free_p) char *path = repo ? realpath(repo, NULL) : NULL;
+	CLEANUP(free_p) char *text = NULL;
+	int possible = m->root && m->direct == 0 ? 0 : m->user;
+
+	if (path && !private_is_direct() &&
+	    mount_find(path, NULL, &(struct mount_entry){ 0 }) < 0) {
+		trial_run(path, &trial);
+		text = trial_text(&trial);
+	} else {
+		trial.verdict = possible == 0 ? TRIAL_FITS : TRIAL_IMPOSSIBLE;
+	}
+	if (trial.verdict == TRIAL_FITS)
+		note(r, "run", text ? DEGRADED : OK,
+		     "mounts where the agent alone sees it%s%s",
+		     text ? "; " : "", text ? text : "");
+	else
+		check_other_way(r, m, repo,
+				text ? text
+				     : "it cannot be done where the agent "
+				       "alone would see it");
 }
 
 static void check_helper(struct report *r, const struct machine *m)
@@ -623,7 +664,7 @@ int verb_doctor(const struct invocation *in)
 	look(&m);
 	check_device(&r, &m);
 	check_mounting(&r, &m);
-	check_run(&r, &m);
+	check_run(&r, &m, in->arguments[0]);
 	check_helper(&r, &m);
 	check_allow_other(&r, &m);
 	check_kernel(&r, &m);

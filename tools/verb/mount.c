@@ -1,7 +1,27 @@
 /* `statetape mount`: maps its options to fs/mount/guard.h. */
+#include <stdlib.h>
+
 #include "fs/mount/guard.h"
+#include "fs/mount/trial.h"
+#include "graph/base/cleanup.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
+
+/* Say what a private mount takes away from its command; it is made anyway. */
+static void warn(const char *repo)
+{
+	CLEANUP(trial_release) struct trial trial = { 0 };
+	CLEANUP(free_p) char *path = realpath(repo, NULL);
+	CLEANUP(free_p) char *text = NULL;
+
+	if (!path || private_is_direct())
+		return;
+	trial_run(path, &trial);
+	if (trial.verdict != TRIAL_IMPOSSIBLE)
+		text = trial_text(&trial);
+	if (text)
+		(void)say_error("%s", text);
+}
 
 int verb_mount(const struct invocation *in)
 {
@@ -22,5 +42,7 @@ int verb_mount(const struct invocation *in)
 
 	if (in->command && !in->command[0])
 		return say_usage_error("a command must follow --");
+	if (options.private)
+		warn(options.repo);
 	return guard_mount(&options);
 }

@@ -9,7 +9,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "tape/scope.h"
+#include "tape/journal/scope.h"
 #include "tape/store/store.h"
 #include "tools/cli/say.h"
 #include "tools/verb/tape.h"
