@@ -22,6 +22,7 @@
 #include "tape/journal/journal.h"
 #include "tape/wire/bell.h"
 
+struct progress;
 struct watch;
 
 struct fs {
@@ -29,11 +30,12 @@ struct fs {
 	struct inodes *inodes;
 	struct actors *actors;
 	struct reads *reads;
-	struct journal *journal; /* NULL: not logging */
-	struct bell *bell;	 /* NULL: no notifications */
-	struct watch *watch;	 /* NULL: not watching */
-	int proc_fd;		 /* /proc/self/fd, opened before mounting */
-	int files_max;		 /* descriptors for files stay below this */
+	struct journal *journal;   /* NULL: not logging */
+	struct progress *progress; /* NULL: not logging */
+	struct bell *bell;	   /* NULL: no notifications */
+	struct watch *watch;	   /* NULL: not watching */
+	int proc_fd;		   /* /proc/self/fd, opened before mounting */
+	int files_max;		   /* descriptors for files stay below this */
 	uint64_t root_dev;
 	bool root;	     /* we act for all users, with all capabilities */
 	bool dirs_stateless; /* no handles for directories (ops/dir.c) */
