@@ -47,8 +47,9 @@ int keep_open(struct fs *fs, int state_fd)
 {
 	struct keep *k = calloc(1, sizeof(*k));
 	struct journal_stats st;
-	int r = k ? progress_open(state_fd, &fs->progress) : -ENOMEM;
+	int r = k ? 0 : -ENOMEM;
 
+	assert(fs->progress);
 	if (r == 0) {
 		journal_stat(fs->journal, &st);
 		progress_begin(fs->progress, st.head);
@@ -69,8 +70,6 @@ void keep_close(struct fs *fs)
 		kept_free(fs->keep->kept);
 	free(fs->keep);
 	fs->keep = NULL;
-	progress_free(fs->progress);
-	fs->progress = NULL;
 }
 
 /* Versions are noted and kept: a tape has followed the journal. */

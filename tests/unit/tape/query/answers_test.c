@@ -515,7 +515,7 @@ static void a_merged_entry_names_all_its_authors(void **state)
 	one = json_member(answer, "nominations")->child;
 	assert_string_equal(
 		json_string(one, "words"),
-		"n.txt was edited by sed -i, somebody else and git stash");
+		"n.txt was edited by sed, somebody else and git");
 	assert_string_equal(json_string(one, "reason"),
 			    "n.txt was edited by entry 1 (sed -i, pid 812; "
 			    "from outside the "
