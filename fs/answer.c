@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "fs/base/limits.h"
-#include "fs/flight.h"
 #include "fs/node/keep.h"
 #include "fs/node/watch.h"
 #include "fs/tune/awake.h"
@@ -185,11 +184,5 @@ int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
 	}
 	if (strcmp(ask, "READS") == 0)
 		return answer_reads(a, question, ret);
-	/* "ended": every operation begun before has its journal line. */
-	if (strcmp(ask, "FENCE") == 0)
-		return cJSON_AddBoolToObject(ret, "ended",
-					     flight_wait(FENCE_PATIENCE_MS))
-			       ? 0
-			       : -ENOMEM;
 	return -ENOSYS;
 }

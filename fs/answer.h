@@ -6,8 +6,6 @@
  *   READS {pid, tree, from_ns, to_ns}
  *                                  files that processes opened or looked for
  *                                  and missed (fs/author/reads.h)
- *   FENCE                          "ended": true once all operations in
- *                                  flight have ended (fs/flight.h)
  */
 #ifndef STATETAPE_FS_ANSWER_H
 #define STATETAPE_FS_ANSWER_H

@@ -1,64 +1,26 @@
-/*
- * Two counters: new operations enter the current one while the other drains.
- * Waiting means to swap them and to see the old one reach zero. An operation
- * that begins during the swap may have entered the old counter: it checks
- * `now` again after counting itself, and moves if the counters were swapped.
- */
 #include "fs/flight.h"
 
 #include <assert.h>
-#include <time.h>
 
 #include "fs/tune/awake.h"
 #include "fs/tune/ring.h"
+#include "tape/journal/progress.h"
 
-#define STEP_NS 50000
-
+/* Constant while requests are served. */
 static struct {
-	struct fuse_lowlevel_ops inner; /* constant after flight_wrap() */
-	atomic_uint now;		/* lowest bit: the current counter */
-	atomic_uint in_flight[2];
-	pthread_mutex_t wait; /* held while `now` changes */
-} flight = { .wait = PTHREAD_MUTEX_INITIALIZER };
+	struct fuse_lowlevel_ops inner;
+	struct progress *progress; /* NULL: there is no tape to know */
+} flight;
 
 static unsigned begin(void)
 {
-	for (;;) {
-		unsigned now = atomic_load(&flight.now) & 1;
-
-		(void)atomic_fetch_add(&flight.in_flight[now], 1);
-		if ((atomic_load(&flight.now) & 1) == now)
-			return now;
-		(void)atomic_fetch_sub(&flight.in_flight[now], 1);
-	}
+	return flight.progress ? progress_enter(flight.progress) : 0;
 }
 
 static void end(unsigned count)
 {
-	unsigned before = atomic_fetch_sub(&flight.in_flight[count], 1);
-
-	assert(before > 0);
-}
-
-bool flight_wait(int patience_ms)
-{
-	const struct timespec step = { .tv_nsec = STEP_NS };
-	int64_t left = (int64_t)patience_ms * 1000000 / STEP_NS;
-	unsigned old;
-	bool ended;
-
-	pthread_mutex_lock(&flight.wait);
-	/* An earlier wait that timed out left operations in the other one. */
-	for (int both = 0; both < 2; both++) {
-		old = atomic_fetch_add(&flight.now, 1) & 1;
-		for (; atomic_load(&flight.in_flight[old]) && left > 0; left--)
-			(void)nanosleep(&step, NULL);
-		ended = atomic_load(&flight.in_flight[old]) == 0;
-		if (!ended)
-			break;
-	}
-	pthread_mutex_unlock(&flight.wait);
-	return ended;
+	if (flight.progress)
+		progress_leave(flight.progress, count);
 }
 
 /* First step of each request. */
@@ -196,10 +158,11 @@ PASSED(tmpfile,
 
 #define WRAP(op) (ops->op = wrapped_##op)
 
-void flight_wrap(struct fuse_lowlevel_ops *ops)
+void flight_wrap(struct fuse_lowlevel_ops *ops, struct progress *progress)
 {
 	assert(!flight.inner.open && ops->open && ops->write && ops->rename);
 	flight.inner = *ops;
+	flight.progress = progress;
 	WRAP(open);
 	WRAP(release);
 	WRAP(write);

@@ -33,6 +33,7 @@
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
 #include "graph/base/message.h"
+#include "tape/journal/progress.h"
 #include "tape/wire/wire.h"
 
 struct server {
@@ -170,6 +171,21 @@ log_line(enum fuse_log_level level, const char *format, va_list ap)
 	message_va(format, ap);
 }
 
+/* The tape's page. Without it the tape takes longer to tell changes outside the
+   mount from ours. */
+static void open_progress(struct server *s)
+{
+	struct fs *fs = &s->fs;
+	int r = progress_open(s->config.state_fd, &fs->progress);
+
+	if (r == 0)
+		r = progress_serve(fs->progress);
+	if (r == 0)
+		return;
+	(void)fail("the page shared with the tape cannot be used", r);
+	progress_free(TAKE(fs->progress));
+}
+
 static int open_parts(struct server *s)
 {
 	struct fs *fs = &s->fs;
@@ -199,7 +215,8 @@ static int open_parts(struct server *s)
 			 &fs->journal);
 	if (r < 0)
 		return fail("the journal cannot be opened", r);
-	r = keep_open(fs, c->state_fd);
+	open_progress(s);
+	r = fs->progress ? keep_open(fs, c->state_fd) : 0;
 	if (r < 0)
 		(void)fail("versions that the tape has not read cannot be kept",
 			   r);
@@ -223,7 +240,7 @@ static int open_session(struct server *s)
 	ops_attr_fill(&ops);
 	ops_file_fill(&ops);
 	ops_dir_fill(&ops);
-	flight_wrap(&ops);
+	flight_wrap(&ops, s->fs.progress);
 	fuse_set_log_func(log_line);
 	s->fs.session = fuse_session_new(&args, &ops, sizeof(ops), s);
 	fuse_opt_free_args(&args);
@@ -315,6 +332,7 @@ static void close_all(struct server *s)
 	bell_free(fs->bell);
 	keep_close(fs);
 	journal_close(fs->journal);
+	progress_free(fs->progress);
 	reads_free(fs->reads);
 	actors_free(fs->actors);
 	inodes_free(fs->inodes);

@@ -1,17 +1,16 @@
 /*
  * What the daemon's files share.
  *
- * One lock guards everything in struct tape unless a comment says otherwise.
- * The loop takes it to work, and the thread that answers questions takes it to
- * answer: the holder owns graph, store and all the rest. Work is cut into
- * slices of a few milliseconds, and between two the loop lets a waiting
- * question pass.
+ * One thread owns everything in struct tape unless a comment says otherwise:
+ * the one that starts the tape, and then the loop's. The loop's work is cut
+ * into slices of a few milliseconds; between two it answers questions. A
+ * question that must wait, such as SYNC, is put off, and looked at again after
+ * each slice.
  */
 #ifndef STATETAPE_TAPE_DAEMON_I_H
 #define STATETAPE_TAPE_DAEMON_I_H
 
 #include <cjson/cJSON.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,33 +22,41 @@
 #include "graph/base/paths.h"
 #include "graph/build/look.h"
 #include "tape/daemon.h"
+#include "tape/fence.h"
 #include "tape/query/answers.h"
 #include "tape/store/entry.h"
 
 struct ahead;
 struct bell_ear;
 struct care;
+struct check;
 struct lang_readers;
 struct graph;
 struct journal_author;
 struct journal_reader;
 struct outside;
+struct progress;
 struct publish;
 struct settle;
 struct store;
 struct sweep;
+struct wire_question;
 struct wire_server;
 
-/* A change noticed outside is not looked at before this: the journal's line
-   about it may be on its way. */
+/* inotify reports changes through the mount, too: a path is looked at once for
+   those of this time, unless SYNC was asked. */
 #define GRACE_NS (100 * NS_PER_MS)
 
+/* The work between two looks at the sockets. */
+#define SLICE_NS (3 * NS_PER_MS)
+
 enum {
-	SLICE_LINES = 4096, /* journal lines read in one slice */
-	SLICE_NAMES = 512,  /* names seen by a sweep in one slice */
-	SLICE_BASES = 16,   /* files whose first content one slice stores */
-	BATCH_MAX = 512,    /* entries in one transaction */
-	DIRTY_MAX = 20000,  /* paths that may wait to settle */
+	SLICE_LINES = 4096, /* journal lines read at a time */
+	SLICE_NAMES = 128, /* names a sweep sees before it looks at the clock */
+	SLICE_PATHS = 16,  /* settled paths applied before that */
+	BATCH_MAX = 512,   /* entries in one transaction */
+	DIRTY_MAX = 20000, /* paths that may wait to settle */
+	PENDING_MAX = 200000, /* beyond this, the journal is not read on */
 };
 
 /* The store is checkpointed when nothing was written for this long. */
@@ -70,8 +77,11 @@ struct known_file {
 struct suspect {
 	struct paths_node at; /* first */
 	uint64_t due_ns;      /* CLOCK_MONOTONIC */
+	uint64_t number;      /* in the order in which they were noticed */
+	uint64_t late_ns;     /* CLOCK_MONOTONIC: when a check last gave up; 0:
+			       * none has */
+	uint32_t tries;	      /* checks that found it changing */
 	enum entry_origin origin;
-	bool done;   /* it needs no further check */
 	bool steady; /* the last two looks found the same */
 	bool seen;   /* the last look found this stamp, which is not known: */
 	struct tree_stamp stamp;
@@ -97,13 +107,14 @@ struct tape {
 	int lock_file;
 	int64_t since_ns; /* CLOCK_REALTIME; constant */
 
-	pthread_mutex_t lock;
-	atomic_uint wanted; /* questions waiting for the lock; not under it */
-	atomic_bool ready;
-	atomic_ullong head; /* newest entry, for readers without the lock */
+	atomic_bool started; /* the starting thread has ended */
+	bool ready;
+	atomic_ullong head; /* newest entry; also read while it starts */
 	int wake_fd;	    /* ends the loop's sleep */
 
-	uint64_t asked_ns; /* when the current question arrived */
+	uint64_t slice_ns;		/* when the current slice is over */
+	struct wire_question *question; /* being answered, or NULL */
+	ARRAY(void *) calls; /* struct wire_call, of questions put off */
 
 	struct store *store;
 	struct answers *answers;
@@ -126,6 +137,9 @@ struct tape {
 	struct bell_ear *ear;
 	struct settle *settle;
 	uint64_t line;	    /* newest line read */
+	uint64_t read_ns;   /* every line was read of a call that returned
+			     * before this (CLOCK_MONOTONIC) */
+	uint64_t wanted;    /* lines up to this one are to be applied soon */
 	uint64_t gone;	    /* missing lines up to this one are entered */
 	uint64_t read_here; /* lines read by this reader */
 	uint64_t floor;	    /* oldest line being applied, 0: none */
@@ -134,10 +148,16 @@ struct tape {
 	/* Outside. */
 	struct outside *outside;
 	struct table suspects;
+	uint64_t suspect_number;  /* the newest one's */
+	uint64_t suspects_wanted; /* up to this one they are checked soon */
+	struct check *check;
+	struct progress *progress;
+	struct fence fence;
 	struct sweep *sweep;
 	uint32_t sweep_number;
 	bool sweep_whole;     /* files it does not see are gone */
 	bool sweep_urgent;    /* SYNC must finish it: the journal has a gap */
+	bool outside_lost;    /* inotify's queue ran over since the last one */
 	uint64_t sweep_at_ns; /* when to begin a whole one, 0: not planned */
 	enum entry_origin sweep_origin; /* of files a whole one misses */
 	uint64_t outside_at_ns; /* when to read inotify, 0: nothing came */
@@ -152,8 +172,7 @@ struct tape {
 	uint64_t retire_at_ns; /* not before */
 	uint64_t retired_times, retired_contents, retired_entries;
 
-	atomic_int error; /* the store failed: the process must end; the loop
-			   * reads it without the lock */
+	int error; /* the store failed: the process must end */
 	bool stop;
 };
 
@@ -173,15 +192,51 @@ struct known_file *known_find(const struct tape *t, const char *path);
 struct known_file *known_add(struct tape *t, const char *path);
 void known_drop(struct tape *t, struct known_file *k);
 
+/* The sooner of two times; 0: never. */
+static inline uint64_t sooner(uint64_t a, uint64_t b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return a < b ? a : b;
+}
+
+/* loop.c */
+struct loop;
+/* Takes the signals: call it before any thread is started. */
+struct loop *loop_new(struct tape *t);
+void loop_free(struct loop *l);
+/* Start the tape, and run until a signal or an error ends it. */
+int loop_run(struct loop *l);
+void slice_begin(struct tape *t);
+/* Is it time to look at the sockets, or did the store fail? */
+bool slice_over(const struct tape *t);
+
+/* questions.c: answering them, first from the store alone. */
+int questions_answers(struct tape *t);
+int questions_open(struct tape *t);
+void questions_close(struct tape *t);
+
+/* sync.c: the barrier. */
+struct sync;
+struct sync *sync_new(const struct tape *t, int64_t asked_ns,
+		      const struct answers_wish *wish);
+void sync_free(struct sync *s);
+/* True: it is done, or the time is over. */
+bool sync_step(struct tape *t, struct sync *s);
+void sync_head(struct tape *t, struct sync *s, struct answers_head *ret);
+
 /* follow.c: the journal. */
 int follow_start(struct tape *t, bool first);
 void follow_stop(struct tape *t);
-/* Read one slice of lines; stop behind the first that was written after
-   `until_ns` (0: no bound). False: the end is reached. */
-bool follow_read(struct tape *t, uint64_t until_ns);
-/* Apply what has settled; `all`: everything dirty. */
-void follow_apply(struct tape *t, bool all);
-int follow_sync(void *ctx, struct answers_head *ret);
+/* Read lines for a while. False: the end is reached. */
+bool follow_read(struct tape *t);
+/* Apply what has settled, and what is wanted, until the slice is over. True:
+   there is more. */
+bool follow_apply(struct tape *t);
+/* Apply all that is dirty, however long it takes. */
+void follow_apply_all(struct tape *t);
+/* Apply what is dirty of one path, settled or not. */
+void follow_apply_path(struct tape *t, const char *path);
 /* The newest line that a restart need not read again. */
 uint64_t follow_position(const struct tape *t);
 
@@ -195,13 +250,29 @@ struct suspect *external_suspect(struct tape *t, const char *path,
 void external_sweep(struct tape *t, enum entry_origin origin, bool urgent);
 /* The same below `dir` alone. */
 void external_below(struct tape *t, const char *dir, enum entry_origin origin);
-/* One slice of sweeping. False: nothing is left. */
+/* Sweep until the slice is over. False: nothing is left. */
 bool external_step(struct tape *t);
-/* Read all events of inotify. */
-void external_hear(struct tape *t);
-/* Look at suspects that are due; `all`: at all of them. */
-void external_check(struct tape *t, bool all);
+/* Read some events of inotify. False: there are no more. */
+bool external_hear(struct tape *t);
+/* Check suspects that are due or wanted, until the slice is over or the check
+   has to wait. */
+void external_check(struct tape *t);
+/* When there is work; 0: none. */
 uint64_t external_due(const struct tape *t);
+/* The number of the newest entry of a file that exists; 0: none. */
+uint64_t external_entry(const struct tape *t, const char *path);
+
+/* check.c: are suspects changes from outside? */
+struct check *check_new(void);
+void check_free(struct check *c);
+bool check_busy(const struct check *c);
+uint64_t check_due(const struct check *c);
+/* Begin with the suspects that are due, and those up to number `upto`. */
+void check_begin(struct tape *t, struct check *c, uint64_t upto);
+/* Begin with those of these paths, and apply what is dirty of them. */
+void check_begin_paths(struct tape *t, struct check *c,
+		       const char *const *paths, size_t count);
+void check_step(struct tape *t, struct check *c);
 
 /* start.c: from nothing to ready. */
 int start_all(struct tape *t);

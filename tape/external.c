@@ -15,22 +15,17 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
-#include "graph/base/json.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/scope.h"
 #include "tape/outside.h"
 #include "tape/settle.h"
 #include "tape/sweep.h"
 #include "tape/wire/state.h"
-#include "tape/wire/wire.h"
 
 /* Between sweeps of a tree with unwatched directories, and before the one after
    an overflow. */
 #define SWEEP_EVERY_NS (30000 * NS_PER_MS)
 #define SWEEP_SOON_NS  (1000 * NS_PER_MS)
-
-/* The file system answers within a tenth of this. */
-#define FENCE_MS 1000
 
 struct suspect *external_suspect(struct tape *t, const char *path,
 				 enum entry_origin origin, uint64_t due_ns)
@@ -42,6 +37,7 @@ struct suspect *external_suspect(struct tape *t, const char *path,
 		paths_add(&t->suspects, &s->at, path);
 		s->origin = origin;
 		s->due_ns = due_ns;
+		s->number = ++t->suspect_number;
 	}
 	if (due_ns < s->due_ns)
 		s->due_ns = due_ns;
@@ -51,7 +47,7 @@ struct suspect *external_suspect(struct tape *t, const char *path,
 	return s;
 }
 
-static uint64_t entry_of(const struct tape *t, const char *path)
+uint64_t external_entry(const struct tape *t, const char *path)
 {
 	const struct known_file *k = known_find(t, path);
 
@@ -62,12 +58,13 @@ static uint64_t entry_of(const struct tape *t, const char *path)
 static void suspect_seen(struct tape *t, const char *path,
 			 const struct tree_stamp *st, enum entry_origin origin)
 {
-	struct suspect *s =
-		external_suspect(t, path, origin, clock_mono_ns() + GRACE_NS);
+	uint64_t now = clock_mono_ns();
+	struct suspect *s = external_suspect(
+		t, path, origin, t->sweep_urgent ? now : now + GRACE_NS);
 
 	s->seen = true;
 	s->stamp = *st;
-	s->n = entry_of(t, path);
+	s->n = external_entry(t, path);
 }
 
 static void on_enter(void *ctx, const char *dir, int fd)
@@ -125,6 +122,7 @@ int external_start(struct tape *t)
 		return r;
 	}
 	t->sweep = sweep_new(t->c->root_fd, &sweep_ops, t);
+	t->check = check_new();
 	return 0;
 }
 
@@ -139,6 +137,7 @@ void external_stop(struct tape *t)
 {
 	sweep_free(t->sweep);
 	outside_free(t->outside);
+	check_free(t->check);
 	paths_each(&t->suspects, free_node, NULL);
 	table_release(&t->suspects);
 }
@@ -150,6 +149,7 @@ void external_sweep(struct tape *t, enum entry_origin origin, bool urgent)
 	t->sweep_urgent = t->sweep_urgent || urgent;
 	t->sweep_origin = origin;
 	t->sweep_at_ns = 0;
+	t->outside_lost = false;
 	sweep_add(t->sweep, "", (int)origin);
 }
 
@@ -181,23 +181,28 @@ static void plan_next(struct tape *t)
 		t->sweep_at_ns = clock_mono_ns() + SWEEP_EVERY_NS;
 }
 
+static void sweep_ended(struct tape *t)
+{
+	if (t->sweep_whole) {
+		paths_each(&t->known, miss, t);
+		plan_next(t);
+	}
+	t->sweep_whole = false;
+	t->sweep_urgent = false;
+}
+
 bool external_step(struct tape *t)
 {
 	if (t->sweep_at_ns && (uint64_t)clock_mono_ns() >= t->sweep_at_ns)
 		external_sweep(t, ENTRY_OUTSIDE, false);
 	if (!sweep_busy(t->sweep))
 		return false;
-	if (sweep_step(t->sweep, SLICE_NAMES))
-		return true;
-	if (t->sweep_whole) {
-		paths_each(&t->known, miss, t);
-		plan_next(t);
-	}
-	t->sweep_whole = false;
-	if (t->sweep_urgent)
-		external_check(t, true);
-	t->sweep_urgent = false;
-	return false;
+	while (!slice_over(t))
+		if (!sweep_step(t->sweep, SLICE_NAMES)) {
+			sweep_ended(t);
+			return false;
+		}
+	return true;
 }
 
 /* Without a journal there is no line to wait for; the quiet time only makes a
@@ -264,239 +269,32 @@ static void on_event(const struct outside_event *e, void *ctx)
 		add_went(h, e);
 }
 
-void external_hear(struct tape *t)
+bool external_hear(struct tape *t)
 {
 	struct external_events h = { .t = t };
-	bool whole;
+	bool whole = true,
+	     more = outside_read(t->outside, on_event, &h, &whole);
 
-	t->outside_at_ns = 0;
-	whole = outside_read(t->outside, on_event, &h);
+	if (!more)
+		t->outside_at_ns = 0;
 	if (h.went.count)
 		paths_each(&t->known, suspect_below, &h);
 	paths_each(&h.went, free_node, NULL);
 	table_release(&h.went);
 	if (whole)
-		return;
+		return more;
 	tape_say("too many changes at once in '%s': every file is checked",
 		 t->c->state->repo);
+	t->outside_lost = true;
 	t->sweep_at_ns = clock_mono_ns() + SWEEP_SOON_NS;
+	return more;
 }
 
-/* A known file whose name went away, or may have. */
-struct external_lost {
-	uint64_t inode, size;
-	const char *path;
-};
-
-struct external_due {
-	uint64_t now_ns;
-	bool all;
-	ARRAY(void *) found;		  /* struct suspect */
-	ARRAY(struct external_lost) lost; /* by inode */
-};
-
-static void find_due(struct paths_node *n, void *arg)
+void external_check(struct tape *t)
 {
-	struct external_due *d = arg;
-	struct suspect *s = (struct suspect *)n;
-
-	if (d->all || s->due_ns <= d->now_ns)
-		array_push(&d->found, s);
-}
-
-static int by_inode(const void *a, const void *b)
-{
-	const struct external_lost *x = a, *y = b;
-
-	return (x->inode > y->inode) - (x->inode < y->inode);
-}
-
-static void find_lost(const struct tape *t, struct external_due *d)
-{
-	for (uint32_t i = 0; i < d->found.count; i++) {
-		const struct suspect *s = d->found.at[i];
-		const struct known_file *k = known_find(t, s->at.path);
-		struct external_lost l;
-
-		if (!k)
-			continue;
-		l = (struct external_lost){ .inode = k->stamp.inode,
-					    .size = k->stamp.size,
-					    .path = s->at.path };
-		array_push(&d->lost, l);
-	}
-	if (d->lost.count)
-		qsort(d->lost.at, d->lost.count, sizeof(*d->lost.at), by_inode);
-}
-
-/* The former name of a new one, if it has the inode of a name that went. */
-static const char *moved_from(const struct tape *t,
-			      const struct external_due *d, const char *path)
-{
-	struct external_lost key = { 0 }, *l;
-	struct look now;
-
-	if (known_find(t, path) || !d->lost.count)
-		return NULL;
-	look_only(t->c->root_fd, path, &now);
-	key.inode = now.stamp.inode;
-	l = bsearch(&key, d->lost.at, d->lost.count, sizeof(key), by_inode);
-	return l && l->size == now.stamp.size ? l->path : NULL;
-}
-
-/* True: the file is as known, and needs no entry. */
-static bool is_as_known(struct tape *t, const char *path)
-{
-	struct known_file *k = known_find(t, path);
-	struct look now;
-
-	if (!k)
-		return false;
-	look_only(t->c->root_fd, path, &now);
-	if (!tree_same_stamp(&k->stamp, &now.stamp))
-		return false;
-	if (k->hashed)
-		return !k->racy;
-	look_at(t->c->root_fd, path, &t->text, &now);
-	if (now.kind == LOOK_FILE || now.kind == LOOK_LINK)
-		apply_base(t, k, &now);
-	return true;
-}
-
-/*
- * A write through the mount changes the file a moment before its line is in
- * the journal. So before a difference counts as outside, FENCE asks the file
- * system to finish the operations under way, and the journal is read to its
- * end. A difference that no line explains then came from outside, provided the
- * file still has the same stamp when it is read for the entry: the next write
- * may be under way by then.
- *
- * Without a file system to ask, a difference that two looks found the same
- * counts.
- */
-enum external_fence { FENCE_PASSED, FENCE_LATE, FENCE_ABSENT };
-
-static enum external_fence pass_fence(struct tape *t)
-{
-	CLEANUP(json_p) cJSON *answer = NULL;
-	uint64_t now;
-	int r;
-
-	if (!t->c->journal)
-		return FENCE_PASSED;
-	r = wire_ask(t->c->state->fs_socket, "FENCE", NULL, FENCE_MS, &answer);
-	now = clock_mono_ns();
-	while (follow_read(t, now))
-		continue;
-	if (r == -ECONNREFUSED)
-		return FENCE_ABSENT;
-	return r == 0 && cJSON_IsTrue(json_member(answer, "ended"))
-		       ? FENCE_PASSED
-		       : FENCE_LATE;
-}
-
-/* Lines about it are being settled, or it is as known: no entry from here. */
-static bool is_explained(struct tape *t, const struct suspect *s)
-{
-	return settle_has(t->settle, s->at.path) || is_as_known(t, s->at.path);
-}
-
-/* Does it have the stamp and the newest entry of the last look? */
-static bool is_steady(const struct tape *t, struct suspect *s)
-{
-	uint64_t n = entry_of(t, s->at.path);
-	struct look now;
-	bool steady;
-
-	look_only(t->c->root_fd, s->at.path, &now);
-	steady = s->seen && s->n == n && tree_same_stamp(&s->stamp, &now.stamp);
-	s->seen = true;
-	s->stamp = now.stamp;
-	s->n = n;
-	return steady;
-}
-
-static bool enter(struct tape *t, const struct external_due *d,
-		  const struct suspect *s)
-{
-	struct tape_change c = { .path = s->at.path,
-				 .from = moved_from(t, d, s->at.path),
-				 .origin = s->origin,
-				 .at_ns = clock_wall_ns(),
-				 .only = &s->stamp };
-
-	return apply_change(t, &c);
-}
-
-/* Marks the others done. True: some need an entry. */
-static bool find_unexplained(struct tape *t, const struct external_due *d)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < d->found.count; i++) {
-		struct suspect *s = d->found.at[i];
-
-		s->done = is_explained(t, s);
-		s->steady = !s->done && is_steady(t, s);
-		any = any || !s->done;
-	}
-	return any;
-}
-
-static bool is_sure(enum external_fence fence, const struct suspect *s)
-{
-	return fence == FENCE_PASSED || (fence == FENCE_ABSENT && s->steady);
-}
-
-/* New names before known ones, so that a move becomes one entry. */
-static void enter_unexplained(struct tape *t, const struct external_due *d)
-{
-	enum external_fence fence = pass_fence(t);
-
-	for (int known = 0; known <= 1; known++) {
-		for (uint32_t i = 0; i < d->found.count; i++) {
-			struct suspect *s = d->found.at[i];
-			bool is = known_find(t, s->at.path) != NULL;
-
-			if (s->done || is != (known == 1))
-				continue;
-			s->done = is_explained(t, s) ||
-				  (is_sure(fence, s) && is_steady(t, s) &&
-				   enter(t, d, s));
-			if (!s->done)
-				s->due_ns = clock_mono_ns() + GRACE_NS;
-		}
-	}
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return strcmp((*(struct suspect *const *)a)->at.path,
-		      (*(struct suspect *const *)b)->at.path);
-}
-
-void external_check(struct tape *t, bool all)
-{
-	struct external_due d = { .now_ns = clock_mono_ns(), .all = all };
-
-	paths_each(&t->suspects, find_due, &d);
-	if (d.found.count)
-		qsort(d.found.at, d.found.count, sizeof(*d.found.at), by_path);
-	if (find_unexplained(t, &d)) {
-		find_lost(t, &d);
-		enter_unexplained(t, &d);
-	}
-	for (uint32_t i = 0; i < d.found.count; i++) {
-		struct suspect *s = d.found.at[i];
-
-		if (!s->done)
-			continue;
-		paths_remove(&t->suspects, &s->at);
-		free(s);
-	}
-	array_release(&d.found);
-	array_release(&d.lost);
-	apply_commit(t);
+	if (!check_busy(t->check))
+		check_begin(t, t->check, t->suspects_wanted);
+	check_step(t, t->check);
 }
 
 static void least(struct paths_node *n, void *arg)
@@ -512,8 +310,10 @@ uint64_t external_due(const struct tape *t)
 {
 	uint64_t due = t->sweep_at_ns;
 
-	paths_each(&t->suspects, least, &due);
-	if (t->outside_at_ns && (!due || t->outside_at_ns < due))
-		due = t->outside_at_ns;
-	return due;
+	/* Those that a check is about are not due again. */
+	if (check_busy(t->check))
+		due = sooner(due, check_due(t->check));
+	else
+		paths_each(&t->suspects, least, &due);
+	return sooner(due, t->outside_at_ns);
 }

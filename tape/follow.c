@@ -125,7 +125,7 @@ static void on_gone(struct tape *t, uint64_t first, uint64_t last)
 		 (unsigned long long)first, (unsigned long long)last);
 	t->gone = last;
 	/* Changes from before the gap get their entries first. */
-	follow_apply(t, true);
+	follow_apply_all(t);
 	apply_gap(t, first, last);
 	apply_commit(t);
 	external_sweep(t, ENTRY_RECOVERED, true);
@@ -176,37 +176,54 @@ static void renew_reader(struct tape *t)
 	(void)open_reader(t);
 }
 
-bool follow_read(struct tape *t, uint64_t until_ns)
+/* Whether a line came, or an error. */
+static int read_line(struct tape *t)
 {
 	struct journal_line l = { 0 };
+	int r = journal_reader_next(t->reader, &l);
+
+	if (r == -ESTALE) {
+		on_gone(t, t->line + 1, l.n);
+		t->line = l.n;
+		return 1;
+	}
+	if (r <= 0)
+		return r;
+	t->line = l.n;
+	t->read_here++;
+	if (!t->ready)
+		date_line(&l);
+	/* It was made after this, and the lines of calls that had returned by
+	   then are before it. */
+	if (l.mono_ns > t->read_ns)
+		t->read_ns = l.mono_ns;
+	on_line(t, &l);
+	return 1;
+}
+
+/* Lines between two looks at the clock. */
+#define LINES 64
+
+bool follow_read(struct tape *t)
+{
+	uint64_t now = clock_mono_ns();
 	int r = 0;
 
-	if (!t->c->journal)
+	if (!t->c->journal || (!t->reader && open_reader(t) < 0) ||
+	    !t->reader) {
+		t->read_ns = now;
 		return false;
-	if (!t->reader && open_reader(t) < 0)
-		return false;
-	for (int i = 0; i < SLICE_LINES && t->reader; i++) {
-		r = journal_reader_next(t->reader, &l);
-		if (r == -ESTALE) {
-			on_gone(t, t->line + 1, l.n);
-			t->line = l.n;
-			continue;
-		}
-		if (r <= 0)
-			break;
-		t->line = l.n;
-		t->read_here++;
-		if (!atomic_load(&t->ready))
-			date_line(&l);
-		on_line(t, &l);
-		if (until_ns && l.mono_ns > until_ns) {
-			r = 0;
-			break;
-		}
 	}
-	if (r < 0 && r != -ESTALE)
+	if (settle_pending(t->settle) > PENDING_MAX)
+		return true;
+	for (int i = 0; i < SLICE_LINES && (r = read_line(t)) == 1; i++)
+		if (i % LINES == LINES - 1 && slice_over(t))
+			break;
+	if (r < 0)
 		tape_say("the journal cannot be read: %s", strerrordesc_np(-r));
-	return r == 1 || r == -ESTALE;
+	if (r != 1 && now > t->read_ns)
+		t->read_ns = now;
+	return r == 1;
 }
 
 static bool is_move(const struct settled *s)
@@ -326,53 +343,62 @@ static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 			apply_directory(t, &s[i]);
 }
 
-void follow_apply(struct tape *t, bool all)
+/* How many paths it was. */
+static size_t apply_taken(struct tape *t, const struct settled *s, size_t n)
 {
-	const struct settled *s;
-	size_t n = settle_take(t->settle, clock_mono_ns(), all ? UINT64_MAX : 0,
-			       SIZE_MAX, &s);
-
 	assert(t->floor == 0);
 	for (size_t i = 0; i < n; i++)
 		if (!t->floor || s[i].first < t->floor)
 			t->floor = s[i].first;
 	apply_settled(t, s, n);
 	t->floor = 0;
+	return n;
+}
+
+static size_t apply_some(struct tape *t, uint64_t upto)
+{
+	const struct settled *s;
+	size_t n =
+		settle_take(t->settle, clock_mono_ns(), upto, SLICE_PATHS, &s);
+
+	return apply_taken(t, s, n);
+}
+
+/* The end of applying, for now. */
+static void applied(struct tape *t)
+{
 	if (!settle_pending(t->settle))
 		ahead_clear(t->ahead);
 	if (follow_position(t) > store_position(t->store) + POSITION_LINES)
 		apply_begin(t);
 	apply_commit(t);
-	if (t->reader)
-		renew_reader(t);
 }
 
-/*
- * Lines written after the question arrived need not be read for it: in a storm
- * these are as many again as there were before it.
- */
-int follow_sync(void *ctx, struct answers_head *ret)
+bool follow_apply(struct tape *t)
 {
-	struct tape *t = ctx;
+	bool more = true;
 
-	while (follow_read(t, t->asked_ns))
-		if (settle_pending(t->settle) > DIRTY_MAX)
-			follow_apply(t, true);
-	follow_apply(t, true);
-	/* Without a journal, inotify's queue is the barrier. */
-	if (!t->c->journal)
-		external_hear(t);
-	while ((t->sweep_urgent || !t->c->journal) && external_step(t))
+	while (more && !slice_over(t))
+		more = apply_some(t, settle_pending(t->settle) > DIRTY_MAX
+					     ? UINT64_MAX
+					     : t->wanted) > 0;
+	applied(t);
+	if (t->reader)
+		renew_reader(t);
+	return more;
+}
+
+void follow_apply_all(struct tape *t)
+{
+	while (!t->error && apply_some(t, UINT64_MAX))
 		continue;
-	if (t->suspects.count)
-		external_check(t, !t->c->journal);
-	*ret = (struct answers_head){
-		.n = store_head(t->store),
-		.journal = t->line,
-		.ready = true,
-	};
-	DEBUG(DEBUG_TAPE, "SYNC: entry %llu, journal line %llu%s",
-	      (unsigned long long)ret->n, (unsigned long long)ret->journal,
-	      t->error ? ", the store failed" : "");
-	return t->error;
+	applied(t);
+}
+
+void follow_apply_path(struct tape *t, const char *path)
+{
+	const struct settled *s;
+	size_t n = settle_take_path(t->settle, path, &s);
+
+	(void)apply_taken(t, s, n);
 }

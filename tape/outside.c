@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "graph/base/alloc.h"
@@ -25,11 +26,13 @@
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | \
 	 IN_ATTRIB | IN_CLOSE_WRITE | IN_EXCL_UNLINK | IN_ONLYDIR)
 
-#define EVENTS_SIZE (64U << 10)
+/* Read at a time. */
+#define EVENTS_SIZE (16U << 10)
 
 struct outside {
 	int fd;
 	ARRAY(char *) names; /* of directories, by watch number; NULL: none */
+	uint64_t read;	     /* bytes, since it was opened */
 	struct outside_stats stats;
 };
 
@@ -119,26 +122,39 @@ static void hear(struct outside *o, const struct inotify_event *e,
 	visit(&event, ctx);
 }
 
-bool outside_read(struct outside *o, outside_visit *visit, void *ctx)
+bool outside_read(struct outside *o, outside_visit *visit, void *ctx,
+		  bool *ret_whole)
 {
 	alignas(struct inotify_event) char bytes[EVENTS_SIZE];
-	bool whole = true;
-	ssize_t len;
+	ssize_t len = read(o->fd, bytes, sizeof(bytes));
 
-	while ((len = read(o->fd, bytes, sizeof(bytes))) > 0) {
-		for (ssize_t at = 0; at < len;) {
-			const struct inotify_event *e =
-				(const void *)(bytes + at);
+	for (ssize_t at = 0; at < len;) {
+		const struct inotify_event *e = (const void *)(bytes + at);
 
-			if (e->mask & IN_Q_OVERFLOW)
-				whole = false;
-			else
-				hear(o, e, visit, ctx);
-			at += (ssize_t)(sizeof(*e) + e->len);
+		if (e->mask & IN_Q_OVERFLOW) {
+			*ret_whole = false;
+			o->stats.overflows++;
+		} else {
+			hear(o, e, visit, ctx);
 		}
+		at += (ssize_t)(sizeof(*e) + e->len);
 	}
-	o->stats.overflows += !whole;
-	return whole;
+	if (len > 0)
+		o->read += (uint64_t)len;
+	return len > 0;
+}
+
+uint64_t outside_end(const struct outside *o)
+{
+	int pending = 0;
+
+	(void)ioctl(o->fd, FIONREAD, &pending);
+	return o->read + (uint64_t)pending;
+}
+
+bool outside_has_read(const struct outside *o, uint64_t end)
+{
+	return o->read >= end;
 }
 
 void outside_stat(const struct outside *o, struct outside_stats *ret)

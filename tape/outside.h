@@ -29,9 +29,16 @@ struct outside_event {
 	bool done; /* a writer closed it, or it was moved there whole */
 };
 typedef void outside_visit(const struct outside_event *e, void *ctx);
-/* Visit all pending events. False: the queue ran over, and events were
-   lost. */
-bool outside_read(struct outside *o, outside_visit *visit, void *ctx);
+/* Visit some of the pending events. False: there are no more. *ret_whole is set
+   to false if the queue ran over, and events were lost. */
+bool outside_read(struct outside *o, outside_visit *visit, void *ctx,
+		  bool *ret_whole);
+/*
+ * The end of the queue now, as a number of bytes since it was opened:
+ * outside_has_read() is true when all events up to there were visited.
+ */
+uint64_t outside_end(const struct outside *o);
+bool outside_has_read(const struct outside *o, uint64_t end);
 
 struct outside_stats {
 	uint64_t watched;   /* directories, now */

@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,7 +103,7 @@ static void learn(struct tape *t)
 {
 	t->learning = true;
 	external_sweep(t, ENTRY_RECOVERED, false);
-	while (external_step(t))
+	while (!t->error && external_step(t))
 		continue;
 	t->learning = false;
 	apply_begin(t);
@@ -154,11 +155,19 @@ static int take_back_all(struct tape *t)
  */
 static void catch_up(struct tape *t)
 {
-	while (follow_read(t, 0))
-		follow_apply(t, settle_pending(t->settle) > DIRTY_MAX);
-	follow_apply(t, false);
-	if (t->suspects.count)
-		external_check(t, true);
+	while (!t->error && follow_read(t))
+		if (settle_pending(t->settle) > DIRTY_MAX)
+			follow_apply_all(t);
+	while (!t->error && follow_apply(t))
+		continue;
+	check_begin(t, t->check, UINT64_MAX);
+	for (;;) {
+		check_step(t, t->check);
+		if (t->error || !check_busy(t->check))
+			break;
+		/* What is in flight ends soon. */
+		(void)poll(NULL, 0, 1);
+	}
 }
 
 static int recover(struct tape *t)
@@ -166,7 +175,7 @@ static int recover(struct tape *t)
 	int r;
 
 	external_sweep(t, ENTRY_RECOVERED, false);
-	while (external_step(t))
+	while (!t->error && external_step(t))
 		continue;
 	r = take_back_all(t);
 	if (r < 0) {
@@ -226,7 +235,7 @@ static void keep_base(struct tape *t, const char *path)
 
 bool start_bases(struct tape *t)
 {
-	for (int i = 0; i < SLICE_BASES && t->bases.count; i++) {
+	while (t->bases.count && !slice_over(t)) {
 		CLEANUP(free_p) char *path = t->bases.at[--t->bases.count];
 
 		keep_base(t, path);

@@ -21,12 +21,6 @@
  */
 #define ACTOR_MEMBER_NS 1000000L
 
-/*
- * How long FENCE waits for operations in flight (flight.h). If one takes
- * longer, the tape asks again.
- */
-#define FENCE_PATIENCE_MS 100
-
 /* Longer command lines are cut. */
 #define ACTOR_CMDLINE_MAX 4096
 

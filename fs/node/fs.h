@@ -23,6 +23,7 @@
 #include "tape/wire/bell.h"
 
 struct keep;
+struct progress;
 struct watch;
 
 struct fs {
@@ -31,7 +32,7 @@ struct fs {
 	struct actors *actors;
 	struct reads *reads;
 	struct journal *journal;   /* NULL: not logging */
-	struct progress *progress; /* of the tape; NULL: not to be known */
+	struct progress *progress; /* shared with the tape; NULL: none */
 	struct keep *keep;	   /* NULL: versions are not kept (keep.h) */
 	struct bell *bell;	   /* NULL: no notifications */
 	struct watch *watch;	   /* NULL: not watching */

@@ -20,8 +20,8 @@
 #include "fs/node/record.h"
 
 /*
- * At the start, with the journal open: opens fs->progress too. On failure both
- * stay NULL, nothing is kept, and all functions below still work.
+ * At the start, with the journal and fs->progress open. On failure fs->keep
+ * stays NULL, nothing is kept, and all functions below still work.
  */
 int keep_open(struct fs *fs, int state_fd);
 void keep_close(struct fs *fs);

@@ -4,6 +4,13 @@
  *	 0 magic	names the layout; 0 in a new file
  *	 8 line		progress_line()
  *	16 outside_ns	progress_outside_ns()
+ *	24 server	progress_server(), which holds a lock on the first byte
+ *	28 now		how often the counters were turned over; the lowest bit
+ *			is the current one
+ *	32 in_flight	the two counters
+ *
+ * An operation that begins while the counters are turned over may have entered
+ * the old one: it looks at `now` again after counting itself, and moves.
  *
  * Its blocks are allocated before it is mapped, so that a full disk is an error
  * here and not a SIGBUS at a store.
@@ -29,16 +36,20 @@ struct page {
 	_Atomic uint64_t magic;
 	_Atomic uint64_t line;
 	_Atomic uint64_t outside_ns;
+	_Atomic int32_t server;
+	_Atomic uint32_t now;
+	_Atomic uint32_t in_flight[2];
 };
 
-_Static_assert(offsetof(struct page, outside_ns) == 16, "as laid out above");
+_Static_assert(offsetof(struct page, in_flight) == 32, "as laid out above");
 
 struct progress {
 	struct page *page;
+	int fd;
 	struct journal_guard *guard;
 };
 
-static int map_page(int dir_fd, struct page **ret)
+static int map_page(int dir_fd, int *ret_fd, struct page **ret)
 {
 	CLEANUP(close_p) int fd = -1;
 	void *map;
@@ -56,6 +67,7 @@ static int map_page(int dir_fd, struct page **ret)
 	if (map == MAP_FAILED)
 		return -errno;
 	*ret = map;
+	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
@@ -72,10 +84,14 @@ static void begin_layout(struct page *page)
 int progress_open(int dir_fd, struct progress **ret)
 {
 	struct progress *p = calloc(1, sizeof(*p));
-	int r = p ? journal_guard_new(&p->guard) : -ENOMEM;
+	int r;
 
+	if (!p)
+		return -ENOMEM;
+	p->fd = -1;
+	r = journal_guard_new(&p->guard);
 	if (r == 0)
-		r = map_page(dir_fd, &p->page);
+		r = map_page(dir_fd, &p->fd, &p->page);
 	if (r < 0) {
 		progress_free(p);
 		return r;
@@ -93,6 +109,7 @@ void progress_free(struct progress *p)
 	journal_guard_free(p->guard);
 	if (p->page)
 		(void)munmap(p->page, FILE_SIZE);
+	close_p(&p->fd);
 	free(p);
 }
 
@@ -124,4 +141,65 @@ void progress_begin(struct progress *p, uint64_t head)
 	if (line > head)
 		(void)atomic_compare_exchange_strong(&p->page->line, &line,
 						     head);
+}
+
+/* -- Operations in flight. */
+
+static struct flock first_byte(short type)
+{
+	return (struct flock){ .l_type = type,
+			       .l_whence = SEEK_SET,
+			       .l_len = 1 };
+}
+
+int progress_serve(struct progress *p)
+{
+	struct flock lock = first_byte(F_WRLCK);
+
+	/* The lock goes with the last copy of the descriptor. */
+	if (fcntl(p->fd, F_OFD_SETLK, &lock) < 0)
+		return -errno;
+	/* A process that was killed left its operations counted. */
+	atomic_store(&p->page->in_flight[0], 0);
+	atomic_store(&p->page->in_flight[1], 0);
+	atomic_store(&p->page->server, (int32_t)getpid());
+	return 0;
+}
+
+unsigned progress_enter(struct progress *p)
+{
+	for (;;) {
+		unsigned now = atomic_load(&p->page->now) & 1;
+
+		(void)atomic_fetch_add(&p->page->in_flight[now], 1);
+		if ((atomic_load(&p->page->now) & 1) == now)
+			return now;
+		(void)atomic_fetch_sub(&p->page->in_flight[now], 1);
+	}
+}
+
+void progress_leave(struct progress *p, unsigned counter)
+{
+	(void)atomic_fetch_sub(&p->page->in_flight[counter & 1], 1);
+}
+
+pid_t progress_server(const struct progress *p)
+{
+	struct flock lock = first_byte(F_WRLCK);
+	pid_t server = atomic_load(&p->page->server);
+
+	if (fcntl(p->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
+		return 0;
+	/* 0: the page was truncated, and this process has one of its own. */
+	return server > 0 ? server : -1;
+}
+
+unsigned progress_turn(struct progress *p)
+{
+	return atomic_fetch_add(&p->page->now, 1) & 1;
+}
+
+bool progress_drained(const struct progress *p, unsigned counter)
+{
+	return atomic_load(&p->page->in_flight[counter & 1]) == 0;
 }

@@ -1,18 +1,23 @@
 /*
- * The progress page: how far the tape has read, for the file system. It is the
- * file `progress` (0600) in the state directory, mapped by both processes.
+ * The progress page: how far the tape has read, for the file system, and which
+ * operations are in flight, for the tape. It is the file `progress` (0600) in
+ * the state directory, mapped by both processes.
+ *
  * Before the file system overwrites a finished version of a file, it compares
  * the version's last journal line with progress_line(): only a version that the
  * tape has not read yet is kept first (JOURNAL_KEEP in journal.h).
  *
- * The tape alone calls the progress_set_*() functions; only progress_begin() is
- * the file system's. Any thread of either process may call any function. No
+ * The tape alone calls the progress_set_*() functions and progress_turn(); the
+ * file system's are progress_begin(), progress_serve(), progress_enter() and
+ * progress_leave(). Any thread of either process may call any function. No
  * call but progress_open() blocks.
  */
 #ifndef STATETAPE_TAPE_JOURNAL_PROGRESS_H
 #define STATETAPE_TAPE_JOURNAL_PROGRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct progress;
 
@@ -49,5 +54,27 @@ void progress_set_outside_ns(struct progress *p, uint64_t ns);
  * and new lines get their numbers again.
  */
 void progress_begin(struct progress *p, uint64_t head);
+
+/*
+ * Operations in flight. A handler of the file system changes the file below and
+ * then appends the journal line: whoever looks at the file may see the change
+ * before the line. The handler counts itself for that time in one of two
+ * counters: new operations in the current one, while the other drains. The tape
+ * turns them over, and knows every change that it saw before by the time that
+ * the old counter is zero.
+ */
+
+/* The file system counts from now on, until it ends. -EAGAIN: another does. */
+int progress_serve(struct progress *p);
+/* Returns the counter, for progress_leave(). */
+unsigned progress_enter(struct progress *p);
+void progress_leave(struct progress *p, unsigned counter);
+
+/* The process that counts; 0: none lives; -1: one lives that does not use this
+   page. */
+pid_t progress_server(const struct progress *p);
+/* New operations use the other counter from now on; returns the old one. */
+unsigned progress_turn(struct progress *p);
+bool progress_drained(const struct progress *p, unsigned counter);
 
 #endif

@@ -23,8 +23,6 @@ struct answers *answers_new(const struct answers_config *c)
 
 	assert(c->store);
 	a->config = *c;
-	if (c->fs_socket)
-		a->fs_socket = must_strdup(c->fs_socket);
 	a->reader = lang_readers_new();
 	return a;
 }
@@ -49,7 +47,6 @@ void answers_free(struct answers *a)
 	lang_readers_free(a->reader);
 	drift_free(a->drift);
 	arena_release(&a->scratch);
-	free(a->fs_socket);
 	free(a);
 }
 
@@ -124,20 +121,59 @@ uint32_t answers_number32(const cJSON *q, const char *name, uint32_t otherwise)
 
 /* -- SYNC, STATUS, VERIFY. */
 
+static int read_wish(struct answers *a, const cJSON *q, cJSON *ret,
+		     struct answers_wish *w)
+{
+	const cJSON *paths = json_member(q, "paths");
+
+	w->within_ms = -1;
+	if (json_member(q, "within_ms"))
+		w->within_ms =
+			(int)(answers_number32(q, "within_ms", 0) & INT32_MAX);
+	if (!paths)
+		return 0;
+	if (cJSON_GetArraySize(paths) > SYNC_PATHS_MAX)
+		return answers_refuse(ret, -E2BIG,
+				      "SYNC takes %d paths at most.",
+				      SYNC_PATHS_MAX);
+	return answers_paths_in(a, paths, ret, &w->paths, &w->count);
+}
+
+static void put_open(const struct answers_head *head, const cJSON *q,
+		     cJSON *ret)
+{
+	const cJSON *paths = json_member(q, "paths");
+	cJSON *list = json_array(ret, "open");
+
+	for (size_t k = 0; k < head->open_count; k++)
+		json_push(list,
+			  cJSON_Duplicate(
+				  cJSON_GetArrayItem(paths, (int)head->open[k]),
+				  true));
+}
+
 static int ask_sync(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	struct answers_head head = { .n = 0 };
-	int r;
+	struct answers_wish wish = { .paths = NULL };
+	int r = 0;
+	bool again;
 
-	(void)q;
 	if (!a->config.sync)
 		return answers_refuse_offline(ret);
-	r = a->config.sync(a->config.ctx, &head);
-	if (r < 0)
+	again = a->config.again && a->config.again(a->config.ctx);
+	if (!again)
+		r = read_wish(a, q, ret, &wish);
+	if (r == 0)
+		r = a->config.sync(a->config.ctx, again ? NULL : &wish, &head);
+	if (r != 0)
 		return r;
 	json_put_number(ret, "n", head.n);
 	json_put_number(ret, "journal", head.journal);
 	json_put_bool(ret, "ready", head.ready);
+	json_put_number(ret, "pending", head.pending);
+	if (json_member(q, "paths"))
+		put_open(&head, q, ret);
 	return 0;
 }
 

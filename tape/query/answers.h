@@ -22,25 +22,45 @@ struct graph;
 struct store;
 struct store_retired;
 
+/* What a SYNC question asks for. */
+struct answers_wish {
+	const char *const *paths; /* NULL: everything */
+	size_t count;
+	int within_ms; /* to wait at most; -1: no limit */
+};
+
 /* Position of the tape. */
 struct answers_head {
 	uint64_t n;	  /* newest entry */
-	uint64_t journal; /* newest line applied */
+	uint64_t journal; /* newest line read */
 	bool ready;	  /* the graph is built */
+	uint64_t pending; /* changed paths that are not on the tape yet */
+	/* Of the paths asked for, by their numbers; the callee's. */
+	const uint32_t *open;
+	size_t open_count;
 };
 
+/* From the functions below: the answer follows. The question is to be asked
+   again (WIRE_LATER). */
+#define ANSWERS_LATER 1
+
 struct answers_config {
-	struct store *store;   /* not NULL; must outlive the answers */
-	int root_fd;	       /* the files as of now; -1: none */
-	const char *fs_socket; /* for READSET; NULL: none. Copied */
+	struct store *store; /* not NULL; must outlive the answers */
+	int root_fd;	     /* the files as of now; -1: none */
 
 	/* Set by the daemon; NULL in a process that only reads. */
 
+	/* Is the question that is being answered asked again? */
+	bool (*again)(void *ctx);
 	/*
 	 * SYNC: drain and apply the journal, and return the position reached.
-	 * May append entries, which it reports with answers_entry().
+	 * May append entries, which it reports with answers_entry(). A question
+	 * that is asked again has no wish: the first one holds.
 	 */
-	int (*sync)(void *ctx, struct answers_head *ret);
+	int (*sync)(void *ctx, const struct answers_wish *wish,
+		    struct answers_head *ret);
+	/* READSET: ask the file system's READS. As wire_ask(). */
+	int (*reads)(void *ctx, const cJSON *question, cJSON **ret);
 	/*
 	 * Add the members of a STATUS answer that only the daemon knows:
 	 * journal, ready, pending, skipped, subscribers, gaps, pid, repo,

@@ -24,7 +24,6 @@ struct outline;
 #define HOLD_MAX_MS    (UINT64_C(86400000) * HOLD_MAX_DAYS)
 #define CREDITS_MAX    4096  /* authors cached for reasons */
 #define SPANS_MAX      16384 /* spans whose symbols are cached */
-#define FS_PATIENCE_MS 1000
 
 struct answers_outline {
 	char *path;
@@ -55,7 +54,6 @@ struct answers_credit {
 
 struct answers {
 	struct answers_config config;
-	char *fs_socket;
 	const struct graph *graph;
 	struct drift *drift; /* NULL: not yet filled */
 	struct lang_readers *reader;
@@ -107,6 +105,12 @@ const char *answers_bytes_in(struct answers *a, const cJSON *q,
  * resolved unless the question says "follow": false. NULL: it was refused.
  */
 const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret);
+/*
+ * The paths of the list "paths", which must lie below the root, with symbolic
+ * links resolved; valid until the question is answered.
+ */
+int answers_paths_in(struct answers *a, const cJSON *list, cJSON *ret,
+		     const char *const **ret_paths, size_t *ret_count);
 /*
  * Resolve the symbolic links in a path. Returns `path` itself if there are
  * none, or if they lead out of the repository.

@@ -7,7 +7,6 @@
 
 #include "graph/base/cleanup.h"
 #include "tape/query/answers_i.h"
-#include "tape/wire/wire.h"
 
 static cJSON *reads_question(const cJSON *q)
 {
@@ -43,9 +42,11 @@ int ask_readset(struct answers *a, const cJSON *q, cJSON *ret)
 	const char *why;
 	int r;
 
-	if (!a->fs_socket)
+	if (!a->config.reads)
 		return answers_refuse_offline(ret);
-	r = wire_ask(a->fs_socket, "READS", about, FS_PATIENCE_MS, &answer);
+	r = a->config.reads(a->config.ctx, about, &answer);
+	if (r == ANSWERS_LATER)
+		return r;
 	if (r == -ECONNREFUSED)
 		return answers_refuse(
 			ret, r,

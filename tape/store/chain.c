@@ -13,10 +13,10 @@
  *	count of processes, the author and its ancestors in this order, and
  *	each one's pid, uid, start, comm, cmdline, exe, session_root
  *	journal_first, journal_last, marker, kept
- *	unless none of these is known: the SHA-256 of `after`, of `before`, each as
- *	1 and its 32 bytes, or 0; mode_before, mode_after;
- *	count of the authors of a merged entry, and each as above: a count of
- *	processes, the author and its ancestors; 0: outside
+ *	unless none of these is known: the SHA-256 of `after`, of `before`, each
+ *as 1 and its 32 bytes, or 0; mode_before, mode_after; count of the authors of
+ *a merged entry, and each as above: a count of processes, the author and its
+ *ancestors; 0: outside
  *
  * The SHA-256 of the contents is why the chain proves these, too. An entry of
  * which none is known, as those of stores of format 1, is hashed as ever.

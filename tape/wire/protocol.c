@@ -85,13 +85,30 @@
 
 static const struct protocol_member none[] = { END };
 
+static const struct protocol_member sync_asked[] = {
+	NAMES("paths",
+	      "Only these files must be on the tape, before all "
+	      "others; links are followed; at most " TEXT(SYNC_PATHS_MAX) "."),
+	NUMBER("within_ms", "Answer after this time even if something is not "
+			    "on the tape yet; without it, when all is that "
+			    "can be."),
+	END,
+};
+
 static const struct protocol_member sync_answer[] = {
 	NUMBER("n", "The newest entry: every change whose system call "
 		    "returned before the question was sent is at or before "
-		    "it."),
+		    "it, except for what is pending."),
 	NUMBER("journal", "The newest line of the journal that was read."),
 	FLAG("ready", "The graph is built. Until then only SYNC and STATUS "
 		      "are answered, and n is the last process's."),
+	NUMBER("pending", "How many changed paths are not on the tape yet, "
+			  "as far as is known: with \"paths\", others that "
+			  "wait; without, those that could not be decided. "
+			  "What calls changed by them, no question about "
+			  "symbols (NOMINATE, DRIFT) knows yet."),
+	NAMES("open", "Of the \"paths\", those that may have changed and are "
+		      "not on the tape yet."),
 	END,
 };
 
@@ -389,10 +406,12 @@ static const struct protocol_member verify_answer[] = {
 
 const struct protocol_question protocol_questions[ASKS] = {
 	[ASK_SYNC] = { "SYNC",
-		       "The barrier. Reads the journal up to the arrival of "
-		       "the question, settles all dirty paths, and answers "
-		       "when they are on the tape. It never sleeps.",
-		       none, sync_answer },
+		       "The barrier. Reads the journal and inotify's queue up "
+		       "to the arrival of the question, settles all dirty "
+		       "paths, or only those asked for, and answers when they "
+		       "are on the tape. It waits for no quiet time; other "
+		       "questions are answered meanwhile.",
+		       sync_asked, sync_answer },
 	[ASK_STATUS] = { "STATUS", "The state of the tape.", none,
 			 status_answer },
 	[ASK_SINCE] = { "SINCE", "The entries the client does not have yet.",

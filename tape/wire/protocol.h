@@ -17,6 +17,7 @@
 #define PLACES_DEFAULT 200
 #define PLACES_MAX     2000
 #define DEPTH_MAX      4
+#define SYNC_PATHS_MAX 4096
 #define HOLDERS_MAX    1024
 #define HOLDER_MAX     256 /* bytes of a name */
 #define HOLD_MAX_DAYS  7

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -146,6 +147,75 @@ static void a_link_in_its_place_is_refused(void **state)
 	progress_free(p);
 }
 
+static void operations_drain_behind_a_turn(void **state)
+{
+	struct progress *p = opened();
+	unsigned before = progress_enter(p), old, after;
+
+	(void)state;
+	old = progress_turn(p);
+	assert_int_equal(old, before);
+	assert_false(progress_drained(p, old));
+	after = progress_enter(p);
+	assert_int_not_equal(after, before);
+	progress_leave(p, before);
+	assert_true(progress_drained(p, old));
+	assert_false(progress_drained(p, after));
+	progress_leave(p, after);
+	progress_free(p);
+}
+
+static void a_process_that_died_leaves_nothing_in_flight(void **state)
+{
+	struct progress *p = opened();
+	pid_t pid;
+	int status, ready[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(progress_server(p), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct progress *mine = NULL;
+
+		if (progress_open(dir_fd, &mine) < 0 ||
+		    progress_serve(mine) < 0)
+			_exit(1);
+		(void)progress_enter(mine);
+		(void)!write(ready[1], "", 1);
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(progress_server(p), pid);
+	assert_int_equal(progress_serve(p), -EAGAIN);
+	assert_false(progress_drained(p, progress_turn(p)));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(progress_server(p), 0);
+	assert_int_equal(progress_serve(p), 0);
+	assert_true(progress_drained(p, 0) && progress_drained(p, 1));
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	progress_free(p);
+}
+
+static void a_page_that_is_truncated_tells_of_no_operation(void **state)
+{
+	struct progress *server = opened(), *p = opened();
+	int fd = openat(dir_fd, "progress", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(progress_serve(server), 0);
+	assert_int_equal(progress_server(p), getpid());
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(progress_server(p), -1);
+	(void)close(fd);
+	progress_free(server);
+	progress_free(p);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -158,6 +228,9 @@ int main(void)
 		TEST(lines_that_the_journal_lost_are_not_read),
 		TEST(a_page_that_is_truncated_says_that_no_tape_has_read),
 		TEST(a_link_in_its_place_is_refused),
+		TEST(operations_drain_behind_a_turn),
+		TEST(a_process_that_died_leaves_nothing_in_flight),
+		TEST(a_page_that_is_truncated_tells_of_no_operation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

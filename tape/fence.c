@@ -1,0 +1,62 @@
+/*
+ * Each turn of the two counters ends when the old one is zero; turns follow
+ * each other. What is in flight when a ticket is drawn is counted in the
+ * current counter, and in the old one if a turn is under way: it has ended when
+ * the turn that begins next has.
+ */
+#include "tape/fence.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "tape/journal/progress.h"
+
+uint64_t fence_ticket(const struct fence *f)
+{
+	return f->begun + 1;
+}
+
+/* Is it stopped by a signal or by a debugger? */
+static bool is_stopped(pid_t pid)
+{
+	char path[32], text[256] = "";
+	const char *end;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	(void)!fread(text, 1, sizeof(text) - 1, f);
+	(void)fclose(f);
+	/* The name, in parentheses, may contain any character. */
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
+static bool is_passed(struct fence *f, uint64_t ticket)
+{
+	while (f->ended < ticket) {
+		if (f->begun == f->ended) {
+			f->old = progress_turn(f->progress);
+			f->begun++;
+		}
+		if (!progress_drained(f->progress, f->old))
+			return false;
+		f->ended = f->begun;
+	}
+	return true;
+}
+
+enum fence_state fence_look(struct fence *f, uint64_t ticket)
+{
+	pid_t server = progress_server(f->progress);
+
+	if (server < 0)
+		return FENCE_UNKNOWN;
+	if (server == 0 || is_passed(f, ticket))
+		return FENCE_PASSED;
+	return is_stopped(server) ? FENCE_STUCK : FENCE_WAITS;
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""The barrier: what had returned before SYNC was asked is on the tape when it is
+answered, through the mount or outside it, whatever else is under way. Times are
+compared with others of the same run, never with a clock."""
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+import st
+import taped
+
+ROUNDS = int(os.environ.get("STATETAPE_BARRIER_ROUNDS", "200"))
+STOPS = int(os.environ.get("STATETAPE_BARRIER_STOPS", "15"))
+
+
+def put(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+
+
+class Writers:
+    """Processes that save files through the mount until the end."""
+
+    CODE = """
+import os, sys
+top, name, k = sys.argv[1], sys.argv[2], 0
+while True:
+    k += 1
+    path = "%s/%s_%d" % (top, name, k % 50)
+    with open(path + ".tmp", "w") as f:
+        f.write("%d\\n" % k)
+    os.rename(path + ".tmp", path)
+"""
+
+    def __init__(self, top, count):
+        self.procs = [subprocess.Popen([sys.executable, "-c", self.CODE, top,
+                                        "w%d" % i]) for i in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        for p in self.procs:
+            p.kill()
+            p.wait()
+
+
+def timed(f):
+    began = time.monotonic()
+    f()
+    return time.monotonic() - began
+
+
+def an_outside_change_is_on_the_tape(top, below, t):
+    """Made, replaced and removed below the mount while others write above."""
+    born = set()
+    for k in range(ROUNDS):
+        name = "out%d.txt" % (k % 7)
+        path = below + "/" + name
+        if k % 3 == 0 and name in born:
+            os.unlink(path)
+            born.discard(name)
+            want = None
+        elif k % 3 == 1:
+            put(path + ".new", "%d\n" % k)
+            os.rename(path + ".new", path)
+            born.add(name)
+            want = "%d\n" % k
+        else:
+            put(path, "%d\n" % k)
+            born.add(name)
+            want = "%d\n" % k
+        answer = t.ask("SYNC")
+        assert answer["pending"] == 0, (k, answer)
+        got = t.ask("VERSIONS", path=name, limit=1)["versions"]
+        if want is None:
+            assert got[0]["hash"] is None, (k, got)
+            continue
+        text = t.ask("CONTENT", hash=got[0]["hash"])["text"]
+        assert text == want, (k, name, text, want)
+
+
+def what_changes_outside_is_on_the_tape_under_load():
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        with Writers(m.path, 2):
+            an_outside_change_is_on_the_tape(m.path, m.below, t)
+        t.ask("SYNC")
+        outside = [e for e in t.since(0)
+                   if e["author"]["origin"] == "outside"]
+        assert outside and all(
+            (e.get("path2") or e["path"]).startswith("out")
+            for e in outside), outside[:3]
+
+
+def what_changes_is_on_the_tape_without_a_mount():
+    with st.Home() as home:
+        repo = home.mkdir("repo")
+        with taped.Tape(home, repo) as t:
+            an_outside_change_is_on_the_tape(repo, repo, t)
+
+
+def new_directories_are_covered():
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        for k in range(20):
+            os.makedirs(m.below + "/d%d/e/f" % k)
+            put(m.below + "/d%d/e/f/x.txt" % k, "x\n")
+            put(m.below + "/d%d/y.txt" % k, "y\n")
+            assert t.ask("SYNC")["pending"] == 0
+            paths = {e["path"] for e in t.news()}
+            assert paths == {"d%d/e/f/x.txt" % k, "d%d/y.txt" % k}, paths
+
+
+def a_stopped_file_system_delays_no_answer():
+    """Operations are in flight when it is stopped. What cannot be decided is
+    pending, and is on the tape later."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t, \
+            Writers(m.path, 2):
+        calm, stopped, undecided = [], [], 0
+        for k in range(STOPS):
+            put(m.below + "/a.txt", "%d\n" % k)
+            calm.append(timed(lambda: t.ask("SYNC")))
+            os.kill(m.fs_pid, signal.SIGSTOP)
+            try:
+                put(m.below + "/b.txt", "%d\n" % k)
+                for _ in range(3):
+                    began = time.monotonic()
+                    answer = t.ask("SYNC")
+                    stopped.append(time.monotonic() - began)
+                    named = t.ask("SYNC", paths=["a.txt", "b.txt"])
+                    undecided += "b.txt" in named["open"]
+                    assert named["open"] in ([], ["b.txt"]), named
+                    assert answer["pending"] or not named["open"], answer
+            finally:
+                os.kill(m.fs_pid, signal.SIGCONT)
+            named = t.ask("SYNC", paths=["b.txt"])
+            assert named["open"] == [], named
+            got = t.ask("VERSIONS", path="b.txt", limit=1)["versions"]
+            text = t.ask("CONTENT", hash=got[0]["hash"])["text"]
+            assert text == "%d\n" % k, (text, k)
+        a, b = statistics.median(calm), statistics.median(stopped)
+        print("SYNC: %.2f ms, with a stopped file system %.2f ms; undecided "
+              "%d of %d times" % (a * 1e3, b * 1e3, undecided, 3 * STOPS))
+        assert b < 10 * a, (a, b)
+
+
+def a_killed_file_system_leaves_nothing_in_flight():
+    with st.Home() as home:
+        repo = home.mkdir("repo")
+        with taped.Tape(home, repo) as t, \
+                st.Mount(repo, home=home, broken=True,
+                         expect_log="killed by SIGKILL") as m, \
+                Writers(m.path, 1):
+            st.eventually(lambda: t.ask("SYNC")["n"] > 0, "entries")
+            os.kill(m.fs_pid, signal.SIGKILL)
+            put(m.below + "/b.txt", "b\n")
+            answer = t.ask("SYNC", paths=["b.txt"])
+            assert answer["open"] == [], answer
+
+
+def questions_are_answered_while_others_wait():
+    """A client asks SYNC and never reads; another one's is put off."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        put(m.path + "/a.txt", "1\n")
+        silent = [taped.Asker(t.socket("tape.sock")) for _ in range(10)]
+        for a in silent:
+            a.conn.send(b"\x80\0\0\1" + b'{"v":1,"ask":"SYNC"}')
+        os.kill(m.fs_pid, signal.SIGSTOP)
+        try:
+            reads = taped.Asker(t.socket("tape.sock"))
+            reads.conn.send(b"\x80\0\0\1" + b'{"v":1,"ask":"READSET"}')
+            for _ in range(50):
+                t.ask("STATUS")
+                t.ask("SYNC")
+        finally:
+            os.kill(m.fs_pid, signal.SIGCONT)
+        assert b'"processes"' in reads.conn.receive()
+        for a in silent:
+            assert b'"ok":true' in a.conn.receive()
+            a.close()
+        reads.close()
+
+
+if __name__ == "__main__":
+    st.need_fuse()
+    st.main(what_changes_outside_is_on_the_tape_under_load,
+            what_changes_is_on_the_tape_without_a_mount,
+            new_directories_are_covered,
+            a_stopped_file_system_delays_no_answer,
+            a_killed_file_system_leaves_nothing_in_flight,
+            questions_are_answered_while_others_wait)
