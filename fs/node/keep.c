@@ -47,17 +47,16 @@ int keep_open(struct fs *fs, int state_fd)
 {
 	struct keep *k = calloc(1, sizeof(*k));
 	struct journal_stats st;
-	int r = k ? 0 : -ENOMEM;
+	int r;
 
-	assert(fs->progress);
-	if (r == 0) {
-		journal_stat(fs->journal, &st);
-		progress_begin(fs->progress, st.head);
-		/* The newest line is that of our own beginning. */
-		if (progress_line(fs->progress) + 1 < st.head)
-			inodes_forgot(fs->inodes, (uint64_t)clock_wall_ns());
-		r = kept_new(state_fd, fs->progress, st.head, &k->kept);
-	}
+	if (!k)
+		return -ENOMEM;
+	journal_stat(fs->journal, &st);
+	progress_begin(fs->progress, st.head);
+	/* The newest line is that of our own beginning. */
+	if (progress_line(fs->progress) + 1 < st.head)
+		inodes_forgot(fs->inodes, (uint64_t)clock_wall_ns());
+	r = kept_new(state_fd, fs->progress, st.head, &k->kept);
 	fs->keep = k;
 	if (r < 0)
 		keep_close(fs);
