@@ -472,7 +472,7 @@ void conversation_begin_anew(struct conversation *c)
 	c->nominated = false;
 	c->last_n = 0;
 	HASH_ITER (hh, c->held, h, next_held) {
-		h->seen = h->born = false;
+		h->seen = h->born = h->verified = false;
 		h->fresh = h->item != ITEM_NONE;
 		h->birth = h->entry = h->replaced_entry = h->notified_entry = 0;
 		h->action = ACTION_KEEP;

@@ -86,6 +86,9 @@ struct held {
 	bool born; /* `birth` is exact, not a lower bound */
 	uint64_t birth;
 	ARRAY(struct referent) referents;
+	/* Its text was found to be a version's of its file, or the mount saw
+	   the call's processes open the file. */
+	bool verified;
 	bool strange;  /* its text is no known version's: it was read before
 			  the tape began, or between two versions */
 	bool observed; /* a run: the three lists below are complete */

@@ -747,7 +747,26 @@ void evidence_meet(struct held *h, const struct record *r)
 	h->tokens = (uint32_t)cost_tokens(r->text.len);
 }
 
-int evidence_birth(struct evidence *e, struct held *h, const struct record *r)
+/* Did a command of this turn open the one file that its result shows? */
+static bool was_opened(struct evidence *e, const struct held *h,
+		       const struct record *r)
+{
+	const char *name;
+
+	if (!r->command || h->referents.count != 1)
+		return false;
+	if (e->reads_result > 0 && !e->first)
+		e->reads_result =
+			readset_ask(e->client, e->from_ns, e->to_ns, &e->reads);
+	name = conversation_name(e->c, h->referents.at[0].path);
+	for (uint32_t i = 0; i < e->reads.opened.count; i++)
+		if (strcmp(e->reads.opened.at[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int find_birth(struct evidence *e, struct held *h,
+		      const struct record *r)
 {
 	h->birth = e->lower;
 	h->strange = false;
@@ -778,4 +797,14 @@ int evidence_birth(struct evidence *e, struct held *h, const struct record *r)
 	}
 	h->tracked = false;
 	return 0;
+}
+
+int evidence_birth(struct evidence *e, struct held *h, const struct record *r)
+{
+	int rc = find_birth(e, h, r);
+	bool lines = h->kind == RECORD_READ || h->kind == RECORD_EDIT;
+
+	h->verified = rc == 0 &&
+		      (h->file || (lines && (h->born || was_opened(e, h, r))));
+	return rc;
 }

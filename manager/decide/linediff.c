@@ -136,63 +136,116 @@ static int add_lines(struct buf *out, char sign, const struct linediff_lines *l,
 	return 0;
 }
 
-/* Print `n` hunks from `h` on, which are close together, as one. */
-static int add_group(const struct linediff *d, const struct myers_hunk *h,
-		     uint32_t n, uint32_t context, struct buf *out)
+static bool contains(const struct range *r, const struct myers_hunk *h)
 {
-	const struct myers_hunk *last = &h[n - 1];
-	uint32_t lead = h->before < context ? h->before : context;
-	uint32_t end = last->before + last->before_count;
-	uint32_t room = d->before.rows.count - end;
-	uint32_t trail = room < context ? room : context;
-	uint32_t at = h->before - lead;
-	uint32_t old = end + trail - at;
-	uint32_t new =
-		last->after + last->after_count + trail - (h->after - lead);
+	return h->before >= r->first &&
+	       h->before + h->before_count <= r->last &&
+	       touches(h, r->first, r->last);
+}
+
+/* The range that the hunk lies in; NULL: none. */
+static const struct range *range_of(const struct myers_hunk *h,
+				    const struct range *ranges, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (contains(&ranges[i], h))
+			return &ranges[i];
+	return NULL;
+}
+
+bool linediff_inside(const struct linediff *d, const struct range *ranges,
+		     uint32_t count)
+{
+	for (uint32_t i = 0; i < d->hunks.count; i++) {
+		const struct myers_hunk *h = &d->hunks.at[i];
+
+		for (uint32_t k = 0; k < count; k++)
+			if (touches(h, ranges[k].first, ranges[k].last) &&
+			    !range_of(h, ranges, count))
+				return false;
+	}
+	return true;
+}
+
+/* Consecutive hunks of one range that are printed as one, with context. */
+struct linediff_group {
+	const struct myers_hunk *at;
+	uint32_t count;
+	uint32_t first, last; /* lines of the old text, with the context */
+};
+
+static int add_group(const struct linediff *d, const struct linediff_group *g,
+		     struct buf *out)
+{
+	const struct myers_hunk *last = &g->at[g->count - 1];
+	uint32_t old = g->last - g->first, at = g->first;
+	uint32_t from = g->at->after - (g->at->before - at);
+	uint32_t trail = g->last - last->before - last->before_count;
+	uint32_t new = last->after + last->after_count + trail - from;
 	char head[80];
 	int len = snprintf(head, sizeof(head), "@@ -%u,%u +%u,%u @@\n",
-			   old ? at + 1 : at, old,
-			   new ? h->after - lead + 1 : h->after - lead, new);
+			   old ? at + 1 : at, old, new ? from + 1 : from, new);
 
-	assert(n > 0 && end <= d->before.rows.count);
+	assert(g->count > 0 && g->last <= d->before.rows.count);
 	if (buf_add(out, head, (size_t)len) < 0)
 		return -EMSGSIZE;
-	for (uint32_t i = 0; i < n; i++) {
-		if (add_lines(out, ' ', &d->before, at, h[i].before - at) < 0 ||
-		    add_lines(out, '-', &d->before, h[i].before,
-			      h[i].before_count) < 0 ||
-		    add_lines(out, '+', &d->after, h[i].after,
-			      h[i].after_count) < 0)
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct myers_hunk *h = &g->at[i];
+
+		if (add_lines(out, ' ', &d->before, at, h->before - at) < 0 ||
+		    add_lines(out, '-', &d->before, h->before,
+			      h->before_count) < 0 ||
+		    add_lines(out, '+', &d->after, h->after, h->after_count) <
+			    0)
 			return -EMSGSIZE;
-		at = h[i].before + h[i].before_count;
+		at = h->before + h->before_count;
 	}
 	return add_lines(out, ' ', &d->before, at, trail);
 }
 
-int linediff_unified(const struct linediff *d, uint32_t first, uint32_t last,
-		     uint32_t context, struct buf *out)
+/* The group that begins with hunk `i`, which lies in `r`. */
+static struct linediff_group group_of(const struct linediff *d, uint32_t i,
+				      const struct range *r, uint32_t context)
 {
-	const struct myers_hunk *h = d->hunks.at;
-	uint32_t count = d->hunks.count, i = 0;
+	struct linediff_group g = { .at = &d->hunks.at[i], .count = 1 };
+	const struct myers_hunk *h = g.at;
+	uint32_t most =
+		r->last < d->before.rows.count ? r->last : d->before.rows.count;
+	uint32_t end = h->before + h->before_count;
+
+	while (i + g.count < d->hunks.count && contains(r, h + 1) &&
+	       h[1].before - end <= 2 * context) {
+		h++;
+		g.count++;
+		end = h->before + h->before_count;
+	}
+	g.first = g.at->before - r->first < context ? r->first
+						    : g.at->before - context;
+	g.last = most - end < context ? most : end + context;
+	assert(g.first <= g.at->before && g.last >= end);
+	return g;
+}
+
+int linediff_unified(const struct linediff *d, const struct range *ranges,
+		     uint32_t count, uint32_t context, struct buf *out)
+{
 	size_t len = out->len;
 
-	while (i < count) {
-		uint32_t n = 1;
+	for (uint32_t i = 0; i < d->hunks.count;) {
+		const struct range *r =
+			range_of(&d->hunks.at[i], ranges, count);
+		struct linediff_group g;
 
-		if (!touches(&h[i], first, last)) {
+		if (!r) {
 			i++;
 			continue;
 		}
-		while (i + n < count && touches(&h[i + n], first, last) &&
-		       h[i + n].before - h[i + n - 1].before -
-				       h[i + n - 1].before_count <=
-			       2 * context)
-			n++;
-		if (add_group(d, &h[i], n, context, out) < 0) {
+		g = group_of(d, i, r, context);
+		if (add_group(d, &g, out) < 0) {
 			out->len = len;
 			return -EMSGSIZE;
 		}
-		i += n;
+		i += g.count;
 	}
 	return 0;
 }

@@ -31,6 +31,11 @@ void linediff_lines_release(struct linediff_lines *l);
 const char *linediff_slice(const struct linediff_lines *l, uint32_t first,
 			   uint32_t count, size_t *ret_len);
 
+/* Lines [first, last), from 0. */
+struct range {
+	uint32_t first, last;
+};
+
 struct linediff {
 	struct linediff_lines before, after;
 	struct myers hunks; /* of lines, from 0 */
@@ -50,11 +55,18 @@ bool linediff_carry(const struct linediff *d, uint32_t *first, uint32_t *last);
 bool linediff_touches(const struct linediff *d, uint32_t first, uint32_t last);
 
 /*
- * Append the hunks that touch lines [first, last) of the old text as a unified
- * diff with `context` lines around. -EMSGSIZE: `out` cannot hold it, and
- * nothing was appended.
+ * Does each hunk that touches one of these ranges of the old text lie inside
+ * one? Else its new lines may be those of other places, too.
  */
-int linediff_unified(const struct linediff *d, uint32_t first, uint32_t last,
-		     uint32_t context, struct buf *out);
+bool linediff_inside(const struct linediff *d, const struct range *ranges,
+		     uint32_t count);
+
+/*
+ * Append the hunks inside `ranges` of the old text as a unified diff with up to
+ * `context` lines around, none of them outside of the ranges. -EMSGSIZE: `out`
+ * cannot hold it, and nothing was appended.
+ */
+int linediff_unified(const struct linediff *d, const struct range *ranges,
+		     uint32_t count, uint32_t context, struct buf *out);
 
 #endif

@@ -58,11 +58,6 @@ int replacement_superseded(struct buf *out, const char *path, const char *why);
 int replacement_evicted(struct buf *out, const char *what);
 int replacement_rerun(struct buf *out, const char *command, const char *why);
 
-/* Lines [first, last) from 0 of the current text. */
-struct range {
-	uint32_t first, last;
-};
-
 /*
  * A read as its tool would print it now: the lines it showed, at their current
  * numbers, in the same layout. With `only`, just these lines; a line of ours

@@ -91,16 +91,26 @@ static const struct record *record_of(const struct plan *p,
 	return records_read(p->r, h->record);
 }
 
+/*
+ * May the model be told what is in the file? Only what is known to have been
+ * read: a text that is no version of the file may be made up, to get at it.
+ */
+static bool is_shown(const struct held *h)
+{
+	return h->verified || h->kind == RECORD_RUN ||
+	       (h->kind == RECORD_SHELL && !h->file);
+}
+
 /* For a replacement: with the entry's number, which stays valid. */
 const char *plan_cause(const struct held *h)
 {
-	return h->why && *h->why ? h->why : "it changed";
+	return is_shown(h) && h->why && *h->why ? h->why : "it changed";
 }
 
 /* For a note: in words the model knows, without entries. */
 static const char *why_of(const struct held *h)
 {
-	return h->words && *h->words ? h->words : plan_cause(h);
+	return is_shown(h) && h->words && *h->words ? h->words : plan_cause(h);
 }
 
 const char *plan_name(const struct plan *p, const struct held *h)
@@ -291,12 +301,18 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 	struct plan_ranges parts = { 0 };
 	struct shape shape;
 	struct linediff d;
+	struct range lines;
 	struct refresh in = { .shape = &shape, .why = plan_cause(h) };
 	int rc;
 
-	if (!shape_of(p, h, &shape) ||
+	if (!h->verified || !shape_of(p, h, &shape) ||
 	    !compare(p, &h->referents.at[0], h->birth, &d))
 		return REPLACED_NOT;
+	lines = lines_of(&h->referents.at[0], &d);
+	if (!linediff_inside(&d, &lines, 1)) {
+		linediff_release(&d);
+		return REPLACED_NOT;
+	}
 	in.path = plan_name(p, h);
 	in.start = h->referents.at[0].start;
 	in.end = h->referents.at[0].end;
@@ -369,14 +385,20 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 {
 	struct shape shape;
 	struct linediff d;
+	struct range lines;
 	struct refresh in = { .shape = &shape,
 			      .why = "the earlier result "
 				     "is out of date" };
 	int rc;
 
-	if (!shape_of(p, read, &shape) ||
+	if (!read->verified || !shape_of(p, read, &shape) ||
 	    !compare(p, &read->referents.at[0], read->birth, &d))
 		return -ENOENT;
+	lines = lines_of(&read->referents.at[0], &d);
+	if (!linediff_inside(&d, &lines, 1)) {
+		linediff_release(&d);
+		return -ENOENT;
+	}
 	in.path = plan_name(p, read);
 	in.start = read->referents.at[0].start;
 	in.end = read->referents.at[0].end;
@@ -417,36 +439,37 @@ uint64_t plan_notes_left(const struct plan *p, const struct buf *out)
 	return used < may ? may - used : 0;
 }
 
-/* Extend `all` to the lines of `r`; 0 stands for the first or the last. */
-static void span_both(struct referent *all, const struct referent *r)
+/* The lines that the records of `group` show of the old text of `d`. */
+static struct range *lines_of_all(struct held **group, size_t count,
+				  const struct linediff *d)
 {
-	if (!r->start || (all->start && r->start < all->start))
-		all->start = r->start;
-	if (!r->end || (all->end && r->end > all->end))
-		all->end = r->end;
+	struct range *all = must_alloc(count * sizeof(*all));
+
+	for (size_t i = 0; i < count; i++)
+		all[i] = lines_of(&group[i]->referents.at[0], d);
+	return all;
 }
 
 /* Append the diff if it fits; 0: it does not, and nothing was appended. */
 static int add_diff(struct plan *p, struct held **group, size_t count,
 		    struct buf *out)
 {
+	CLEANUP(free_p) struct range *lines = NULL;
 	struct buf diff = BUF((size_t)4 * NOTE_DIFF_MAX);
-	struct referent all = group[0]->referents.at[0];
 	uint64_t since = held_shown(group[0]);
 	struct linediff d;
-	struct range lines;
 	int added = 0;
 
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < count; i++)
 		if (held_shown(group[i]) < since)
 			since = held_shown(group[i]);
-		span_both(&all, &group[i]->referents.at[0]);
-	}
-	if (!compare(p, &all, since, &d))
+	if (!group[0]->verified ||
+	    !compare(p, &group[0]->referents.at[0], since, &d))
 		return 0;
-	lines = lines_of(&all, &d);
-	if (linediff_unified(&d, lines.first, lines.last, DIFF_CONTEXT,
-			     &diff) == 0 &&
+	lines = lines_of_all(group, count, &d);
+	if (linediff_inside(&d, lines, (uint32_t)count) &&
+	    linediff_unified(&d, lines, (uint32_t)count, DIFF_CONTEXT, &diff) ==
+		    0 &&
 	    diff.len && cost_tokens(diff.len) <= plan_notes_left(p, out))
 		added = note_changes(out, plan_name(p, group[0]),
 				     plan_own(p, group[0]) ? "your own edits"
@@ -531,7 +554,7 @@ void plan_note(struct plan *p, struct held **stale, size_t count,
 		for (size_t k = i + 1; k < count; k++) {
 			struct held *o = stale[k];
 
-			if (!o || !is_file(o) ||
+			if (!o || !is_file(o) || o->verified != h->verified ||
 			    o->referents.at[0].path !=
 				    h->referents.at[0].path ||
 			    only_links(o) != only_links(h))
