@@ -130,7 +130,7 @@ int place_do(const struct state *s, place_work *work, void *arg)
 	/* The file system's process has left the namespace of its mount, but
 	   the guard that started it has not. */
 	guard = r == 0 ? parent_of(m.pid) : 0;
-	if (guard > 0 && !mount_is_gone(guard, s->id))
+	if (guard > 0 && mount_is_held(guard, s->id))
 		return work_in_child(s, guard, m.at, work, arg);
 	return work_at(s->repo, false, work, arg);
 }
