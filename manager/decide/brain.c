@@ -35,6 +35,7 @@
 #include "graph/base/debug.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/plan.h"
+#include "manager/decide/step.h"
 #include "manager/transcript/sse.h"
 #include "tape/wire/links.h"
 #include "tape/wire/subscribe.h"
@@ -85,6 +86,7 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	b->other = o->other ? must_strdup(o->other) : NULL;
 	b->cwd = o->cwd ? must_strdup(o->cwd) : NULL;
 	b->subscriptions = o->subscriptions;
+	b->no_prompts = o->no_prompts;
 	b->ask = o->ask;
 	b->ask_ctx = o->ask_ctx;
 	if (!b->ask && o->tape_socket) {
@@ -498,6 +500,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	turn->head->sent = row->sent;
 	turn->request = c->requests;
 	turn->unkept = true;
+	turn->step = step_begin(c, &th->t, th->r->at_ns, !th->b->no_prompts);
 	finish_row(th, row);
 	evidence_release(&th->e);
 	plan_rewriting_release(&th->w);

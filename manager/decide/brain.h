@@ -38,6 +38,7 @@ struct brain_options {
 	const struct policy *policy; /* NULL: policy_defaults */
 	const char *prices;  /* JSON text that overrides rows of the price
 				table (cost.h); NULL: none */
+	bool no_prompts;     /* tell the tape no words of the user's prompts */
 	bool subscriptions;  /* replace in place under subscription logins
 				too; else these get notes only */
 	wire_transport *ask; /* instead of tape_socket */
@@ -90,6 +91,9 @@ void brain_passed(struct brain *b, const char *why);
  * if it was not called.
  */
 void turn_sent(struct turn *t);
+/* The process that made the request; once, where the tape is to know it. */
+bool turn_wants_agent(const struct turn *t);
+void turn_agent(struct turn *t, uint32_t pid, uint64_t start);
 /* Free the body: it will not be sent again. Accepts NULL. */
 void turn_drop_body(struct turn *t);
 /*

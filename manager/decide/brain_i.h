@@ -2,6 +2,8 @@
 #ifndef STATETAPE_MANAGER_DECIDE_BRAIN_I_H
 #define STATETAPE_MANAGER_DECIDE_BRAIN_I_H
 
+#include <cjson/cJSON.h>
+
 #include "manager/decide/archive.h"
 #include "manager/decide/brain.h"
 #include "manager/decide/conversation.h"
@@ -19,7 +21,7 @@ struct brain {
 	struct prices prices;
 	const struct policy *policy;
 	enum mode mode;
-	bool subscriptions;
+	bool subscriptions, no_prompts;
 	char *repo, *other, *cwd;
 	struct links *links;	     /* to the tape; NULL: `ask` was given */
 	struct subscribe *subscribe; /* to the tape's entries; NULL: none */
@@ -44,6 +46,8 @@ struct turn {
 	struct decided_list decided;
 	struct archive_request row; /* archived with them */
 	int64_t at_ns, began_ns;
+	cJSON *step;	  /* for the tape (step.h); NULL: nothing to tell */
+	int64_t first_ns; /* when the reply's first block passed; 0: none */
 	int64_t shown_ns; /* when a block of the reply last passed; 0: none */
 };
 

@@ -8,7 +8,10 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
+#include "graph/base/json.h"
 #include "manager/decide/brain_i.h"
+#include "manager/decide/evidence.h"
+#include "manager/decide/step.h"
 #include "tape/wire/client.h"
 
 /* A cache that read this share of what was predicted did its work. */
@@ -17,6 +20,7 @@
 #define HOLD_MS	     (24u * 3600 * 1000)
 /* A reply's end waits no longer than this for the tape to take a hold. */
 #define HOLD_WITHIN_MS 200
+#define TELL_WITHIN_MS 200
 
 void turn_sent(struct turn *t)
 {
@@ -33,6 +37,18 @@ void turn_sent(struct turn *t)
 		brain_say(t->b,
 			  "The decisions of a request could not be saved; "
 			  "after a restart they may differ");
+}
+
+bool turn_wants_agent(const struct turn *t)
+{
+	return t->step && t->b->ask && !json_member(t->step, "pid");
+}
+
+void turn_agent(struct turn *t, uint32_t pid, uint64_t start)
+{
+	assert(turn_wants_agent(t) && pid);
+	json_put_number(t->step, "pid", pid);
+	json_put_number(t->step, "start", start);
 }
 
 void turn_drop_body(struct turn *t)
@@ -92,6 +108,8 @@ void turn_reply(struct turn *t, const char *bytes, size_t len)
 	/* Before the client has these bytes: what it does in response to
 	   them must count as done after the reply. */
 	t->shown_ns = clock_mono_ns();
+	if (!t->first_ns)
+		t->first_ns = t->shown_ns;
 	if (t->sse)
 		sse_feed(t->sse, bytes, len);
 }
@@ -174,17 +192,41 @@ static void hold(struct turn *t)
 	client_release(&c);
 }
 
+/* Only of a whole reply: a client does not act on half of one. */
+static void tell(struct turn *t, bool whole)
+{
+	int64_t now_ns = clock_mono_ns();
+	const struct roots roots = { .repo = t->b->repo,
+				     .other = t->b->other,
+				     .cwd = t->b->cwd };
+	CLEANUP(json_p) cJSON *answer = NULL;
+	struct client c;
+
+	if (!t->step || !t->b->ask)
+		return;
+	if (t->sse && whole)
+		step_add_calls(t->step, sse_seen(t->sse), &roots,
+			       t->at_ns + (t->first_ns - t->began_ns));
+	client_init(&c, t->b->ask, t->b->ask_ctx,
+		    now_ns + TELL_WITHIN_MS * NS_PER_MS, TELL_WITHIN_MS);
+	if (client_ask(&c, "TURN", t->step, &answer) < 0)
+		archive_count(t->b->archive, "turns the tape did not take", 1);
+	client_release(&c);
+}
+
 void turn_end(struct turn *t, bool whole)
 {
 	if (t->c) {
 		turn_sent(t);
 		if (t->sse && whole)
 			learn(t);
+		tell(t, whole);
 		hold(t);
 		brain_leave(t->b, t->c);
 	}
 	decided_release(&t->decided);
 	sse_free(t->sse);
+	cJSON_Delete(t->step);
 	free(t->body);
 	free(t);
 }

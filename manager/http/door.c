@@ -123,8 +123,8 @@ static void add_locked(struct door *d, struct guest *g)
  */
 static bool is_stranger(struct door *d, int fd)
 {
-	uid_t uid = (uid_t)-1;
-	int r = peer_uid(fd, &uid);
+	struct peer_socket socket = { .uid = (uid_t)-1 };
+	int r = peer_socket(fd, &socket);
 	bool blind = r < 0 && r != -ENOENT;
 
 	if (blind) {
@@ -139,7 +139,7 @@ static bool is_stranger(struct door *d, int fd)
 		d->blind = true;
 		(void)pthread_mutex_unlock(&d->lock);
 	}
-	return !blind && (r < 0 || uid != d->uid);
+	return !blind && (r < 0 || socket.uid != d->uid);
 }
 
 struct guest *guest_enter(struct door *d, int fd)

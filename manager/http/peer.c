@@ -29,7 +29,7 @@ struct peer_question {
 	struct inet_diag_req_v2 ask;
 };
 
-static int read_answer(int fd, uid_t *ret)
+static int read_answer(int fd, struct peer_socket *ret)
 {
 	union {
 		struct nlmsghdr head;
@@ -51,12 +51,12 @@ static int read_answer(int fd, uid_t *ret)
 		return -EBADMSG;
 	if (m->idiag_inode == 0)
 		return -ENOENT;
-	*ret = m->idiag_uid;
+	*ret = (struct peer_socket){ m->idiag_uid, m->idiag_inode };
 	return 0;
 }
 
-int peer_uid_by_netlink(const struct peer_end *theirs,
-			const struct peer_end *ours, uid_t *ret)
+int peer_by_netlink(const struct peer_end *theirs, const struct peer_end *ours,
+		    struct peer_socket *ret)
 {
 	CLEANUP(close_p)
 	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC,
@@ -93,8 +93,8 @@ static void print_end(const struct peer_end *e, bool mapped, char *to,
 		       ntohs(e->port));
 }
 
-int peer_uid_by_table(const char *file, const struct peer_end *theirs,
-		      const struct peer_end *ours, uid_t *ret)
+int peer_by_table(const char *file, const struct peer_end *theirs,
+		  const struct peer_end *ours, struct peer_socket *ret)
 {
 	CLEANUP(fclose_p) FILE *f = fopen(file, "re");
 	bool mapped = strchr(file, '6') != NULL;
@@ -114,7 +114,7 @@ int peer_uid_by_table(const char *file, const struct peer_end *theirs,
 		    strcmp(from, one) == 0 && strcmp(to, other) == 0) {
 			if (inode == 0)
 				return -ENOENT;
-			*ret = uid;
+			*ret = (struct peer_socket){ uid, inode };
 			return 0;
 		}
 	return -ENOENT;
@@ -134,7 +134,7 @@ static int end_of(int (*name)(int, struct sockaddr *, socklen_t *), int fd,
 	return 0;
 }
 
-int peer_uid(int fd, uid_t *ret)
+int peer_socket(int fd, struct peer_socket *ret)
 {
 	struct peer_end theirs, ours;
 	int r = end_of(getpeername, fd, &theirs);
@@ -145,11 +145,11 @@ int peer_uid(int fd, uid_t *ret)
 		r = end_of(getsockname, fd, &ours);
 	if (r < 0)
 		return r;
-	r = peer_uid_by_netlink(&theirs, &ours, ret);
+	r = peer_by_netlink(&theirs, &ours, ret);
 	if (r == 0 || r == -ENOENT)
 		return r;
-	r = peer_uid_by_table("/proc/net/tcp", &theirs, &ours, ret);
+	r = peer_by_table("/proc/net/tcp", &theirs, &ours, ret);
 	if (r == -ENOENT && access("/proc/net/tcp6", R_OK) == 0)
-		r = peer_uid_by_table("/proc/net/tcp6", &theirs, &ours, ret);
+		r = peer_by_table("/proc/net/tcp6", &theirs, &ours, ret);
 	return r;
 }

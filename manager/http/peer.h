@@ -14,18 +14,23 @@ struct peer_end {
 	uint16_t port;
 };
 
+struct peer_socket {
+	uid_t uid;
+	uint64_t inode; /* as /proc/PID/fd has it */
+};
+
 /*
- * The user of the process that is connected to `fd`. -ENOENT: no process has
+ * The socket of the process that is connected to `fd`. -ENOENT: no process has
  * that socket open any longer. Other errors: the kernel does not tell. Any
  * thread.
  */
-int peer_uid(int fd, uid_t *ret);
+int peer_socket(int fd, struct peer_socket *ret);
 
 /* The two ways to ask the kernel, for `theirs` as seen from `ours`. */
-int peer_uid_by_netlink(const struct peer_end *theirs,
-			const struct peer_end *ours, uid_t *ret);
+int peer_by_netlink(const struct peer_end *theirs, const struct peer_end *ours,
+		    struct peer_socket *ret);
 /* `file`: /proc/net/tcp, or /proc/net/tcp6 with addresses mapped from IPv4. */
-int peer_uid_by_table(const char *file, const struct peer_end *theirs,
-		      const struct peer_end *ours, uid_t *ret);
+int peer_by_table(const char *file, const struct peer_end *theirs,
+		  const struct peer_end *ours, struct peer_socket *ret);
 
 #endif

@@ -223,6 +223,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 	if (!s)
 		return -ENOMEM;
 	limit_malloc();
+	s->callers = (struct callers)CALLERS_INIT;
 	s->brain = c->brain;
 	s->deadline_ms = c->deadline_ms ? c->deadline_ms : PROXY_DEADLINE_MS;
 	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;

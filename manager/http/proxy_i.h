@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "manager/http/caller.h"
 #include "manager/http/door.h"
 #include "manager/http/proxy.h"
 
@@ -48,6 +49,7 @@ struct proxy {
 	int deadline_ms, grace_ms;
 	uint16_t port;
 	atomic_bool draining; /* shutting down: close each connection */
+	struct callers callers;
 	struct counters counters;
 };
 

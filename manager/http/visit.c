@@ -425,6 +425,16 @@ static const char *think(struct visit *v, size_t *ret_len)
 	return made;
 }
 
+/* While upstream works, so that no request waits for it. */
+static void find_agent(struct visit *v)
+{
+	struct caller caller;
+
+	if (turn_wants_agent(v->turn) &&
+	    caller_find(&v->proxy->callers, client_fd(v), &caller) == 0)
+		turn_agent(v->turn, caller.pid, caller.start);
+}
+
 /* Send a held body, or none; wait for the reply's status and headers. */
 static int send_held(struct visit *v, const char *bytes, size_t len)
 {
@@ -439,6 +449,7 @@ static int send_held(struct visit *v, const char *bytes, size_t len)
 	if (v->turn) {
 		r = transfer_send(v->transfer);
 		turn_sent(v->turn);
+		find_agent(v);
 	}
 	return r < 0 ? r : transfer_await(v->transfer);
 }

@@ -221,6 +221,7 @@ static answers_question *const handlers[ASKS] = {
 	[ASK_CONTENT] = ask_content, [ASK_BLAME] = ask_blame,
 	[ASK_READSET] = ask_readset, [ASK_HOLD] = ask_hold,
 	[ASK_RETIRE] = ask_retire,   [ASK_VERIFY] = ask_verify,
+	[ASK_TURN] = ask_turn,
 };
 
 int answers_check_members(const struct protocol_member *table, const char *what,

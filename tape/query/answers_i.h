@@ -80,6 +80,7 @@ answers_question ask_symbol, ask_neighbours;
 answers_question ask_drift, ask_nominate;
 answers_question ask_readset;
 answers_question ask_hold, ask_retire;
+answers_question ask_turn;
 
 /* ask_verify.c */
 answers_question ask_verify;
@@ -163,6 +164,9 @@ struct answers_lines answers_cut_lines(const char *text, size_t len,
  */
 int answers_blame_lines(struct answers *a, const char *path, uint64_t n,
 			cJSON *ret);
+
+/* Add the member "turn" of an entry, if an agent's turn made it. */
+int answers_put_turn(struct answers *a, const struct entry *e, cJSON *to);
 
 /* -- Drift. */
 int answers_ensure_drift(struct answers *a);

@@ -141,16 +141,22 @@ static int walk(struct lines_walk *w)
 	return r < 0 ? r : 0;
 }
 
+struct lines_entries {
+	struct answers *a;
+	cJSON *list;
+};
+
 /* The members of an entry that say who made it, and when. */
 static int put_entry(const struct entry *e, void *arg)
 {
+	struct lines_entries *to = arg;
 	static const char *const much[] = { "lines", "X", "dX", "R", "new" };
 	cJSON *o = entry_json(e);
 
 	for (size_t k = 0; k < sizeof(much) / sizeof(*much); k++)
 		cJSON_DeleteItemFromObjectCaseSensitive(o, much[k]);
-	(void)json_push(arg, o);
-	return 0;
+	(void)json_push(to->list, o);
+	return answers_put_turn(to->a, e, o);
 }
 
 static int by_number(const void *x, const void *y)
@@ -163,6 +169,7 @@ static int by_number(const void *x, const void *y)
 /* Each entry once; sorts the lines' numbers, which are not needed any more. */
 static int put_entries(struct answers *a, struct lines *l, cJSON *list)
 {
+	struct lines_entries to = { a, list };
 	int r = 0;
 
 	if (l->count)
@@ -170,7 +177,7 @@ static int put_entries(struct answers *a, struct lines *l, cJSON *list)
 	for (uint32_t i = 0; i < l->count && r >= 0; i++) {
 		if (!l->entry[i] || (i && l->entry[i] == l->entry[i - 1]))
 			continue;
-		r = store_entry(a->config.store, l->entry[i], put_entry, list);
+		r = store_entry(a->config.store, l->entry[i], put_entry, &to);
 		if (r == -ENOENT)
 			r = 0;
 	}

@@ -14,6 +14,7 @@
 
 /* Collects entries for an answer. */
 struct log_collector {
+	struct answers *a;
 	cJSON *list;
 	size_t left;  /* entries that may still be added */
 	size_t bytes; /* estimated */
@@ -29,6 +30,7 @@ static size_t size_of(const struct entry *e)
 static int collect(const struct entry *e, void *arg)
 {
 	struct log_collector *c = arg;
+	cJSON *o;
 
 	if (!c->left || c->bytes > LIST_BYTES_MAX) {
 		c->more = true;
@@ -36,8 +38,8 @@ static int collect(const struct entry *e, void *arg)
 	}
 	c->left--;
 	c->bytes += size_of(e);
-	(void)json_push(c->list, entry_json(e));
-	return 0;
+	o = json_push(c->list, entry_json(e));
+	return answers_put_turn(c->a, e, o);
 }
 
 static size_t limit_in(const cJSON *q)
@@ -49,7 +51,8 @@ static size_t limit_in(const cJSON *q)
 
 int ask_since(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	struct log_collector c = { .list = json_array(ret, "entries"),
+	struct log_collector c = { .a = a,
+				   .list = json_array(ret, "entries"),
 				   .left = limit_in(q) };
 	int r = store_since(a->config.store, json_number(q, "n", 0), c.left + 1,
 			    collect, &c);
@@ -81,7 +84,8 @@ int ask_log(struct answers *a, const cJSON *q, cJSON *ret)
 		.until_ns = time_in(q, "until_ns"),
 		.author = answers_bytes_in(a, q, "author"),
 	};
-	struct log_collector c = { .list = json_array(ret, "entries"),
+	struct log_collector c = { .a = a,
+				   .list = json_array(ret, "entries"),
 				   .left = limit_in(q) };
 	int r = store_select(a->config.store, &f, c.left + 1, collect, &c);
 
@@ -93,14 +97,18 @@ int ask_log(struct answers *a, const cJSON *q, cJSON *ret)
 
 static int show(const struct entry *e, void *arg)
 {
-	json_put(arg, "entry", entry_json(e));
-	return 0;
+	struct log_collector *c = arg;
+	cJSON *o = entry_json(e);
+
+	json_put(c->list, "entry", o);
+	return answers_put_turn(c->a, e, o);
 }
 
 int ask_show(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	uint64_t n = json_number(q, "n", 0);
-	int r = store_entry(a->config.store, n, show, ret);
+	struct log_collector c = { .a = a, .list = ret };
+	int r = store_entry(a->config.store, n, show, &c);
 
 	if (r == -ENOENT && n && n <= store_head(a->config.store))
 		return answers_refuse(

@@ -195,6 +195,11 @@ static const char *const sweeps[] = {
 	" JOIN kept k ON a.id = k.id WHERE a.parent IS NOT NULL)"
 	" DELETE FROM author WHERE id NOT IN (SELECT id FROM kept)",
 	"DELETE FROM program WHERE id NOT IN (SELECT program FROM author)",
+	/* A conversation stays: it counts its turns. */
+	"DELETE FROM turn WHERE at < (SELECT min(at) FROM entry)"
+	" AND id NOT IN (SELECT max(id) FROM turn GROUP BY conversation)",
+	"DELETE FROM call WHERE turn NOT IN (SELECT id FROM turn)",
+	"DELETE FROM agent WHERE turn NOT IN (SELECT id FROM turn)",
 };
 
 /*

@@ -8,6 +8,8 @@
 #define STORE_VERSION_OLDEST 1
 
 extern const char store_schema[];
+/* The tables about turns; stores that were made before them get them. */
+extern const char store_schema_turns[];
 
 /*
  * From version 1 to 2: `store_upgrade` changes the database;

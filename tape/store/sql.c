@@ -77,6 +77,15 @@ static const char *const sqls[SQLS] = {
 	[SQL_VERSION_2] = "SELECT n, kind, after FROM entry"
 			  " WHERE path2 = ?1 AND n <= ?2"
 			  " ORDER BY n DESC LIMIT 1",
+	[SQL_TURN_GET] = "SELECT c.key, c.client, t.model, t.prompt, t.ordinal"
+			 " FROM turn t JOIN conversation c"
+			 " ON c.id = t.conversation WHERE t.id = ?1",
+	[SQL_TURN_AT] = "SELECT turn FROM agent WHERE pid = ?1 AND start = ?2"
+			" AND at <= ?3 ORDER BY at DESC LIMIT 1",
+	[SQL_CALLS_AT] = "SELECT name, tool, command, paths, turn,"
+			 " end = 0 OR end >= ?3 FROM call WHERE pid = ?1"
+			 " AND start = ?2 AND begin <= ?3"
+			 " ORDER BY begin DESC, id DESC LIMIT ?4",
 };
 
 static int io_errno(const struct store *s)

@@ -300,6 +300,18 @@ static int create(struct store *s)
 	return rc;
 }
 
+static int find_turns(struct store *s)
+{
+	int64_t tables = 0;
+	int rc = store_number(s,
+			      "SELECT count(*) FROM sqlite_schema WHERE name"
+			      " IN ('conversation', 'turn', 'agent', 'call')",
+			      0, &tables);
+
+	s->has_turns = tables == 4;
+	return rc;
+}
+
 static int settle_in(struct store *s, const char *path, char **ret_why)
 {
 	int rc = recognise(s, path, ret_why);
@@ -315,6 +327,10 @@ static int settle_in(struct store *s, const char *path, char **ret_why)
 				   "PRAGMA journal_size_limit = 4194304;"
 				   "PRAGMA wal_autocheckpoint = " //
 				STORE_LOG_PAGES);
+	if (rc == 0 && s->writes)
+		rc = store_exec(s, store_schema_turns);
+	if (rc == 0)
+		rc = find_turns(s);
 	if (rc < 0)
 		return refuse_damaged(s, ret_why, rc, path);
 	rc = store_self_read(s, &s->self);

@@ -73,14 +73,18 @@ enum store_sql {
 	SQL_FILE_REMOVE,
 	SQL_VERSION,
 	SQL_VERSION_2,
+	SQL_TURN_GET,
+	SQL_TURN_AT,
+	SQL_CALLS_AT,
 	SQLS
 };
 
 struct store {
 	sqlite3 *db;
 	bool writes;
-	bool is_open; /* in a transaction */
-	int failed;   /* first error of the transaction */
+	bool has_turns; /* the tables of turns.c, which old stores lack */
+	bool is_open;	/* in a transaction */
+	int failed;	/* first error of the transaction */
 	int lock_fd;
 	struct store_self self;
 	struct store_self committed;

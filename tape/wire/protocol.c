@@ -404,6 +404,32 @@ static const struct protocol_member verify_answer[] = {
 	END,
 };
 
+static const struct protocol_member turn_asked[] = {
+	WANTED("conversation", TEXT, "The manager's key of it."),
+	WANTED("turn", TEXT,
+	       "A name that all requests of one turn have, and no other turn "
+	       "of the conversation."),
+	WANTED("at_ns", NUMBER,
+	       "When the request arrived, in nanoseconds "
+	       "since 1970."),
+	WORD("client", "The agent's name."),
+	WORD("model", "The model's."),
+	BYTES("prompt", "The first words of what the user asked for."),
+	NUMBER("pid", "The agent's process, which made the request."),
+	NUMBER("start", "When that was started, in clock ticks since the "
+			"host's start."),
+	NAMES("results", "The ids of the calls whose results the request "
+			 "brought: they are over."),
+	LIST("calls", "The calls that the reply made: objects, see TURNS."),
+	NUMBER("calls_ns", "When they may have begun."),
+	END,
+};
+
+static const struct protocol_member turn_answer[] = {
+	NUMBER("ordinal", "The turn's in its conversation, from 1."),
+	END,
+};
+
 const struct protocol_question protocol_questions[ASKS] = {
 	[ASK_SYNC] = { "SYNC",
 		       "The barrier. Reads the journal and inotify's queue up "
@@ -459,6 +485,12 @@ const struct protocol_question protocol_questions[ASKS] = {
 			 retire_asked, retire_answer },
 	[ASK_VERIFY] = { "VERIFY", "Checks the store, which takes a while.",
 			 none, verify_answer },
+	[ASK_TURN] = { "TURN",
+		       "Tells which turn of which conversation a process works "
+		       "on, and its tool calls, after a request and its reply. "
+		       "Asked by the manager; the same question twice changes "
+		       "nothing.",
+		       turn_asked, turn_answer },
 };
 
 const struct protocol_member protocol_record[] = {
@@ -542,6 +574,30 @@ const struct protocol_member protocol_entry[] = {
 	WORD("sha256_before", "Present only in the first entry of a path: "
 			      "that of the content before, if it is known."),
 	WORD("hash", "The chain hash, 64 digits; see HASH CHAIN."),
+	OBJECT("turn", "In answers, if the manager knows it: the agent's turn "
+		       "that it is part of, see below."),
+	END,
+};
+
+const struct protocol_member protocol_call[] = {
+	WORD("id", "The client's id of it."),
+	WORD("tool", "The tool's name."),
+	BYTES("command", "Of a shell tool: the command."),
+	NAMES("paths", "Of an editing tool: the files, from the root."),
+	END,
+};
+
+const struct protocol_member protocol_turn[] = {
+	WORD("conversation", "The manager's key of the conversation."),
+	WORD("client", "The agent's name."),
+	WORD("model", "The model's, as the turn began."),
+	NUMBER("ordinal", "The turn's in its conversation, from 1."),
+	BYTES("prompt", "The first words of what the user asked for; absent "
+			"with \"prompts = false\"."),
+	WORD("call", "The tool call's id. Without it: no call of the turn is "
+		     "certain."),
+	WORD("tool", "The tool's name."),
+	BYTES("command", "Of a shell tool: the command."),
 	END,
 };
 

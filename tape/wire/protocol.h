@@ -61,6 +61,7 @@ enum protocol_id {
 	ASK_HOLD,
 	ASK_RETIRE,
 	ASK_VERIFY,
+	ASK_TURN,
 	ASKS
 };
 
@@ -78,6 +79,8 @@ extern const struct protocol_member protocol_record[];
 extern const struct protocol_member protocol_nomination[];
 extern const struct protocol_member protocol_entry[];
 extern const struct protocol_member protocol_author[];
+extern const struct protocol_member protocol_call[];
+extern const struct protocol_member protocol_turn[];
 
 /* ASKS: there is no such question. */
 enum protocol_id protocol_find(const char *name);

@@ -7,9 +7,11 @@ a model would do.
 
 Tools: Read(file_path), Edit(file_path, old_string, new_string),
 Write(file_path, content), Bash(command), Wait(file_path), which waits until
-the file exists. Prints each tool call. Exit code 0: the model made no more
-tool calls; 1: it could not be reached."""
+the file exists. Prints each tool call; those of one reply run at the same time.
+$AGENT_PROMPTS are the user's prompts, one after the other, as a list in JSON.
+Exit code 0: the model made no more tool calls; 1: it could not be reached."""
 
+import concurrent.futures
 import errno
 import http.client
 import json
@@ -176,9 +178,13 @@ def ask(base, messages):
     sys.exit("the model cannot be reached")
 
 
-def main():
-    base = os.environ["ANTHROPIC_BASE_URL"]
-    messages = [{"role": "user", "content": "Do as you are told."}]
+def act_at_once(calls):
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda b: act(b["name"], b["input"]), calls))
+
+
+def turn(base, messages, prompt):
+    messages.append({"role": "user", "content": prompt})
     while True:
         blocks = ask(base, messages)
         messages.append({"role": "assistant", "content": blocks})
@@ -186,8 +192,15 @@ def main():
         if not calls:
             return
         messages.append({"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": b["id"],
-             "content": act(b["name"], b["input"])} for b in calls]})
+            {"type": "tool_result", "tool_use_id": b["id"], "content": said}
+            for b, said in zip(calls, act_at_once(calls))]})
+
+
+def main():
+    messages = []
+    prompts = os.environ.get("AGENT_PROMPTS") or '["Do as you are told."]'
+    for prompt in json.loads(prompts):
+        turn(os.environ["ANTHROPIC_BASE_URL"], messages, prompt)
 
 
 main()

@@ -121,6 +121,19 @@ void turn_sent(struct turn *t)
 	(void)t;
 }
 
+bool turn_wants_agent(const struct turn *t)
+{
+	(void)t;
+	return false;
+}
+
+void turn_agent(struct turn *t, uint32_t pid, uint64_t start)
+{
+	(void)t;
+	(void)pid;
+	(void)start;
+}
+
 void turn_drop_body(struct turn *t)
 {
 	(void)t;

@@ -61,9 +61,10 @@ def start(home, repo, script, *options, **kw):
                       script, cwd=repo, **kw)
 
 
-def start_agent(home, repo, model, *options, **kw):
+def start_agent(home, repo, model, *options, prompts=(), **kw):
     """Starts agent.py with `model`, a fakemodel.Model, as its upstream."""
     home.env["STATETAPE_ANTHROPIC_UPSTREAM"] = model.url
+    home.env["AGENT_PROMPTS"] = json.dumps(prompts) if prompts else ""
     return home.start("run", "--repo", repo, *options, "--", sys.executable,
                       AGENT, cwd=repo, stdout=subprocess.PIPE,
                       stderr=subprocess.PIPE, text=True, **kw)

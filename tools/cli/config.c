@@ -23,6 +23,7 @@ static const char *const modes[] = { "pinned", "eager", "off", NULL };
 static const char *const policies[] = { "statetape", "control", NULL };
 static const char *const mounts[] = { "auto", "private", "visible", "none",
 				      NULL };
+static const char *const truths[] = { "true", "false", NULL };
 
 const struct config_row config_rows[CONFIGS] = {
 	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", modes, false,
@@ -36,6 +37,11 @@ const struct config_row config_rows[CONFIGS] = {
 	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", mounts, false,
 			   "How the repository is mounted: private, visible, "
 			   "none, or auto, the first of these that works" },
+	[CONFIG_PROMPTS] = { "run", "prompts", "STATETAPE_PROMPTS", truths,
+			     true,
+			     "Whether the tape keeps the first words of "
+			     "prompts, for 'statetape log --turns': true "
+			     "or false" },
 	[CONFIG_ANTHROPIC] = { "upstream", "anthropic",
 			       "STATETAPE_ANTHROPIC_UPSTREAM", NULL, true,
 			       "Where Anthropic requests go" },
@@ -56,10 +62,12 @@ const char config_description[] =
 	"command line override all.\n"
 	"\n"
 	"The files are TOML with the tables [run] and [upstream], whose keys "
-	"have strings as values. An unknown key or a value that is not allowed "
+	"have strings as values, or true and false. An unknown key or a value "
+	"that is not allowed "
 	"is reported with its file and line, and nothing is started. The "
 	"repository's file is not trusted: it may not set the address that "
-	"requests, and the keys in them, are sent to.";
+	"requests, and the keys in them, are sent to, nor what is kept of "
+	"prompts.";
 
 void config_release(struct config *c)
 {

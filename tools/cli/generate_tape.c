@@ -47,6 +47,26 @@ static const char entries[] =
 	"Entries are numbered from 1 without gaps and never changed. Each "
 	"is one JSON object:";
 
+static const char turns[] =
+	"A turn is what an agent does after one prompt of its user: requests "
+	"to its model, and the tool calls in the replies. The manager sees "
+	"both, and the process that makes the request. It tells the tape "
+	"(TURN), which keeps this in tables of their own: conversation, turn, "
+	"agent and call. Entries do not change, and the hash chain does not "
+	"cover these tables: which turn an entry belongs to is the manager's "
+	"word.\n"
+	"\n"
+	"An entry belongs to a turn if its author is the agent's process or a "
+	"descendant of it, and to a call if it was made from the reply that "
+	"made the call until the request that brought its result. Of several "
+	"calls at once, that one whose command stands in the command line of "
+	"a process between agent and author, or whose file the agent itself "
+	"wrote. A process that goes on after its call is still the call's if "
+	"its command line says so. In doubt an entry belongs to the turn and "
+	"to no call of it. Changes of other processes in the same time belong "
+	"to no turn, nor do those whose process is not known (without a "
+	"mount, for one).";
+
 static const char keeping[] =
 	"A file is read after it settles. Before a process changes, replaces "
 	"or removes a file whose last version the tape has not read, the file "
@@ -267,6 +287,11 @@ void generate_man_tape(FILE *out)
 	put_members(out, protocol_entry);
 	(void)fputs(".PP\nThe author is an object:\n", out);
 	put_members(out, protocol_author);
+	put_section(out, "TURNS", turns);
+	(void)fputs(".PP\nA turn is an object:\n", out);
+	put_members(out, protocol_turn);
+	(void)fputs(".PP\nA call in TURN is an object:\n", out);
+	put_members(out, protocol_call);
 	put_section(out, "KEPT VERSIONS", keeping);
 	put_section(out, "SUBSCRIBING", subscribing);
 	put_section(out, "QUESTIONS", errors);

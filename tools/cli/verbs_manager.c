@@ -57,6 +57,10 @@ static const struct verb_option manager_options[] = {
 	  .value = "POLICY",
 	  .text = "statetape (if not given): act on the tape's nominations; "
 		  "control: change nothing, for comparison" },
+	{ .id = OPTION_NO_PROMPTS,
+	  .name = "no-prompts",
+	  .text = "Tell the tape no words of what the user asks for; else it "
+		  "keeps the first words, for 'statetape log --turns'" },
 	{ .id = OPTION_FORWARD,
 	  .name = "forward",
 	  .text = "Forward every request unread, keep nothing, need no tape: "
@@ -103,7 +107,9 @@ const struct verb row_manager = {
 		"the request's headers and path, and forwards to the address "
 		"that its options name, else ANTHROPIC_BASE_URL and "
 		"OPENAI_BASE_URL in its own environment, else the public one. "
-		"Keys and texts are neither stored nor logged.",
+		"The tape is told which process makes the requests, and its "
+		"tool calls. Keys and texts are neither stored nor logged, but "
+		"for the first words of prompts and the commands of calls.",
 	.options = manager_options,
 	.arguments = { REPO_OPTIONAL },
 	.examples = manager_examples,

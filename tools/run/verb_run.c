@@ -384,6 +384,9 @@ static char **manager_words(const struct run *r, bool forward)
 			argv[n++] =
 				format_text("%s=%s", passed[i].flag,
 					    r->config.values[passed[i].key]);
+	if (r->config.values[CONFIG_PROMPTS] &&
+	    strcmp(r->config.values[CONFIG_PROMPTS], "false") == 0)
+		argv[n++] = must_have(strdup("--no-prompts"));
 	if (forward)
 		argv[n++] = must_have(strdup("--forward"));
 	argv[n++] = must_have(strdup("--"));

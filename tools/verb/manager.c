@@ -215,6 +215,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 		.policy = policy && strcmp(policy, OWN_NAME) != 0
 				  ? policy_find(policy)
 				  : &policy_defaults,
+		.no_prompts = in->options[OPTION_NO_PROMPTS].given,
 		.say = say,
 	};
 	CLEANUP(free_p) char *why = NULL;

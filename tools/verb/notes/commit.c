@@ -78,7 +78,8 @@ static int read_head(struct examination *x)
 
 static bool is_file(const char *mode)
 {
-	return strncmp(mode, "1006", 4) == 0 || strncmp(mode, "1007", 4) == 0;
+	return mode &&
+	       (strncmp(mode, "1006", 4) == 0 || strncmp(mode, "1007", 4) == 0);
 }
 
 /*
@@ -90,7 +91,7 @@ static bool is_file(const char *mode)
 static char *read_change(struct examination *x, char *at, const char *end)
 {
 	size_t parents = strspn(at, ":"), words = 2 * parents + 3;
-	const char *word[2 * PARENTS_MAX + 3];
+	const char *word[2 * PARENTS_MAX + 3] = { NULL };
 	struct commit_change c = { .parents = parents };
 
 	if (!parents || parents > PARENTS_MAX)

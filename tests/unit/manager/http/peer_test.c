@@ -56,37 +56,39 @@ static int close_pair(void **state)
 static void the_user_of_a_connection_is_found(void **state)
 {
 	const struct pair *p = *state;
-	uid_t uid = (uid_t)-1;
+	struct peer_socket s = { 0 };
 
-	assert_int_equal(peer_uid(p->server, &uid), 0);
-	assert_int_equal(uid, getuid());
+	assert_int_equal(peer_socket(p->server, &s), 0);
+	assert_int_equal(s.uid, getuid());
+	assert_true(s.inode > 0);
 }
 
 static void both_ways_agree(void **state)
 {
 	const struct pair *p = *state;
-	uid_t one = (uid_t)-1, other = (uid_t)-1;
+	struct peer_socket one = { 0 }, other = { 0 };
 
 	if (access("/proc/net/tcp", R_OK) < 0 ||
-	    peer_uid_by_netlink(&p->theirs, &p->ours, &one) < 0)
+	    peer_by_netlink(&p->theirs, &p->ours, &one) < 0)
 		skip();
-	assert_int_equal(peer_uid_by_table("/proc/net/tcp", &p->theirs,
-					   &p->ours, &other),
-			 0);
-	assert_int_equal(one, other);
+	assert_int_equal(
+		peer_by_table("/proc/net/tcp", &p->theirs, &p->ours, &other),
+		0);
+	assert_int_equal(one.uid, other.uid);
+	assert_int_equal(one.inode, other.inode);
 }
 
 static void what_its_process_has_closed_is_nobodys(void **state)
 {
 	struct pair *p = *state;
-	uid_t uid = (uid_t)-1;
+	struct peer_socket s = { .uid = (uid_t)-1 };
 
 	(void)close(p->client);
 	p->client = -1;
-	assert_int_equal(peer_uid(p->server, &uid), -ENOENT);
-	assert_int_equal(uid, (uid_t)-1);
+	assert_int_equal(peer_socket(p->server, &s), -ENOENT);
+	assert_int_equal(s.uid, (uid_t)-1);
 	assert_int_equal(
-		peer_uid_by_table("/proc/net/tcp", &p->theirs, &p->ours, &uid),
+		peer_by_table("/proc/net/tcp", &p->theirs, &p->ours, &s),
 		-ENOENT);
 }
 

@@ -125,11 +125,17 @@ static void an_entry_has_the_members_that_are_documented(void **state)
 {
 	struct tape_world *w = *state;
 	size_t documented = 0, told = 0;
+	char turn[128];
 	const cJSON *entry, *m;
 	cJSON *answer;
 
 	tape_base(w, "a.py", "def load(path):\n    return path\n");
 	(void)tape_write(w, "a.py", "def load(path):\n    return 2\n", &author);
+	(void)snprintf(turn, sizeof(turn),
+		       "{\"conversation\":\"k\",\"turn\":\"t\",\"at_ns\":1,"
+		       "\"pid\":%u,\"start\":%u}",
+		       author.pid, (unsigned)author.start);
+	cJSON_Delete(ask(w, "TURN", turn));
 	(void)tape_rename(w, "a.py", "b.py", &author);
 	answer = ask(w, "SHOW", "{\"n\":2}");
 	entry = json_member(answer, "entry");

@@ -1,0 +1,32 @@
+/*
+ * What the tape is told of a request and its reply (TURN): the turn it is part
+ * of, the process that made it, and its tool calls. A turn begins with a prompt
+ * of the user and lasts until the next one.
+ *
+ * It is told after the reply, so no request waits for it; if the tape does not
+ * take it, entries made meanwhile are without a turn.
+ */
+#ifndef STATETAPE_MANAGER_DECIDE_STEP_H
+#define STATETAPE_MANAGER_DECIDE_STEP_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conversation;
+struct roots;
+struct sse_seen;
+struct transcript;
+
+/*
+ * The question for a request that was received at `at_ns` (cJSON_Delete it).
+ * NULL: the user has asked for nothing in it. `words`: with the first words of
+ * the prompt.
+ */
+cJSON *step_begin(const struct conversation *c, const struct transcript *t,
+		  int64_t at_ns, bool words);
+/* Add the reply's calls, which may have begun at `at_ns`. */
+void step_add_calls(cJSON *step, const struct sse_seen *seen,
+		    const struct roots *roots, int64_t at_ns);
+
+#endif
