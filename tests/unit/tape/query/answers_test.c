@@ -513,13 +513,12 @@ static void a_merged_entry_names_all_its_authors(void **state)
 		     "{\"records\":[{\"id\":1,\"kind\":\"read\",\"birth\":0,"
 		     "\"path\":\"n.txt\"}]}");
 	one = json_member(answer, "nominations")->child;
-	assert_string_equal(
-		json_string(one, "words"),
-		"n.txt was edited by sed, somebody else and git");
+	assert_string_equal(json_string(one, "words"),
+			    "n.txt was edited by sed, somebody else and git");
 	assert_string_equal(json_string(one, "reason"),
-			    "n.txt was edited by entry 1 (sed -i, pid 812; "
+			    "n.txt was edited by entry 1 (sed, pid 812; "
 			    "from outside the "
-			    "mount; git stash, pid 813)");
+			    "mount; git, pid 813)");
 	cJSON_Delete(answer);
 	answer = ask(w, "SHOW", "{\"n\":1}");
 	one = json_member(answer, "entry");
