@@ -1,8 +1,10 @@
 #include "fs/answer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs/base/limits.h"
@@ -10,10 +12,12 @@
 #include "fs/node/watch.h"
 #include "fs/tune/awake.h"
 #include "fs/tune/ring.h"
+#include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/escape.h"
 #include "graph/base/json.h"
 #include "tape/journal/text.h"
+#include "tape/wire/state.h"
 
 /* A double holds counts exactly up to 2^53. */
 static void put(cJSON *object, const char *name, uint64_t value)
@@ -174,10 +178,38 @@ static int answer_reads(const struct answerer *a, const cJSON *question,
 	return reads_answer(a->fs->reads, &q, ret);
 }
 
+/* Is the directory removed, and only held by those who have it open? */
+static bool is_removed(int dir_fd)
+{
+	struct stat st;
+
+	return dir_fd >= 0 && fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/*
+ * If the state directory was removed and made anew (by the tape, when it was
+ * started again), go on in the new one, and lock it.
+ */
+static void follow_state(struct answerer *a)
+{
+	CLEANUP(state_release)
+	struct state s = { .dir_fd = -1, .lock_fd = -1 };
+
+	if (!a->fs->journal || !is_removed(a->config->state_fd) ||
+	    state_init(a->config->repo, 0, &s, NULL) < 0 || s.dir_fd < 0 ||
+	    state_lock(&s, NULL) < 0)
+		return;
+	(void)dup3(s.dir_fd, a->config->state_fd, O_CLOEXEC);
+	(void)journal_move(a->fs->journal, s.dir_fd);
+	close_p(&a->lock_fd);
+	a->lock_fd = take_fd(&s.lock_fd);
+}
+
 int answer(void *ctx, const char *ask, const cJSON *question, cJSON *ret)
 {
-	const struct answerer *a = ctx;
+	struct answerer *a = ctx;
 
+	follow_state(a);
 	if (strcmp(ask, "STATUS") == 0) {
 		answer_status(a, ret);
 		return 0;

@@ -264,7 +264,8 @@ static void open_sockets(struct server *s)
 		if (r < 0)
 			(void)fail("cannot notify readers of the journal", r);
 	}
-	s->answerer = (struct answerer){ .fs = &s->fs, .config = c };
+	s->answerer =
+		(struct answerer){ .fs = &s->fs, .config = c, .lock_fd = -1 };
 	s->answerer.started_ns = clock_mono_ns();
 	if (!c->fs_socket)
 		return;

@@ -26,8 +26,6 @@
 #include "tape/wire/publish.h"
 #include "tape/wire/state.h"
 
-#define LOCK_NAME "tape.lock"
-
 #define MALLOC_KEEPS (4 << 20)
 #define MALLOC_STEP  (256 << 10)
 
@@ -52,7 +50,7 @@ static pid_t lock_holder(int fd)
 
 static int lock_take(struct tape *t)
 {
-	int fd = openat(t->c->state->dir_fd, LOCK_NAME,
+	int fd = openat(t->c->state->dir_fd, TAPE_LOCK_NAME,
 			O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	char text[32];
 	int len;

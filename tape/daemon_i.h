@@ -102,6 +102,9 @@ struct tape_change {
 };
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): by meaning. */
+/* In the state directory: held by the one tape of the repository. */
+#define TAPE_LOCK_NAME "tape.lock"
+
 struct tape {
 	const struct tape_config *c;
 	int lock_file;
@@ -136,14 +139,16 @@ struct tape {
 	struct journal_reader *reader; /* NULL: there is none yet */
 	struct bell_ear *ear;
 	struct settle *settle;
-	uint64_t line;	    /* newest line read */
-	uint64_t read_ns;   /* every line was read of a call that returned
-			     * before this (CLOCK_MONOTONIC) */
-	uint64_t wanted;    /* lines up to this one are to be applied soon */
-	uint64_t gone;	    /* missing lines up to this one are entered */
-	uint64_t read_here; /* lines read by this reader */
-	uint64_t floor;	    /* oldest line being applied, 0: none */
-	uint64_t markers;   /* entries with a marker, since the start */
+	uint64_t line;	  /* newest line read */
+	uint64_t read_ns; /* every line was read of a call that returned
+			   * before this (CLOCK_MONOTONIC) */
+	uint64_t wanted;  /* lines up to this one are to be applied soon */
+	uint64_t gone;	  /* missing lines up to this one are entered */
+	uint64_t removed_first, removed_last; /* lost with a removed state
+						 directory; 0: none */
+	uint64_t read_here;		      /* lines read by this reader */
+	uint64_t floor;	  /* oldest line being applied, 0: none */
+	uint64_t markers; /* entries with a marker, since the start */
 
 	/* Outside. */
 	struct outside *outside;

@@ -25,9 +25,11 @@
 #include "tape/store/store.h"
 #include "tape/wire/bell.h"
 #include "tape/wire/state.h"
+#include "tape/wire/wire.h"
 
 /* A reader keeps every author it met, so it is replaced after this many. */
 #define READER_LINES UINT64_C(500000)
+#define CALL_MS	     1000
 /* From this many dirty files on, helpers read ahead. */
 #define MANY 8
 /* After this many lines without an entry the position is stored anyway. */
@@ -70,16 +72,37 @@ static uint64_t newest_segment(const struct tape *t)
 	return n;
 }
 
-/* Lines from before the first tape make no entries. */
+/*
+ * Lines from before the first tape make no entries, but for those that were
+ * lost with a removed state directory: there was a tape then.
+ */
 static void skip_all(struct tape *t)
 {
 	struct journal_line l = { 0 };
 	int r;
 
-	while (t->reader &&
-	       ((r = journal_reader_next(t->reader, &l)) == 1 || r == -ESTALE))
+	while (t->reader && ((r = journal_reader_next(t->reader, &l)) == 1 ||
+			     r == -ESTALE)) {
 		t->line = l.n;
+		if (r == 1 && l.event.op == JOURNAL_GAP &&
+		    l.event.res == -ENOENT) {
+			t->removed_first = (uint64_t)l.event.off;
+			t->removed_last =
+				t->removed_first + (uint64_t)l.event.len - 1;
+		}
+	}
 	t->gone = t->line;
+}
+
+/* A file system process that lost its state directory looks for a new one when
+   it is asked. */
+static void call_journal(const struct tape *t)
+{
+	cJSON *answer = NULL;
+
+	(void)wire_ask(t->c->state->fs_socket, "STATUS", NULL, CALL_MS,
+		       &answer);
+	cJSON_Delete(answer);
 }
 
 static bool is_known(void *ctx, const char *path)
@@ -93,6 +116,8 @@ int follow_start(struct tape *t, bool first)
 
 	assert(!t->settle && !t->reader);
 	t->settle = settle_new(is_known, t);
+	if (first && t->c->journal)
+		call_journal(t);
 	t->line = first ? newest_segment(t) : store_position(t->store);
 	if (!t->c->journal)
 		return 0;

@@ -17,6 +17,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,7 +64,7 @@ enum { AT_WAKE, AT_SIGNAL, AT_OUTSIDE, AT_RUN, AT_BELL, AT_WIRE };
 struct loop {
 	struct tape *t; /* of the starter until that has ended */
 	int signal_fd;
-	int run_fd;	       /* inotify on the directory of sockets */
+	int run_fd; /* inotify on the directories of sockets and of state */
 	uint64_t expect_until; /* until then a bell is tried again and again */
 	size_t waiting;	       /* questions that were put off */
 	struct sync *last;     /* the barrier before the end; NULL: not yet */
@@ -124,6 +126,35 @@ static void listen_bell(struct loop *l)
 		l->expect_until = clock_mono_ns() + BELL_EXPECT_NS;
 }
 
+/* Is a file that we have open still in its directory? */
+static bool is_in_place(int dir_fd, const char *name, int fd)
+{
+	struct stat there, ours;
+
+	return fstatat(dir_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstat(fd, &ours) == 0 && there.st_dev == ours.st_dev &&
+	       there.st_ino == ours.st_ino;
+}
+
+/*
+ * What is written to a removed store is kept nowhere. Whoever started this
+ * process starts it again, and then the tape begins anew.
+ */
+static void check_state(struct tape *t)
+{
+	int dir_fd = t->c->state->dir_fd;
+	struct stat st;
+
+	if (!t->ready || t->error ||
+	    (is_in_place(dir_fd, TAPE_LOCK_NAME, t->lock_file) &&
+	     fstatat(dir_fd, STORE_NAME, &st, 0) == 0))
+		return;
+	tape_say("the state folder '%s' was removed: what was on the tape is "
+		 "gone, and a new tape begins when it is started again",
+		 t->c->state->dir);
+	t->error = -ESTALE;
+}
+
 static void drain_run(struct loop *l)
 {
 	char bytes[4096];
@@ -131,6 +162,7 @@ static void drain_run(struct loop *l)
 	while (read(l->run_fd, bytes, sizeof(bytes)) > 0)
 		continue;
 	l->expect_until = clock_mono_ns() + BELL_EXPECT_NS;
+	check_state(l->t);
 }
 
 /* Returns how many there are. */
@@ -360,13 +392,16 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int watch_run_dir(const struct tape *t)
+/* Report new sockets, and the removal of our own files. */
+static int watch_dirs(const struct tape *t)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
-	if (fd >= 0)
-		(void)inotify_add_watch(fd, t->c->state->run,
-					IN_CREATE | IN_MOVED_TO);
+	if (fd < 0)
+		return fd;
+	(void)inotify_add_watch(fd, t->c->state->run, IN_CREATE | IN_MOVED_TO);
+	(void)inotify_add_watch(fd, t->c->state->dir,
+				IN_DELETE | IN_MOVED_FROM);
 	return fd;
 }
 
@@ -376,7 +411,7 @@ struct loop *loop_new(struct tape *t)
 
 	l->t = t;
 	l->signal_fd = take_signals();
-	l->run_fd = watch_run_dir(t);
+	l->run_fd = watch_dirs(t);
 	return l;
 }
 

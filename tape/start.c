@@ -213,6 +213,10 @@ int start_all(struct tape *t)
 		learn(t);
 	else
 		r = recover(t);
+	if (t->removed_last) {
+		apply_gap(t, t->removed_first, t->removed_last);
+		apply_commit(t);
+	}
 	return r < 0 ? r : t->error;
 }
 

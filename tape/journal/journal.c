@@ -557,6 +557,24 @@ static uint64_t append_locked(struct journal *j, struct journal_draft *d,
 	return j->head;
 }
 
+int journal_move(struct journal *j, int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct journal_stamp now = stamp_now();
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	(void)pthread_mutex_lock(&j->lock);
+	(void)close(j->parent_fd);
+	j->parent_fd = fd;
+	j->check_at = 0;
+	r = prepare_segment(j, &now);
+	j->error = -r;
+	(void)pthread_mutex_unlock(&j->lock);
+	return r;
+}
+
 uint64_t journal_append(struct journal *j, const struct journal_event *e)
 {
 	struct journal_draft d;

@@ -151,6 +151,13 @@ int journal_open(int dir_fd, const char *name, const char *root,
 /* Truncates the current segment behind its last line. Accepts NULL. */
 void journal_close(struct journal *j);
 
+/*
+ * The directory it was opened in was removed: continue in `dir_fd` (not kept),
+ * where the next line names what was lost. 0 or a negative errno; lines are
+ * lost until there is room. Any thread.
+ */
+int journal_move(struct journal *j, int dir_fd);
+
 /* Returns the number of the line. Any thread; takes only the journal's lock. */
 uint64_t journal_append(struct journal *j, const struct journal_event *e);
 

@@ -268,6 +268,30 @@ static void a_directory_moved_away_is_made_again(void **state)
 		-EBUSY);
 }
 
+static void the_directory_around_it_may_be_removed_and_made_anew(void **state)
+{
+	struct journal_stats stats;
+	struct place old = place;
+	uint64_t head;
+
+	(void)state;
+	begin();
+	append_many(100);
+	place_init(&place);
+	place_release(&old);
+	append_many(10);
+	journal_stat(journal, &stats);
+	head = stats.head;
+	assert_true(stats.lost > 0);
+	assert_int_equal(journal_move(journal, place.fd), 0);
+	/* The gap is there before anything else is appended. */
+	assert_int_equal(expect_complete(0), head);
+	append_many(10);
+	assert_int_equal(expect_complete(head + 1), 0);
+	journal_stat(journal, &stats);
+	assert_int_equal(stats.error, 0);
+}
+
 static void removals_in_a_row_are_named_by_one_gap(void **state)
 {
 	int i;
@@ -503,6 +527,7 @@ int main(void)
 		TEST(a_removed_segment_is_noticed_before_the_next_is_begun),
 		TEST(a_removed_segment_is_noticed_at_closing),
 		TEST(a_removed_directory_is_made_again),
+		TEST(the_directory_around_it_may_be_removed_and_made_anew),
 		TEST(a_directory_moved_away_is_made_again),
 		TEST(removals_in_a_row_are_named_by_one_gap),
 		TEST(a_directory_another_writer_took_is_not_written_to),
