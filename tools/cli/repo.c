@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "fs/mount/mount.h"
@@ -10,6 +12,8 @@
 #include "graph/base/cleanup.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/say.h"
+
+#define FULL_BYTES (1 << 20) /* less is no room for the tape to start in */
 
 /* The repository that is mounted at `path`. -ENOENT: none. */
 static int find_mounted(const char *path, struct state *ret)
@@ -98,6 +102,60 @@ char *manager_path(const struct state *s, unsigned n, const char *end)
 	assert(n < MANAGERS_MAX);
 	return n ? format_text("%s/manager-%u%s", s->run, n, end)
 		 : format_text("%s/manager%s", s->run, end);
+}
+
+static bool is_removed(int dir_fd)
+{
+	struct stat st;
+
+	return dir_fd >= 0 && fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Has the disk no room for what a busy minute writes? */
+static bool is_full(int dir_fd)
+{
+	struct statvfs fs;
+
+	if (dir_fd < 0 || fstatvfs(dir_fd, &fs) < 0)
+		return false;
+	return (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize <
+	       FULL_BYTES;
+}
+
+/* The process that has mounted the repository, 0: none. */
+static pid_t mounter(const struct state *s)
+{
+	CLEANUP(state_release) struct state same = REPO_STATE_EMPTY;
+	pid_t pid = 0;
+
+	if (s->dir_fd < 0 || state_init_id(s->id, &same, NULL) < 0)
+		return 0;
+	return state_lock(&same, &pid) == -EBUSY ? pid : 0;
+}
+
+char *repo_trouble(const struct state *s)
+{
+	pid_t pid = 0;
+
+	if (is_removed(s->dir_fd))
+		return format_text("the state folder '%s' was removed while it "
+				   "was in use: what was recorded before is "
+				   "gone",
+				   s->dir);
+	if (is_full(s->dir_fd))
+		return format_text("the disk that holds '%s' is full: changes "
+				   "are found when there is room again, and "
+				   "authors may be lost",
+				   s->dir);
+	if (access(s->run, F_OK) < 0 && errno == ENOENT)
+		pid = mounter(s);
+	if (pid > 0)
+		return format_text("the runtime folder '%s' was removed while "
+				   "it was in use: what process %d has "
+				   "mounted is recorded, but cannot be asked "
+				   "until it has ended",
+				   s->run, (int)pid);
+	return NULL;
 }
 
 int repo_ask(const struct state *s, const char *ask, const cJSON *question,

@@ -40,4 +40,11 @@ char *manager_path(const struct state *s, unsigned n, const char *end);
 int repo_ask(const struct state *s, const char *ask, const cJSON *question,
 	     cJSON **ret);
 
+/*
+ * What keeps the repository's state from being written or its processes from
+ * being asked, as a sentence (free it): its directories were removed, or the
+ * disk is full. NULL: nothing.
+ */
+char *repo_trouble(const struct state *s);
+
 #endif

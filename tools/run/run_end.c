@@ -50,6 +50,7 @@ void run_close_books(struct run *r)
 			run_turn(r, pause);
 		pause += (pause + 1) / 2;
 	}
+	r->behind = !done && r->session.fd >= 0;
 }
 
 /* The socket of our own manager among the repository's; NULL: none. */
@@ -108,8 +109,16 @@ static void show_report(struct run *r)
 /* The closing output of a run: failures, and the report. */
 void run_show_end(struct run *r)
 {
+	CLEANUP(free_p) char *trouble = repo_trouble(&r->state);
+
 	r->quiet = false;
 	for (size_t i = 0; i < r->notes_count; i++)
 		(void)say_error("%s", r->notes[i]);
+	if (trouble)
+		(void)say_error("%s", trouble);
+	else if (r->behind)
+		(void)say_error("the tape of '%s' does not answer: the next "
+				"run finds what is missing on it",
+				r->state.repo);
 	show_report(r);
 }

@@ -36,7 +36,8 @@ struct run {
 			 0: none */
 	char *notes[NOTES_MAX];
 	size_t notes_count;
-	bool quiet; /* the agent has the terminal: messages wait */
+	bool behind; /* the last writes were not on the tape in time */
+	bool quiet;  /* the agent has the terminal: messages wait */
 };
 
 /* One iteration of the loop, at most `ms` long (-1: no limit). */

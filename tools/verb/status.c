@@ -30,6 +30,7 @@ struct standing {
 	bool silent;	 /* mounted, but not answering */
 	cJSON *tape;	 /* the tape's answer, NULL: not running */
 	cJSON *managers; /* the managers' answers; NULL: not running */
+	char *trouble;	 /* repo_trouble() */
 };
 
 static void standing_release(struct standing *s)
@@ -38,6 +39,7 @@ static void standing_release(struct standing *s)
 	cJSON_Delete(s->tape);
 	cJSON_Delete(s->managers);
 	free(s->end);
+	free(s->trouble);
 }
 
 /* The sentence about the end of the last mount (free it). NULL: none. */
@@ -94,6 +96,7 @@ static void standing_init(struct standing *ret, struct state *s)
 		ret->end = read_end(s);
 	else
 		ret->silent = r < 0;
+	ret->trouble = repo_trouble(s);
 	ret->tape = ask_other(s->tape_socket);
 	ask_managers(ret);
 }
@@ -110,7 +113,7 @@ static bool has_lost(const struct standing *s)
 
 static bool is_well(const struct standing *s)
 {
-	return !s->silent && !ended_badly(s) && !has_lost(s);
+	return !s->silent && !ended_badly(s) && !has_lost(s) && !s->trouble;
 }
 
 /* For people */
@@ -411,7 +414,8 @@ static void print_files(const struct standing *s, bool colours)
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
 	(void)print_safe(stdout, s->state->repo);
 	(void)printf(
-		"%s is not mounted%s\n", colour_text(colours, COLOUR_NONE),
+		"%s %s%s\n", colour_text(colours, COLOUR_NONE),
+		s->trouble ? "does not answer" : "is not mounted",
 		s->tape ? ": changes are found later, without their authors"
 			: "");
 	if (!s->end)
@@ -429,6 +433,11 @@ static void print_standing(const struct standing *s, bool colours)
 	const cJSON *manager;
 
 	print_files(s, colours);
+	if (s->trouble) {
+		label("TROUBLE");
+		(void)printf("%s%s%s\n", colour_text(colours, COLOUR_RED),
+			     s->trouble, colour_text(colours, COLOUR_NONE));
+	}
 	print_tape(s->tape, colours);
 	cJSON_ArrayForEach (manager, s->managers)
 		print_manager(manager);
@@ -446,6 +455,8 @@ static void print_standing_json(const struct standing *s)
 		s->tape ? must_have(cJSON_PrintUnformatted(s->tape)) : NULL;
 	char *whole;
 
+	if (s->answer && s->trouble)
+		(void)cJSON_AddStringToObject(s->answer, "trouble", s->trouble);
 	if (s->answer && managers)
 		(void)cJSON_AddRawToObject(s->answer, "managers", managers);
 	if (s->answer && tape)
@@ -463,6 +474,10 @@ static void print_standing_json(const struct standing *s)
 	if (s->end) {
 		(void)fputs(",\"last_end\":", stdout);
 		print_json_string(stdout, s->end);
+	}
+	if (s->trouble) {
+		(void)fputs(",\"trouble\":", stdout);
+		print_json_string(stdout, s->trouble);
 	}
 	if (managers)
 		(void)printf(",\"managers\":%s", managers);

@@ -41,11 +41,14 @@ int tape_store(const struct state *s, struct store **ret)
 /* Answer questions in this process. */
 static int open_store(struct tape_reader *t)
 {
+	CLEANUP(free_p) char *trouble = repo_trouble(&t->state);
 	struct answers_config c;
 	int r = tape_store(&t->state, &t->store);
 
 	if (r < 0)
 		return r;
+	if (trouble)
+		(void)say_error("%s", trouble);
 	t->root_fd = open(t->state.repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	c = (struct answers_config){ .store = t->store, .root_fd = t->root_fd };
 	t->answers = answers_new(&c);
