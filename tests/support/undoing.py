@@ -49,7 +49,7 @@ class World:
 def world(files=None, args=()):
     with st.Home() as home:
         repo = home.mkdir("repo")
-        write(repo, files or {"a": TEN})
+        write(repo, {"a": TEN} if files is None else files)
         with st.Mount(repo, home=home, args=args) as m, \
                 taped.Tape(home, repo) as t:
             t.settle_in()

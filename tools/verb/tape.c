@@ -157,6 +157,14 @@ int tape_ask(struct tape_reader *t, const char *ask, const cJSON *question,
 	return r;
 }
 
+void tape_settle(struct tape_reader *t)
+{
+	struct client_head head;
+
+	if (t->client)
+		(void)client_sync(t->client, PATIENCE_MS, &head);
+}
+
 char *tape_text(const cJSON *answer, size_t *ret_len)
 {
 	const char *text = json_string(answer, "text");

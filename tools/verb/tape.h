@@ -51,6 +51,12 @@ int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret, char **why);
 
 /*
+ * Have a running tape enter now what was changed until now, before others
+ * change it again. Best effort.
+ */
+void tape_settle(struct tape_reader *t);
+
+/*
  * Open the store alone, read-only, of a repository that was found. On failure
  * prints a message and returns a negative errno.
  */

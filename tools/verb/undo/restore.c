@@ -78,6 +78,7 @@ static int carry_out(const struct place *place, void *arg)
 	}
 	if (act_plan(&a, note, &p) < 0)
 		return EXIT_FAILURE;
+	tape_settle(&r->tape);
 	if (!place->seen)
 		(void)fputs("Nothing is mounted, so the tape shows this as "
 			    "changed from outside.\n",

@@ -172,15 +172,14 @@ static int preview(struct undo *u)
 static uint64_t count_new(struct undo *u, size_t limit, uint64_t *ret_last)
 {
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
-	CLEANUP(json_p) cJSON *synced = NULL;
 	CLEANUP(json_p) cJSON *answer = NULL;
 	uint64_t count = 0;
 	const cJSON *e;
 
 	json_put_number(q, "n", u->head);
 	json_put_number(q, "limit", limit);
-	if (tape_try(&u->tape, "SYNC", NULL, &synced, NULL) < 0 ||
-	    tape_try(&u->tape, "SINCE", q, &answer, NULL) < 0)
+	tape_settle(&u->tape);
+	if (tape_try(&u->tape, "SINCE", q, &answer, NULL) < 0)
 		return 0;
 	cJSON_ArrayForEach (e, json_member(answer, "entries")) {
 		*ret_last = json_number(e, "n", 0);
@@ -245,6 +244,7 @@ static int carry_out(const struct place *place, void *arg)
 	}
 	if (act_plan(&a, note, &p) < 0)
 		return EXIT_FAILURE;
+	tape_settle(&u->tape);
 	say_done(u, &p, place->seen);
 	return exit_code(u, &p);
 }
