@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
@@ -346,4 +348,32 @@ char **agent_prepare(char **command, const char *address)
 	assert(to <= 3 && n > 0);
 	memcpy(argv + to, command + 1, (n - 1) * sizeof(*argv));
 	return argv;
+}
+
+/* git's own rule: ours, or root's who was the user SUDO_UID before. */
+static bool git_takes(uid_t owner)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+
+	return owner == geteuid() ||
+	       (sudo && *sudo && strtoul(sudo, NULL, 10) == owner);
+}
+
+void agent_keep_git(const char *repo, uid_t owner)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread. */
+	const char *had = getenv("GIT_CONFIG_COUNT");
+	unsigned long n = had ? strtoul(had, NULL, 10) : 0;
+	CLEANUP(free_p) char *key = format_text("GIT_CONFIG_KEY_%lu", n);
+	CLEANUP(free_p) char *value = format_text("GIT_CONFIG_VALUE_%lu", n);
+	CLEANUP(free_p) char *count = format_text("%lu", n + 1);
+	struct stat st;
+
+	if (stat(repo, &st) < 0 || !git_takes(owner) || git_takes(st.st_uid))
+		return;
+	(void)setenv(key, "safe.directory", 1);
+	(void)setenv(value, repo, 1);
+	(void)setenv("GIT_CONFIG_COUNT", count, 1);
+	/* NOLINTEND(concurrency-mt-unsafe) */
 }

@@ -7,6 +7,7 @@
 #define STATETAPE_TOOLS_RUN_AGENT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
 
@@ -34,5 +35,13 @@ char *agent_note(const char *program);
  * http://127.0.0.1:PORT/SECRET.
  */
 char **agent_prepare(char **command, const char *address);
+
+/*
+ * git refuses a repository of another owner. If `repo`, whose owner outside of
+ * the mount is `owner`, has another one in it, and git would have taken it
+ * before, tell git by this process's environment that it may. No file of the
+ * user's is changed.
+ */
+void agent_keep_git(const char *repo, uid_t owner);
 
 #endif

@@ -19,8 +19,9 @@ struct run {
 	struct state state;
 	struct config config;
 	struct session session;
-	char *cwd; /* the agent's directory: ours if it lies in the repository
-		    */
+	uid_t owner; /* of the repository, seen from outside of the mount */
+	char *cwd;   /* the agent's directory: ours if it lies in the repository
+		      */
 	int listen_fd, log_fd, signal_fd;
 	int handover_fd; /* of `secret` and upstreams, for the manager */
 	char secret[SECRET_MAX + 1]; /* the end of the manager's address */

@@ -145,6 +145,7 @@ static int settle_repo(struct run *r, const char *given)
 		return say_error("cannot run in '%s': it is on a file system "
 				 "of the kernel's own",
 				 repo);
+	r->owner = st.st_uid;
 	rc = state_init(repo, 1, &r->state, &why);
 	if (rc < 0)
 		return say_error("%s", why ? why : errno_text(rc));
@@ -627,6 +628,7 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(FAILED);
+	agent_keep_git(r->state.repo, r->owner);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	(void)unsetenv(MANAGER_CWD); /* for the manager alone */
 	for (int key = CONFIG_ANTHROPIC; key <= CONFIG_CHATGPT; key++)

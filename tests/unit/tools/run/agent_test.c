@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 #include <cmocka.h>
@@ -273,6 +274,29 @@ static void those_that_read_a_file_are_told_of(void **state)
 	assert_noted("gemini", "not supported");
 }
 
+/* git compares a repository's owner with the user: root's is foreign here. */
+static void git_is_told_of_an_owner_that_only_we_changed(void **state)
+{
+	CLEANUP(free_p) char *dir = strdup("/tmp/agent_test.XXXXXX");
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	(void)setenv("GIT_CONFIG_COUNT", "1", 1);
+	(void)unsetenv("SUDO_UID");
+	agent_keep_git(dir, 0); /* it is ours, as before */
+	assert_set("GIT_CONFIG_COUNT", "1");
+	assert_int_equal(chown(dir, 4200, 4200), 0);
+	agent_keep_git(dir, 4200); /* git refused it before */
+	assert_set("GIT_CONFIG_COUNT", "1");
+	agent_keep_git(dir, 0);
+	assert_set("GIT_CONFIG_COUNT", "2");
+	assert_set("GIT_CONFIG_KEY_1", "safe.directory");
+	assert_set("GIT_CONFIG_VALUE_1", dir);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* NOLINTEND(concurrency-mt-unsafe) */
 
 int main(void)
@@ -296,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup(no_proxy_comes_between, clear),
 		cmocka_unit_test_setup(those_that_read_a_file_are_told_of,
 				       clear),
+		cmocka_unit_test(git_is_told_of_an_owner_that_only_we_changed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
