@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,7 +118,6 @@ static int look_at(struct survey *s, const char *path, const struct stat *st,
 
 	if (!S_ISREG(new.mode) && !S_ISDIR(new.mode))
 		return 0;
-	s->foreign = s->foreign || foreign;
 	note_setid(s, path, st);
 	if (S_ISDIR(new.mode)) {
 		wanted = *directories < DIRECTORIES || *directories % 64 == 0;

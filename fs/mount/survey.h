@@ -7,7 +7,6 @@
 #ifndef STATETAPE_FS_MOUNT_SURVEY_H
 #define STATETAPE_FS_MOUNT_SURVEY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct survey_sample;
@@ -16,7 +15,6 @@ struct survey {
 	struct survey_sample *samples;
 	size_t samples_count;
 	size_t walked; /* entries; the walk ends at SURVEY_WALK_MAX */
-	bool foreign;  /* a file has another owner or group than we */
 	char *setid;   /* a program that runs with another user's or group's
 			* rights, NULL: none */
 	size_t setid_count;

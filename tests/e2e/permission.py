@@ -270,6 +270,13 @@ def a_member_of_a_group_may_do_what_it_may():
         c.visible()
 
 
+def a_visible_mount_on_anothers_repository_says_whom_it_shuts_out():
+    st.need("fusermount3")
+    with case(MEMBER, (OTHER, TEAM), 0o775) as c:
+        _, mounted, said = c.observed("visible", "mount")
+        assert mounted and "belongs to another user" in said, said
+
+
 def a_user_without_the_helper_is_not_kept_from_anything():
     need_user_namespaces(MEMBER)
     with case(MEMBER, (OTHER, TEAM), 0o2775) as c:
@@ -344,6 +351,7 @@ st.main(
     root_without_any_capability_works_in_the_plain_directory,
     a_user_may_do_what_it_may,
     a_member_of_a_group_may_do_what_it_may,
+    a_visible_mount_on_anothers_repository_says_whom_it_shuts_out,
     a_user_without_the_helper_is_not_kept_from_anything,
     what_a_forced_mount_takes_away_is_said,
     files_of_ones_own_are_mounted_without_the_helper,

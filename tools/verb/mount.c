@@ -1,5 +1,7 @@
 /* `statetape mount`: maps its options to fs/mount/guard.h. */
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fs/mount/guard.h"
 #include "fs/mount/trial.h"
@@ -7,8 +9,20 @@
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
+/* A mount of an ordinary user is that user's alone, in place of everyone's. */
+static void warn_others(const char *repo)
+{
+	struct stat st;
+
+	if (geteuid() != 0 && stat(repo, &st) == 0 && st.st_uid != geteuid())
+		(void)say_error("'%s' belongs to another user, who cannot use "
+				"it while it is mounted; see --private and "
+				"--allow-other",
+				repo);
+}
+
 /* Say what a private mount takes away from its command; it is made anyway. */
-static void warn(const char *repo)
+static void warn_private(const char *repo)
 {
 	CLEANUP(trial_release) struct trial trial = { 0 };
 	CLEANUP(free_p) char *path = realpath(repo, NULL);
@@ -43,6 +57,8 @@ int verb_mount(const struct invocation *in)
 	if (in->command && !in->command[0])
 		return say_usage_error("a command must follow --");
 	if (options.private)
-		warn(options.repo);
+		warn_private(options.repo);
+	else if (!options.allow_other && !options.mountpoint)
+		warn_others(options.repo);
 	return guard_mount(&options);
 }
