@@ -90,7 +90,7 @@ static bool is_file(const char *mode)
 static char *read_change(struct examination *x, char *at, const char *end)
 {
 	size_t parents = strspn(at, ":"), words = 2 * parents + 3;
-	const char *word[2 * PARENTS_MAX + 3] = { NULL };
+	const char *word[2 * PARENTS_MAX + 3] = { NULL }, *status;
 	struct commit_change c = { .parents = parents };
 
 	if (!parents || parents > PARENTS_MAX)
@@ -103,7 +103,10 @@ static char *read_change(struct examination *x, char *at, const char *end)
 			return NULL;
 		*at++ = '\0';
 	}
-	if (*word[words - 1] == 'R' || *word[words - 1] == 'C')
+	status = word[words - 1];
+	if (!status)
+		return NULL;
+	if (*status == 'R' || *status == 'C')
 		at = at < end ? at + strlen(at) + 1 : at;
 	if (at >= end)
 		return NULL;
