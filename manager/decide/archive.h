@@ -96,16 +96,4 @@ int archive_requests(struct archive *m, const char *key,
 /* The conversations' keys, newest first (free each, and the list). */
 int archive_list(struct archive *m, char ***ret, size_t *ret_n);
 
-/*
- * Visit the conversations that were going on at a time: one request was
- * received before it, and another after it or not long before. The visitor may
- * use the texts until it returns, and must not call back.
- */
-struct archive_talk {
-	const char *key, *client, *model;
-};
-typedef void archive_talked(void *ctx, const struct archive_talk *t);
-int archive_talks(struct archive *m, int64_t at_ns, archive_talked *visit,
-		  void *ctx);
-
 #endif

@@ -4,7 +4,6 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "graph/base/clock.h"
 #include "manager/decide/archive.h"
 #include "manager/decide/archive_i.h"
 
@@ -140,36 +139,5 @@ int archive_list(struct archive *m, char ***ret, size_t *ret_n)
 	(void)pthread_mutex_unlock(&m->lock);
 	*ret = keys.at;
 	*ret_n = keys.count;
-	return s ? 0 : -EIO;
-}
-
-/* How long after its last request a conversation counts as going on. */
-#define TALK_NS (600 * NS_PER_S)
-
-int archive_talks(struct archive *m, int64_t at_ns, archive_talked *visit,
-		  void *ctx)
-{
-	sqlite3_stmt *s;
-
-	(void)pthread_mutex_lock(&m->lock);
-	s = archive_prepare(
-		m, "SELECT key, client, model FROM conversation c WHERE"
-		   " EXISTS(SELECT 1 FROM request r WHERE"
-		   " r.conversation=c.key AND r.at_ns<=?1 AND"
-		   " (r.at_ns>=?2 OR EXISTS(SELECT 1 FROM request l WHERE"
-		   " l.conversation=c.key AND l.at_ns>?1)))");
-	if (s) {
-		archive_bind_count(s, 1, (uint64_t)at_ns);
-		archive_bind_count(s, 2, (uint64_t)(at_ns - TALK_NS));
-	}
-	while (s && sqlite3_step(s) == SQLITE_ROW) {
-		const struct archive_talk talk = { archive_column(s, 0),
-						   archive_column(s, 1),
-						   archive_column(s, 2) };
-
-		visit(ctx, &talk);
-	}
-	(void)sqlite3_finalize(s);
-	(void)pthread_mutex_unlock(&m->lock);
 	return s ? 0 : -EIO;
 }

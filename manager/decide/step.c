@@ -86,7 +86,7 @@ static void put_words(cJSON *to, struct text t)
 
 		if (!blank)
 			words[n++] = *at;
-		else if (words[n - 1] != ' ')
+		else if (n && words[n - 1] != ' ')
 			words[n++] = ' ';
 	}
 	while (n && (words[n - 1] == ' ' ||

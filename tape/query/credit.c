@@ -51,21 +51,21 @@ static bool contains(const char *line, const char *command)
 }
 
 /* The best call so far, and whether another one is as good. */
-struct choice {
+struct credit_choice {
 	size_t at, score;
 	bool tied;
 };
 
-static void consider(struct choice *c, size_t at, size_t score)
+static void consider(struct credit_choice *c, size_t at, size_t score)
 {
-	if (score && score == c->score)
+	if (score && score == c->score && at != c->at)
 		c->tied = true;
 	if (score <= c->score)
 		return;
-	*c = (struct choice){ at, score, false };
+	*c = (struct credit_choice){ at, score, false };
 }
 
-static size_t chosen(const struct choice *c)
+static size_t chosen(const struct credit_choice *c)
 {
 	return c->score && !c->tied ? c->at : CREDIT_NONE;
 }
@@ -82,10 +82,11 @@ static bool is_told_by(const struct credit_entry *e, size_t from,
 }
 
 /* Of several commands in the command line, the longest. */
-static struct choice by_command(const struct credit_entry *e,
-				const struct credit_call *calls, size_t count)
+static struct credit_choice by_command(const struct credit_entry *e,
+				       const struct credit_call *calls,
+				       size_t count)
 {
-	struct choice best = { 0 };
+	struct credit_choice best = { 0 };
 
 	for (size_t i = 0; i < count; i++)
 		if (calls[i].open && *calls[i].command &&
@@ -110,7 +111,7 @@ static size_t by_past_command(const struct credit_entry *e,
 static size_t only_one(const struct credit_call *calls, size_t count,
 		       bool shell)
 {
-	struct choice best = { 0 };
+	struct credit_choice best = { 0 };
 
 	for (size_t i = 0; i < count; i++)
 		if (calls[i].open && !*calls[i].paths &&
@@ -122,7 +123,7 @@ static size_t only_one(const struct credit_call *calls, size_t count,
 static size_t of_process(const struct credit_entry *e,
 			 const struct credit_call *calls, size_t count)
 {
-	struct choice told = by_command(e, calls, count);
+	struct credit_choice told = by_command(e, calls, count);
 	size_t at;
 
 	if (told.score)
@@ -137,22 +138,30 @@ static size_t of_process(const struct credit_entry *e,
 
 /* -- The agent's own writes. */
 
-static bool names(const char *paths, const char *path)
+/*
+ * How well a call's files fit a path: 2: it is one of them. 1: it is a
+ * temporary file of the same name with something behind it.
+ */
+static size_t fit(const char *paths, const char *path)
 {
-	size_t len = path ? strlen(path) : 0, line;
+	size_t len = path ? strlen(path) : 0, line, best = 0;
 
 	for (; len && *paths; paths += line + (paths[line] == '\n')) {
 		line = strcspn(paths, "\n");
-		if (line == len && memcmp(paths, path, len) == 0)
-			return true;
+		if (line > len || memcmp(paths, path, line) != 0)
+			continue;
+		if (line == len)
+			return 2;
+		if (path[line] == '.')
+			best = 1;
 	}
-	return false;
+	return best;
 }
 
 static size_t of_agent(const struct credit_entry *e,
 		       const struct credit_call *calls, size_t count)
 {
-	struct choice best = { 0 };
+	struct credit_choice best = { 0 };
 	size_t open = 0, at = CREDIT_NONE;
 
 	for (size_t i = 0; i < count; i++) {
@@ -160,9 +169,8 @@ static size_t of_agent(const struct credit_entry *e,
 			continue;
 		open++;
 		at = i;
-		if (names(calls[i].paths, e->path) ||
-		    names(calls[i].paths, e->path2))
-			consider(&best, i, 1);
+		consider(&best, i, fit(calls[i].paths, e->path));
+		consider(&best, i, fit(calls[i].paths, e->path2));
 	}
 	if (best.score)
 		return chosen(&best);

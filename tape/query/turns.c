@@ -183,9 +183,10 @@ static int64_t turn_without(const struct turn_search *s, int64_t last)
 	return turn ? turn : last;
 }
 
-static int put_turn(struct answers *a, cJSON *to, int64_t id,
+static int put_turn(const struct turn_search *s, cJSON *to, int64_t id,
 		    const struct turn_call *call)
 {
+	struct answers *a = s->a;
 	struct turn_seen t;
 	int r = store_turn(a->config.store, id, &a->scratch, &t);
 	cJSON *o;
@@ -197,6 +198,7 @@ static int put_turn(struct answers *a, cJSON *to, int64_t id,
 	json_put_text(o, "client", t.client);
 	json_put_text(o, "model", t.model);
 	json_put_number(o, "ordinal", t.ordinal);
+	json_put_number(o, "pid", s->agent.pid);
 	if (*t.prompt)
 		json_put_bytes(o, "prompt", t.prompt);
 	if (!call)
@@ -226,6 +228,6 @@ int answers_put_turn(struct answers *a, const struct entry *e, cJSON *to)
 		return r;
 	at = credit_choose(&about, s.calls, s.count);
 	if (at == CREDIT_NONE)
-		return put_turn(a, to, turn_without(&s, turn), NULL);
-	return put_turn(a, to, s.made[at].turn, &s.made[at].call);
+		return put_turn(&s, to, turn_without(&s, turn), NULL);
+	return put_turn(&s, to, s.made[at].turn, &s.made[at].call);
 }

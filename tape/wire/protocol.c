@@ -592,6 +592,7 @@ const struct protocol_member protocol_turn[] = {
 	WORD("client", "The agent's name."),
 	WORD("model", "The model's, as the turn began."),
 	NUMBER("ordinal", "The turn's in its conversation, from 1."),
+	NUMBER("pid", "The agent's process: the author or an ancestor."),
 	BYTES("prompt", "The first words of what the user asked for; absent "
 			"with \"prompts = false\"."),
 	WORD("call", "The tool call's id. Without it: no call of the turn is "

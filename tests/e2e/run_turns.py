@@ -4,6 +4,7 @@ with a scripted model, parallel calls, two agents at once, and a person."""
 
 import json
 import os
+import re
 import subprocess
 
 import fakemodel
@@ -39,7 +40,7 @@ def turns(home, repo):
     found = {}
     for e in reversed(log(home, repo)):
         t = e.get("turn", {})
-        found.setdefault(e["path"], []).append(
+        found.setdefault(e.get("path2") or e["path"], []).append(
             (t.get("ordinal"), t.get("tool"), t.get("prompt")))
     return found
 
@@ -80,9 +81,34 @@ def entries_know_their_turn_and_call():
         all = [e for e in log(home, repo) if "turn" in e]
         assert len({e["turn"]["conversation"] for e in all}) == 1, all
         assert {e["turn"]["model"] for e in all} == {"demo"}, all
-        by_path = {e["path"]: e["turn"] for e in all}
+        by_path = {e.get("path2") or e["path"]: e["turn"] for e in all}
         assert by_path["notes"]["call"] != by_path["other"]["call"], by_path
         assert by_path["notes"]["command"] == "echo two >> notes", by_path
+        shown = home.run("log", "--turns", cwd=repo, check=True).stdout
+        conversation = all[0]["turn"]["conversation"][:8]
+        want = ["conversation %s  demo" % conversation,
+                "  turn 2  *  Now the notes.",
+                "    Bash  echo two >> notes", "        edit   notes +1 -0",
+                "    Bash  echo three > other",
+                "        create other +1 -0",
+                "  turn 1  *  " + first[1],
+                "    Bash  sed -i s/1/2/ app.py; echo 1 > made",
+                "    Edit", "        edit   calc.py +1 -1"]
+        lines = [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+", "*", x)
+                 for x in shown.splitlines()]
+        for line in want:
+            assert line in lines, (line, shown)
+        assert "mine" not in shown, shown
+        (newest,) = [x for x in home.run(
+            "log", "--turns", "-n", "1", cwd=repo).stdout.splitlines()
+            if "turn " in x]
+        assert "turn 2" in newest, newest
+        # A tool call is a command: one paragraph, although two processes
+        # wrote.
+        text = home.run("log", cwd=repo).stdout
+        assert re.search(r"^(\d+ )?entries .*\d, 2 files \+2 -1$", text,
+                         re.M), text
+        assert "Turn:   1 of %s, Bash: Fix the" % conversation in text, text
         nothing_left(home, repo)
 
 

@@ -13,6 +13,9 @@ struct terminal {
 	struct termios modes;
 };
 
+/* The columns of stdout: $COLUMNS, else the terminal's, else 80. */
+unsigned terminal_width(void);
+
 /* Save the present state. */
 void terminal_keep(struct terminal *t);
 /*

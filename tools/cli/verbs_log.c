@@ -23,7 +23,8 @@ static const struct verb_option log_options[] = {
 	  .kind = OPTION_TEXT,
 	  .value = "GLOB",
 	  .text = "Only entries with a path that matches, or below a directory "
-		  "that does; * also matches slashes" },
+		  "that does; from the current directory if that is in the "
+		  "repository; * also matches slashes" },
 	{ .id = OPTION_SYMBOL,
 	  .name = "symbol",
 	  .kind = OPTION_TEXT,
@@ -56,7 +57,21 @@ static const struct verb_option log_options[] = {
 	  .letter = 'n',
 	  .kind = OPTION_NUMBER,
 	  .value = "N",
-	  .text = "Only the newest N of the entries chosen" },
+	  .text = "Only the newest N commands; with --files and --json, "
+		  "entries; with --turns, turns" },
+	{ .id = OPTION_ONELINE,
+	  .name = "oneline",
+	  .text = "One line per command, as wide as the terminal" },
+	{ .id = OPTION_STAT,
+	  .name = "stat",
+	  .text = "With a bar per file that shows how many lines changed" },
+	{ .id = OPTION_FILES,
+	  .name = "files",
+	  .text = "A paragraph per entry, which is one change of one file" },
+	{ .id = OPTION_TURNS,
+	  .name = "turns",
+	  .text = "What agents did, by conversation, turn (a prompt and what "
+		  "followed) and tool call; only entries of turns" },
 	{ .id = OPTION_PATCH,
 	  .name = "patch",
 	  .letter = 'p',
@@ -66,7 +81,8 @@ static const struct verb_option log_options[] = {
 };
 
 static const struct verb_example log_examples[] = {
-	{ "statetape log -n 5 -p", "The last five changes, with diffs" },
+	{ "statetape log -n 5 -p", "The last five commands, with diffs" },
+	{ "statetape log --turns -n 3", "What the agent did in three turns" },
 	{ "statetape log --symbol load_config --since '2 hours ago'",
 	  "Who changed a function in the last two hours" },
 	{ "statetape log --author 'sed *' --path '*.py'",
@@ -78,12 +94,22 @@ const struct verb row_log = {
 	.id = VERB_LOG,
 	.name = "log",
 	.summary = "Print the changes on the tape, newest first",
-	.description = "One paragraph per entry: its number, the path, lines "
-		       "added and removed, the command that did it with its "
-		       "process and its ancestors, when, and the symbols it "
-		       "changed or whose calls or reads it changed. On a "
-		       "terminal a pager shows them ($PAGER, else less).\n"
-		       "\n" TAPE_ABSENT REPO_DEFAULT,
+	.description =
+		"One paragraph per command: the numbers of its entries, the "
+		"command with its process and its ancestors, of an agent's the "
+		"turn and the tool call, when, the files with lines added and "
+		"removed, and the symbols it changed or whose calls or reads "
+		"it changed. Paths are those from the current directory if "
+		"that is in the repository. On a terminal a pager shows them "
+		"($PAGER, else less).\n"
+		"\n"
+		"A command is a tool call of an agent, if the manager saw it. "
+		"Else it is the process that an agent or a person's shell "
+		"started, with all that this one starts itself; after it wrote "
+		"nothing for ten seconds, it is a new one. Changes by unknown "
+		"processes outside the mount are one command while they follow "
+		"each other as fast.\n"
+		"\n" TAPE_ABSENT REPO_DEFAULT,
 	.options = log_options,
 	.arguments = { REPO_OPTIONAL },
 	.examples = log_examples,
@@ -196,9 +222,10 @@ const struct verb row_notes = {
 		"the person who committed. Lines that were changed outside "
 		"the mount, or before the tape began, are nobody's, and so are "
 		"those that git brought from elsewhere; lines that came back, "
-		"as by 'git stash pop', keep their author. The model is that "
-		"of the one conversation that the manager had under way then, "
-		"else \"unknown\". Of a merge, the lines count that none of "
+		"as by 'git stash pop', keep their author. Conversation "
+		"and model are those of the entry's turn, if the manager told "
+		"the tape, else \"unknown\". Of a merge, the lines count that "
+		"none of "
 		"its parents has.\n"
 		"\n"
 		"COMMIT is a commit or a range (HEAD if not given).",

@@ -12,6 +12,7 @@
 #include "tape/journal/name.h"
 #include "tools/cli/say.h"
 #include "tools/cli/when.h"
+#include "tools/cli/where.h"
 #include "tools/verb/tape.h"
 #include "tools/verb/unified.h"
 
@@ -140,14 +141,15 @@ static void print_ancestors(FILE *out, const cJSON *author, bool full)
 	}
 }
 
-static void print_author(FILE *out, const cJSON *author, bool full)
+void entry_print_author(FILE *out, const cJSON *author, bool full)
 {
 	CLEANUP(free_p)
 	char *who = entry_author(author, full ? 65536 : COMMAND_SHORT);
 
-	(void)fputs("\nAuthor: ", out);
+	(void)fputs("Author: ", out);
 	(void)print_safe(out, who);
 	print_ancestors(out, author, full);
+	(void)fputc('\n', out);
 }
 
 /* Of a merged entry all, in the order of their changes. */
@@ -156,12 +158,37 @@ static void print_authors(FILE *out, const cJSON *e, bool full)
 	const cJSON *all = json_member(e, "authors"), *one;
 
 	cJSON_ArrayForEach (one, all)
-		print_author(out, one, full);
+		entry_print_author(out, one, full);
 	if (!all)
-		print_author(out, json_member(e, "author"), full);
+		entry_print_author(out, json_member(e, "author"), full);
 	if (cJSON_IsTrue(json_member(e, "merged")))
-		(void)fputs("\nMerged: a version in between could not be kept",
+		(void)fputs("Merged: a version in between could not be kept\n",
 			    out);
+}
+
+/* "2 of claude-code 3fa9c1d2, Bash: Fix the port". */
+void entry_print_turn(FILE *out, const cJSON *e)
+{
+	const cJSON *turn = json_member(e, "turn");
+	const char *tool = text(turn, "tool"), *prompt = text(turn, "prompt");
+	const char *client = text(turn, "client");
+
+	if (!turn)
+		return;
+	(void)fprintf(out, "Turn:   %" PRIu64 " of ",
+		      json_number(turn, "ordinal", 0));
+	(void)print_safe(out, client);
+	(void)fprintf(out, "%s%.8s", *client ? " " : "",
+		      text(turn, "conversation"));
+	if (*tool) {
+		(void)fputs(", ", out);
+		(void)print_safe(out, tool);
+	}
+	if (*prompt) {
+		(void)fputs(": ", out);
+		(void)print_safe(out, prompt);
+	}
+	(void)fputc('\n', out);
 }
 
 /* The symbols. */
@@ -227,7 +254,7 @@ static void print_set(FILE *out, const cJSON *e, const struct set_words *w,
 		(void)fputc('\n', out);
 }
 
-static void print_symbols(FILE *out, const cJSON *e, struct entry_style style)
+void entry_print_symbols(FILE *out, const cJSON *e, struct entry_style style)
 {
 	for (size_t k = 0; k < sizeof(set_words) / sizeof(*set_words); k++) {
 		print_set(out, e, &set_words[k], false, style);
@@ -236,13 +263,24 @@ static void print_symbols(FILE *out, const cJSON *e, struct entry_style style)
 	}
 }
 
-static void print_paths(FILE *out, const cJSON *e)
+void entry_print_path(FILE *out, const char *path, struct entry_style style)
 {
-	(void)print_safe(out, *text(e, "path") ? text(e, "path") : "?");
+	CLEANUP(free_p)
+	char *shown = style.where ? where_shown(style.where, path)
+				  : format_text("%s", path);
+
+	(void)print_safe(out, shown);
+}
+
+static void print_paths(FILE *out, const cJSON *e, struct entry_style style)
+{
+	const char *path = text(e, "path");
+
+	entry_print_path(out, *path ? path : "?", style);
 	if (!*text(e, "path2"))
 		return;
 	(void)fputs(" -> ", out);
-	(void)print_safe(out, text(e, "path2"));
+	entry_print_path(out, text(e, "path2"), style);
 }
 
 static bool is_gap(const cJSON *e)
@@ -250,8 +288,10 @@ static bool is_gap(const cJSON *e)
 	return strcmp(text(e, "kind"), "gap") == 0;
 }
 
-static void print_title(FILE *out, const cJSON *e, bool colours)
+static void print_title(FILE *out, const cJSON *e, struct entry_style style)
 {
+	bool colours = style.colours;
+
 	(void)fprintf(out, "%sentry %" PRIu64 "%s ",
 		      colour_text(colours, COLOUR_YELLOW),
 		      json_number(e, "n", 0),
@@ -263,7 +303,7 @@ static void print_title(FILE *out, const cJSON *e, bool colours)
 		return;
 	}
 	(void)fprintf(out, "%s ", text(e, "kind"));
-	print_paths(out, e);
+	print_paths(out, e, style);
 	(void)fprintf(
 		out, " %s+%" PRIu64 "%s %s-%" PRIu64 "%s",
 		colour_text(colours, COLOUR_GREEN), json_number(e, "plus", 0),
@@ -333,15 +373,15 @@ static bool side_of(struct tape_reader *t, const char *name, const char *hash,
 	return *keep;
 }
 
-static void print_patch(FILE *out, const cJSON *e, struct entry_style style,
-			struct tape_reader *t)
+void entry_print_patch(FILE *out, const cJSON *e, struct entry_style style,
+		       struct tape_reader *t)
 {
 	CLEANUP(free_p) char *keep_before = NULL;
 	CLEANUP(free_p) char *keep_after = NULL;
 	const char *path2 = text(e, "path2");
 	struct unified_side before, after;
 
-	if (strcmp(text(e, "before"), text(e, "after")) == 0)
+	if (is_gap(e) || strcmp(text(e, "before"), text(e, "after")) == 0)
 		return;
 	(void)fputc('\n', out);
 	if (!side_of(t, text(e, "path"), text(e, "before"), &keep_before,
@@ -362,16 +402,18 @@ void entry_print(FILE *out, const cJSON *e, struct entry_style style,
 	char date[WHEN_TEXT_SIZE];
 
 	assert(t || !style.patch);
-	print_title(out, e, style.colours);
+	print_title(out, e, style);
+	(void)fputc('\n', out);
 	print_authors(out, e, style.full);
+	entry_print_turn(out, e);
 	when_text((int64_t)json_number(e, "at_ns", 0), 1, date, sizeof(date));
-	(void)fprintf(out, "\nDate:   %s\n", date);
+	(void)fprintf(out, "Date:   %s\n", date);
 	if (style.full)
 		print_details(out, e);
-	print_symbols(out, e, style);
+	entry_print_symbols(out, e, style);
 	print_remarks(out, e, style.colours);
-	if (style.patch && !is_gap(e))
-		print_patch(out, e, style, t);
+	if (style.patch)
+		entry_print_patch(out, e, style, t);
 }
 
 /* The first few names of all sets. */
@@ -403,7 +445,7 @@ void entry_print_line(FILE *out, const cJSON *e, bool colours)
 	assert(strlen(date) > DATE_LEN);
 	(void)fprintf(out, "%s%s%s ", colour_text(colours, COLOUR_DIM),
 		      date + DATE_LEN, colour_text(colours, COLOUR_NONE));
-	print_title(out, e, colours);
+	print_title(out, e, (struct entry_style){ .colours = colours });
 	(void)fputs("  ", out);
 	(void)print_safe(out, who);
 	print_few(out, e);

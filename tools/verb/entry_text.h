@@ -10,8 +10,11 @@
 #include <stdio.h>
 
 struct tape_reader;
+struct where;
 
 struct entry_style {
+	const struct where *where; /* paths are printed from there; NULL: from
+				      the repository's root */
 	bool terminal;
 	bool colours;
 	bool full;  /* every symbol, every ancestor, and the hashes */
@@ -21,6 +24,13 @@ struct entry_style {
 /* Print several lines. With `patch`, contents are read from `t`. */
 void entry_print(FILE *out, const cJSON *e, struct entry_style style,
 		 struct tape_reader *t);
+/* Its parts: "Author: ...", "Turn: ...", symbols and diff, whole lines. */
+void entry_print_author(FILE *out, const cJSON *author, bool full);
+void entry_print_turn(FILE *out, const cJSON *e);
+void entry_print_symbols(FILE *out, const cJSON *e, struct entry_style style);
+void entry_print_patch(FILE *out, const cJSON *e, struct entry_style style,
+		       struct tape_reader *t);
+void entry_print_path(FILE *out, const char *path, struct entry_style style);
 /* Print one line. */
 void entry_print_line(FILE *out, const cJSON *e, bool colours);
 /* Print one CSV row; the first function prints the head. */

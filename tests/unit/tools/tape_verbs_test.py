@@ -78,7 +78,7 @@ class Verbs(unittest.TestCase):
         self.assertEqual(self.numbers("--since", "1 minute ago"), [])
 
     def test_the_log_says_who_and_what(self):
-        text = self.ok("log", "--path", "src/a.py")
+        text = self.ok("log", "--files", "--path", "src/a.py")
         self.assertIn("entry 3 edit src/a.py +3 -0\n", text)
         self.assertIn("Author: sed -i s/1/2/ x [812] < sh [700] < init [1]\n",
                       text)
@@ -88,7 +88,7 @@ class Verbs(unittest.TestCase):
         self.assertNotIn("\033", text)
 
     def test_the_log_has_diffs(self):
-        text = self.ok("log", "-p", "--path", "src/a.py", "-n", "1")
+        text = self.ok("log", "-p", "--files", "--path", "src/a.py", "-n", "1")
         self.assertIn("--- a/src/a.py\n+++ b/src/a.py\n@@ -4,3 +4,6 @@\n",
                       text)
         self.assertIn("+def fresh():\n", text)

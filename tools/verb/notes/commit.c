@@ -46,7 +46,6 @@ struct examination {
 	struct commit *c;
 	const char *root;
 	struct tape_reader *tape;
-	struct archive *archive;
 	ARRAY(struct commit_change) changed;
 	ARRAY(struct who) authors;
 	ARRAY(uint64_t) entries; /* of each of `authors` */
@@ -91,7 +90,7 @@ static bool is_file(const char *mode)
 static char *read_change(struct examination *x, char *at, const char *end)
 {
 	size_t parents = strspn(at, ":"), words = 2 * parents + 3;
-	const char *word[2 * PARENTS_MAX + 3] = { NULL };
+	const char *word[2 * PARENTS_MAX + 3] = { NULL }, *status;
 	struct commit_change c = { .parents = parents };
 
 	if (!parents || parents > PARENTS_MAX)
@@ -104,7 +103,10 @@ static char *read_change(struct examination *x, char *at, const char *end)
 			return NULL;
 		*at++ = '\0';
 	}
-	if (*word[words - 1] == 'R' || *word[words - 1] == 'C')
+	status = word[words - 1];
+	if (!status)
+		return NULL;
+	if (*status == 'R' || *status == 'C')
 		at = at < end ? at + strlen(at) + 1 : at;
 	if (at >= end)
 		return NULL;
@@ -201,7 +203,7 @@ static size_t author_index(struct examination *x, uint64_t n,
 	for (size_t i = 0; i < x->entries.count; i++)
 		if (x->entries.at[i] == n)
 			return x->who_of.at[i];
-	who_init(&w, entry, x->archive);
+	who_init(&w, entry);
 	for (at = 0; at < x->authors.count; at++)
 		if (who_is_same(&x->authors.at[at], &w))
 			break;
@@ -448,11 +450,9 @@ static int examine(struct examination *x)
 }
 
 int commit_init(struct commit *c, const char *id, const char *root,
-		struct tape_reader *t, struct archive *archive)
+		struct tape_reader *t)
 {
-	struct examination x = {
-		.c = c, .root = root, .tape = t, .archive = archive
-	};
+	struct examination x = { .c = c, .root = root, .tape = t };
 	int r;
 
 	*c = (struct commit){ .id = must_have(strdup(id)) };

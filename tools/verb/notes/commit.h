@@ -14,7 +14,6 @@
 
 #include "tools/verb/notes/who.h"
 
-struct archive;
 struct tape_reader;
 
 /* Lines start to end of one entry, in order; none overlap. */
@@ -48,7 +47,7 @@ struct commit {
  * negative errno. Release the result with commit_release(), also then.
  */
 int commit_init(struct commit *c, const char *id, const char *root,
-		struct tape_reader *t, struct archive *archive);
+		struct tape_reader *t);
 void commit_release(struct commit *c);
 
 #endif

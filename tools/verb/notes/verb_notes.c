@@ -10,7 +10,6 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
-#include "manager/decide/archive.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/notes/commit.h"
@@ -32,12 +31,10 @@ struct notes {
 	 */
 	const char *root;
 	struct tape_reader tape;
-	struct archive *archive;
 };
 
 static void notes_release(struct notes *n)
 {
-	archive_free(n->archive);
 	tape_release(&n->tape);
 }
 
@@ -148,7 +145,7 @@ static int one_commit(struct notes *n, const char *id)
 {
 	CLEANUP(commit_release) struct commit c = { 0 };
 	CLEANUP(free_p) char *trace = NULL;
-	int r = commit_init(&c, id, n->root, &n->tape, n->archive);
+	int r = commit_init(&c, id, n->root, &n->tape);
 
 	if (r < 0)
 		return r;
@@ -217,8 +214,6 @@ int verb_notes(const struct invocation *in)
 		return install_hook(n.root);
 	n.print = in->options[OPTION_PRINT].given;
 	n.force = in->options[OPTION_FORCE].given;
-	/* Without a manager's archive, models are not known. */
-	(void)archive_open(n.tape.state.dir, false, &n.archive, NULL);
 	ids = list_commits(n.root, what);
 	if (!ids)
 		return EXIT_FAILURE;

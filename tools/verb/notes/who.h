@@ -6,16 +6,14 @@
  * nobody's, and so are lines that git brought from elsewhere (a checkout, a
  * merge): whoever ran git did not write them.
  *
- * The conversation and its model are the manager's word: those of the one
- * conversation that had a request under way when the entry was made.
+ * The conversation and its model are those of the entry's turn, the manager's
+ * word.
  */
 #ifndef STATETAPE_TOOLS_VERB_NOTES_WHO_H
 #define STATETAPE_TOOLS_VERB_NOTES_WHO_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-
-struct archive;
 
 enum who_kind {
 	WHO_UNKNOWN,
@@ -32,8 +30,8 @@ struct who {
 	char *model; /* "unknown": the manager did not say */
 };
 
-/* `archive` may be NULL. Release the result with who_release(). */
-void who_init(struct who *w, const cJSON *entry, struct archive *archive);
+/* Release the result with who_release(). */
+void who_init(struct who *w, const cJSON *entry);
 void who_release(struct who *w);
 
 /* The same person, or the same conversation of the same agent? */

@@ -14,6 +14,7 @@
 #include "tape/journal/name.h"
 #include "tools/cli/say.h"
 #include "tools/cli/when.h"
+#include "tools/verb/log/group.h"
 #include "tools/verb/tape.h"
 
 #define PAGE 500
@@ -313,21 +314,79 @@ static int read_process(struct choice *c, const cJSON *author,
 	return each_logged(t, q, add_if_its, &w);
 }
 
+/* -- The entries of one command, as the log has them. */
+
+struct choice_command {
+	char *key;
+	struct groups groups;
+};
+
+static void command_release(struct choice_command *w)
+{
+	free(w->key);
+	groups_release(&w->groups);
+}
+
+static int add_if_same(const cJSON *e, void *arg)
+{
+	struct choice_command *w = arg;
+	CLEANUP(free_p) char *key = group_key(e);
+
+	if (strcmp(key, w->key) == 0)
+		groups_add(&w->groups, must_have(cJSON_Duplicate(e, true)));
+	return 0;
+}
+
+/* False: it does not have entry `n`. */
+static bool add_group(struct choice *c, const struct group *g, uint64_t n)
+{
+	uint32_t before = c->entries.count;
+	bool has = false;
+
+	for (uint32_t i = 0; i < g->entries.count; i++) {
+		uint64_t one = json_number(g->entries.at[i], "n", 0);
+
+		has = has || one == n;
+		add(c, one);
+	}
+	if (!has)
+		c->entries.count = before;
+	return has;
+}
+
 static int read_command(struct choice *c, uint64_t n, struct tape_reader *t)
 {
+	CLEANUP(command_release) struct choice_command w = { .key = NULL };
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
-	const cJSON *author;
+	const cJSON *entry, *process;
+	bool found = false;
+	struct group *g;
 	int r = show(t, n, &answer);
 
 	if (r < 0)
 		return r;
-	author = json_member(json_member(answer, "entry"), "author");
-	if (json_member(author, "pid"))
-		return read_process(c, author, t);
-	(void)say_error("the process that made entry %" PRIu64
-			" is not known; name entries by their numbers",
-			n);
-	return -ENOENT;
+	entry = json_member(answer, "entry");
+	process = json_member(entry, "author");
+	if (!json_member(process, "pid")) {
+		(void)say_error("the process that made entry %" PRIu64
+				" is not known; name entries by their numbers",
+				n);
+		return -ENOENT;
+	}
+	/* Of a call, entries of several processes of the agent. */
+	if (json_member(entry, "turn"))
+		process = json_member(entry, "turn");
+	else if (group_process(entry))
+		process = group_process(entry);
+	json_put_number(q, "pid", json_number(process, "pid", 0));
+	w.key = group_key(entry);
+	r = each_logged(t, q, add_if_same, &w);
+	while (r == 0 && !found && (g = groups_next(&w.groups, true))) {
+		found = add_group(c, g, n);
+		group_free(g);
+	}
+	return r;
 }
 
 /* -- The entries of one turn, or conversation. */

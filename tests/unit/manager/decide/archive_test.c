@@ -133,43 +133,6 @@ static void look_withheld(void *ctx, const struct archive_request *r)
 	assert_string_equal(r->withheld, "refused upstream");
 }
 
-static void list_talk(void *ctx, const struct archive_talk *t)
-{
-	char *keys = ctx;
-	size_t len = strlen(keys);
-
-	(void)snprintf(keys + len, 64 - len, "%s/%s/%s ", t->key, t->client,
-		       t->model);
-}
-
-static void assert_talks(struct archive *m, int64_t seconds, const char *keys)
-{
-	char seen[64] = "";
-
-	assert_int_equal(
-		archive_talks(m, seconds * 1000000000, list_talk, seen), 0);
-	assert_string_equal(seen, keys);
-}
-
-static void the_conversations_of_a_time_are_listed(void **state)
-{
-	struct archive *m = open_archive(true);
-
-	(void)state;
-	run_sql("INSERT INTO conversation(key, client, model) VALUES"
-		"('a','claude','m1'),('b','codex','m2');"
-		"INSERT INTO request(conversation, at_ns) VALUES"
-		"('a',1000e9),('a',9000e9),('b',2000e9)");
-	assert_talks(m, 999, "");
-	assert_talks(m, 1001, "a/claude/m1 ");
-	assert_talks(m, 2100, "a/claude/m1 b/codex/m2 ");
-	/* b has had no request for long; a has one later. */
-	assert_talks(m, 2700, "a/claude/m1 ");
-	assert_talks(m, 9500, "a/claude/m1 ");
-	assert_talks(m, 9700, "");
-	archive_free(m);
-}
-
 static void a_decision_is_read_back_as_it_was_saved(void **state)
 {
 	struct archive *m = open_archive(true);
@@ -305,7 +268,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(a_decision_is_read_back_as_it_was_saved),
 		IN_DIRECTORY(a_text_is_cut_between_two_characters),
-		IN_DIRECTORY(the_conversations_of_a_time_are_listed),
 		cmocka_unit_test(a_list_has_a_maximum),
 		IN_DIRECTORY(what_was_refused_is_said_of_its_request),
 		IN_DIRECTORY(decisions_go_with_their_requests),

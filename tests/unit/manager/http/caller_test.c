@@ -32,6 +32,14 @@ static int listen_here(struct sockaddr_in *ret)
 	return fd;
 }
 
+static int accept_one(int server)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+
+	return accept4(server, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
+}
+
 /* A child that connects and waits to be killed. */
 static pid_t start_client(const struct sockaddr_in *to)
 {
@@ -57,7 +65,7 @@ static void the_process_that_connected_is_found(void **state)
 	pid_t client = start_client(&at);
 
 	(void)state;
-	first = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	first = accept_one(server);
 	assert_int_equal(caller_find(&known, first, &one), 0);
 	assert_int_equal(one.pid, client);
 	assert_true(one.start > 0);
@@ -67,7 +75,7 @@ static void the_process_that_connected_is_found(void **state)
 	assert_int_equal(again.start, one.start);
 
 	other.pid = (uint32_t)start_client(&at);
-	second = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	second = accept_one(server);
 	assert_int_equal(caller_find(&known, second, &again), 0);
 	assert_int_equal(again.pid, other.pid);
 	(void)kill(client, SIGKILL);
@@ -86,7 +94,7 @@ static void a_connection_that_was_closed_has_none(void **state)
 	pid_t client = start_client(&at);
 
 	(void)state;
-	fd = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+	fd = accept_one(server);
 	(void)kill(client, SIGKILL);
 	(void)waitpid(client, NULL, 0);
 	assert_int_equal(caller_find(&known, fd, &c), -ENOENT);

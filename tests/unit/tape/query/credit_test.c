@@ -107,6 +107,10 @@ static void what_the_agent_writes_is_told_by_the_path(void **state)
 	assert_int_equal(EDIT_OF("d/b", EDIT("x\nd/b"), EDIT("b")), 0);
 	assert_int_equal(EDIT_OF("a", EDIT("a"), EDIT("a")), CREDIT_NONE);
 	assert_int_equal(EDIT_OF("a", EDIT("b")), CREDIT_NONE);
+	/* An atomic save writes beside its target first. */
+	assert_int_equal(EDIT_OF("a.tmp.1", EDIT("b"), EDIT("a")), 1);
+	assert_int_equal(EDIT_OF("a.py", EDIT("a"), EDIT("a.py")), 1);
+	assert_int_equal(EDIT_OF("ab", EDIT("a")), CREDIT_NONE);
 	assert_int_equal(EDIT_OF("a", SHELL("echo > a")), 0);
 	assert_int_equal(EDIT_OF("a", SHELL("ls"), SHELL("echo > a")),
 			 CREDIT_NONE);
