@@ -126,7 +126,7 @@ int verb_log(const struct invocation *in)
 	q = log_question(in);
 	if (!q)
 		return EXIT_USAGE;
-	if (tape_open(in->arguments[0], json, &t) < 0)
+	if (tape_open_for(in, in->arguments[0], json, &t) < 0)
 		return EXIT_FAILURE;
 	if (!json)
 		pager_begin(&pager);
@@ -162,7 +162,7 @@ int verb_show(const struct invocation *in)
 				       "'%s'",
 				       in->arguments[0]);
 	json_put_number(q, "n", n);
-	if (tape_open(in->arguments[1], json, &t) < 0 ||
+	if (tape_open_for(in, in->arguments[1], json, &t) < 0 ||
 	    tape_ask(&t, "SHOW", q, &answer) < 0)
 		return EXIT_FAILURE;
 	if (json) {
@@ -223,7 +223,7 @@ int verb_export(const struct invocation *in)
 	if (!csv && strcmp(format, "jsonl") != 0)
 		return say_usage_error("--format wants jsonl or csv, not '%s'",
 				       format);
-	if (tape_open(in->arguments[0], true, &t) < 0 ||
+	if (tape_open_for(in, in->arguments[0], true, &t) < 0 ||
 	    export_all(&t, csv) < 0)
 		return EXIT_FAILURE;
 	return EXIT_SUCCESS;
