@@ -89,6 +89,8 @@ static void note_error(struct tape *t, int r, const char *what)
 	if (r >= 0 || t->error)
 		return;
 	t->error = r;
+	if (renew_helps(r))
+		return;
 	tape_say("%s: %s; the tape ends, and goes on from here when it is "
 		 "started again",
 		 what, strerrordesc_np(-r));
@@ -700,6 +702,7 @@ void apply_commit(struct tape *t)
 	}
 	publish_flush(t->publish);
 	atomic_store(&t->head, store_head(t->store));
+	anchoring_step(t);
 	t->batch.count = 0;
 	arena_release(&t->arena);
 	t->rest_at_ns = clock_mono_ns() + REST_NS;

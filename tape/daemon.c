@@ -26,6 +26,9 @@
 #include "tape/wire/publish.h"
 #include "tape/wire/state.h"
 
+/* A disk that damages each new store is not written to for ever. */
+#define RENEWALS_MAX 3
+
 #define MALLOC_KEEPS (4 << 20)
 #define MALLOC_STEP  (256 << 10)
 
@@ -78,8 +81,16 @@ static int open_store(struct tape *t)
 	CLEANUP(free_p) char *why = NULL;
 	int r = path_join(t->c->state->dir, STORE_NAME, &path);
 
+	if (r == 0 && t->renews)
+		r = renew_store(t, path, -EBADMSG, NULL);
 	if (r == 0)
 		r = store_open(path, STORE_WRITE, &t->store, &why);
+	if (renew_helps(r)) {
+		r = renew_store(t, path, r, why);
+		free(TAKE(why));
+		if (r == 0)
+			r = store_open(path, STORE_WRITE, &t->store, &why);
+	}
 	if (r < 0)
 		tape_say("the store cannot be opened: %s",
 			 why ? why : strerrordesc_np(-r));
@@ -121,6 +132,8 @@ static int tape_open(struct tape *t)
 		r = open_progress(t);
 	if (r == 0)
 		r = open_store(t);
+	if (r == 0)
+		r = anchoring_open(t);
 	if (r < 0)
 		return r;
 	t->ahead = ahead_new(t->c->root_fd, t->care);
@@ -139,6 +152,7 @@ static void free_node(struct paths_node *n, void *arg)
 static void tape_release(struct tape *t)
 {
 	questions_close(t);
+	anchoring_close(t);
 	publish_free(t->publish);
 	answers_free(t->answers);
 	external_stop(t);
@@ -159,6 +173,7 @@ static void tape_release(struct tape *t)
 	arena_release(&t->arena);
 	buf_release(&t->text);
 	buf_release(&t->more_text);
+	free(t->aside);
 	close_p(&t->wake_fd);
 	close_p(&t->lock_file);
 }
@@ -168,10 +183,12 @@ static void loop_free_p(struct loop **l)
 	loop_free(*l);
 }
 
-int tape_run(const struct tape_config *c)
+/* `renews`: the store turned out to be damaged; begin with a new one. */
+static int run_once(const struct tape_config *c, bool renews)
 {
 	CLEANUP(tape_release)
 	struct tape t = { .c = c,
+			  .renews = renews,
 			  .lock_file = -1,
 			  .wake_fd = -1,
 			  .since_ns = clock_wall_ns(),
@@ -190,4 +207,14 @@ int tape_run(const struct tape_config *c)
 	loop = loop_new(&t);
 	r = tape_open(&t);
 	return r < 0 ? r : loop_run(loop);
+}
+
+int tape_run(const struct tape_config *c)
+{
+	int r = run_once(c, false);
+
+	/* Damage was met while reading or writing. */
+	for (int tries = 0; renew_helps(r) && tries < RENEWALS_MAX; tries++)
+		r = run_once(c, true);
+	return r;
 }

@@ -17,6 +17,8 @@ struct tape_config {
 	int root_fd;		   /* the directory below any mount */
 	bool journal; /* follow it; else inotify and sweeps alone */
 	uint64_t keep_days, keep_bytes; /* how much to keep; 0: no bound */
+	const char *anchors;   /* as in tape/anchor/anchor.h; NULL: none */
+	uint64_t anchor_every; /* entries between checkpoints; 0: as usual */
 	/* Called once, when all questions can be answered. */
 	void (*ready)(size_t files, size_t symbols);
 };

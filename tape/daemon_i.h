@@ -27,6 +27,7 @@
 #include "tape/store/entry.h"
 
 struct ahead;
+struct anchors;
 struct bell_ear;
 struct care;
 struct check;
@@ -58,6 +59,10 @@ enum {
 	DIRTY_MAX = 20000, /* paths that may wait to settle */
 	PENDING_MAX = 200000, /* beyond this, the journal is not read on */
 };
+
+/* A file that marks a tape as begun, even one without entries of an empty
+   repository. */
+#define BEGUN_NAME "tape.begun"
 
 /* The store is checkpointed when nothing was written for this long. */
 #define REST_NS (2000 * NS_PER_MS)
@@ -120,6 +125,9 @@ struct tape {
 	ARRAY(void *) calls; /* struct wire_call, of questions put off */
 
 	struct store *store;
+	bool renews; /* it is to be set aside at once */
+	char *aside; /* a sentence about the store that was set aside, or NULL
+		      */
 	struct answers *answers;
 	struct graph *graph;
 	struct lang_readers *facts;
@@ -127,6 +135,8 @@ struct tape {
 	struct wire_server *wire;
 	struct care *care;
 	struct ahead *ahead;
+	struct anchors *anchors; /* NULL: none */
+	uint64_t anchored;	 /* the newest entry handed to them */
 
 	/* Files. */
 	struct table known;
@@ -229,6 +239,20 @@ void sync_free(struct sync *s);
 /* True: it is done, or the time is over. */
 bool sync_step(struct tape *t, struct sync *s);
 void sync_head(struct tape *t, struct sync *s, struct answers_head *ret);
+/* anchoring.c: checkpoints. */
+int anchoring_open(struct tape *t);
+void anchoring_close(struct tape *t);
+/* Hand over a checkpoint of the newest entry, unless that was done. */
+void anchoring_put(struct tape *t);
+/* The same, if enough entries came since the last one. */
+void anchoring_step(struct tape *t);
+int anchoring_ask(void *ctx, cJSON *answer);
+void anchoring_status(struct tape *t, cJSON *answer);
+
+/* renew.c: a store that cannot be gone on with. */
+bool renew_helps(int error);
+/* Set the store at `path` aside; `why` is a sentence. */
+int renew_store(struct tape *t, const char *path, int error, const char *why);
 
 /* follow.c: the journal. */
 int follow_start(struct tape *t, bool first);

@@ -331,6 +331,7 @@ static int loop_turns(struct loop *l)
 	/* The position in the journal, even without an entry. */
 	apply_begin(t);
 	apply_commit(t);
+	anchoring_put(t);
 	return t->error;
 }
 
@@ -374,6 +375,7 @@ static int start(struct loop *l)
 		return l->start_error;
 	t->rest_at_ns = clock_mono_ns() + REST_NS;
 	t->ready = true;
+	anchoring_put(t);
 	tell_ready(t);
 	return 0;
 }

@@ -93,6 +93,9 @@ static int answer_status(void *ctx, cJSON *answer)
 	put(o, "refused", st.refused);
 	put(o, "overflows", st.overflows);
 	put_keep(t, answer);
+	anchoring_status(t, answer);
+	if (t->aside)
+		json_put_bytes(answer, "aside", t->aside);
 	return 0;
 }
 
@@ -215,6 +218,7 @@ int questions_answers(struct tape *t)
 		.sync = answer_sync,
 		.reads = answer_reads,
 		.status = answer_status,
+		.anchor = anchoring_ask,
 		.ctx = t,
 	};
 

@@ -33,10 +33,6 @@
 #include "tape/store/store.h"
 #include "tape/wire/state.h"
 
-/* A file that marks a tape as begun, even one without entries of an empty
-   repository. */
-#define BEGUN_NAME "tape.begun"
-
 static bool is_begun(const struct tape *t)
 {
 	return t->known.count > 0 || store_head(t->store) > 0 ||
@@ -186,15 +182,21 @@ static int recover(struct tape *t)
 	return t->error;
 }
 
+/* A damaged store is set aside, which says it. */
+static int say_unread(int r)
+{
+	if (!renew_helps(r))
+		tape_say("the store cannot be read: %s", strerrordesc_np(-r));
+	return r;
+}
+
 int start_all(struct tape *t)
 {
 	bool first;
 	int r = store_files(t->store, load_file, t);
 
-	if (r < 0) {
-		tape_say("the store cannot be read: %s", strerrordesc_np(-r));
-		return r;
-	}
+	if (r < 0)
+		return say_unread(r);
 	first = !is_begun(t);
 	r = external_start(t);
 	if (r == 0)
@@ -204,10 +206,8 @@ int start_all(struct tape *t)
 	if (r < 0)
 		return r;
 	r = answers_fill(t->answers);
-	if (r < 0) {
-		tape_say("the store cannot be read: %s", strerrordesc_np(-r));
-		return r;
-	}
+	if (r < 0)
+		return say_unread(r);
 	answers_graph(t->answers, t->graph);
 	if (first)
 		learn(t);

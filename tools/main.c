@@ -32,6 +32,7 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_RESTORE] = verb_restore,
 	[VERB_WATCH] = verb_watch,
 	[VERB_VERIFY] = verb_verify,
+	[VERB_FORGET] = verb_forget,
 	[VERB_EXPORT] = verb_export,
 	[VERB_MANAGER] = verb_manager,
 	[VERB_REPORT] = verb_report,

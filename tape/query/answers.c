@@ -192,6 +192,16 @@ static void put_graph(const struct graph *g, cJSON *ret)
 	json_put_number(ret, "edges", edges);
 }
 
+/* All 63 bits: JSON numbers have 53. */
+static void put_tape(struct answers *a, cJSON *ret)
+{
+	char hex[17];
+
+	(void)snprintf(hex, sizeof(hex), "%016" PRIx64,
+		       store_tape(a->config.store));
+	json_put_text(ret, "tape", hex);
+}
+
 static int ask_status(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	struct store_stats st;
@@ -203,6 +213,7 @@ static int ask_status(struct answers *a, const cJSON *q, cJSON *ret)
 	json_put_number(ret, "n", store_head(a->config.store));
 	json_put_number(ret, "entries", st.entries);
 	json_put_number(ret, "contents", st.contents);
+	put_tape(a, ret);
 	json_put_number(ret, "store_bytes", st.bytes);
 	json_put_number(ret, "content_bytes", st.content_bytes);
 	json_put_number(ret, "gaps", st.gaps);
@@ -221,7 +232,7 @@ static answers_question *const handlers[ASKS] = {
 	[ASK_CONTENT] = ask_content, [ASK_BLAME] = ask_blame,
 	[ASK_READSET] = ask_readset, [ASK_HOLD] = ask_hold,
 	[ASK_RETIRE] = ask_retire,   [ASK_VERIFY] = ask_verify,
-	[ASK_TURN] = ask_turn,
+	[ASK_TURN] = ask_turn,	     [ASK_ANCHOR] = ask_anchor,
 };
 
 int answers_check_members(const struct protocol_member *table, const char *what,
@@ -248,6 +259,13 @@ int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
 	r = answers_check_members(protocol_questions[id].asked, ask, q, answer);
 	if (r == 0)
 		r = handlers[id](a, q, answer);
+	if (r == -EBADMSG && !json_member(answer, "error"))
+		(void)answers_refuse(answer, r,
+				     "The tape \"%s\" is damaged where this "
+				     "looked; 'statetape verify' lists the "
+				     "damage, and 'statetape log --store FILE' "
+				     "reads what can be read.",
+				     store_path(a->config.store));
 	arena_release(&a->scratch);
 	return r;
 }

@@ -67,6 +67,8 @@ struct answers_config {
 	 * since.
 	 */
 	int (*status)(void *ctx, cJSON *answer);
+	/* ANCHOR: hand a checkpoint of the newest entry to the anchors. */
+	int (*anchor)(void *ctx, cJSON *answer);
 	void *ctx;
 };
 

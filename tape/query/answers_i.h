@@ -83,7 +83,7 @@ answers_question ask_hold, ask_retire;
 answers_question ask_turn;
 
 /* ask_verify.c */
-answers_question ask_verify;
+answers_question ask_verify, ask_anchor;
 
 /* Set the answer's "error" to the sentence. Returns `r`. */
 __attribute__((format(printf, 3, 4))) int

@@ -1,7 +1,7 @@
 /*
- * VERIFY: the findings of store_verify(), the first of each kind with a count.
- * One cause, as a table that was deleted, has as many findings as the tape has
- * entries.
+ * VERIFY and ANCHOR. The findings of store_verify(), the first of each kind
+ * with a count. One cause, as a table that was deleted, has as many findings as
+ * the tape has entries.
  */
 #include <errno.h>
 
@@ -58,4 +58,12 @@ int ask_verify(struct answers *a, const cJSON *q, cJSON *ret)
 
 	(void)q;
 	return r < 0 ? r : 0;
+}
+
+int ask_anchor(struct answers *a, const cJSON *q, cJSON *ret)
+{
+	(void)q;
+	if (!a->config.anchor)
+		return answers_refuse_offline(ret);
+	return a->config.anchor(a->config.ctx, ret);
 }

@@ -119,8 +119,8 @@ void store_sha(const void *bytes, size_t len, uint8_t ret[ENTRY_SHA_SIZE])
 void store_chain(const uint8_t before[ENTRY_CHAIN_SIZE], const struct entry *e,
 		 bool kept, uint8_t ret[ENTRY_CHAIN_SIZE])
 {
-	bool has_more =
-		e->has_sha || e->had_sha || e->mode_before || e->mode_after;
+	bool has_more = e->has_sha || e->had_sha || e->mode_before ||
+			e->mode_after || e->authors_count;
 	struct sha256_ctx c;
 
 	sha256_init(&c);

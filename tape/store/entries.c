@@ -451,7 +451,10 @@ int store_since(struct store *s, uint64_t n, size_t limit,
 
 	if (n < head && n + 1 < first)
 		n = first - 1;
-	for (; rc == 0 && n < head && limit > 0; limit--)
+	for (; rc == 0 && n < head && limit > 0; limit--) {
 		rc = store_entry(s, ++n, visit, arg);
+		if (store_skips(s, rc) || (s->salvages && rc == -ENOENT))
+			rc = 0;
+	}
 	return rc;
 }

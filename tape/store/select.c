@@ -28,8 +28,9 @@ struct select_numbers {
 
 /* The rows that one condition of the filter matches. */
 struct select_wanted {
-	bool is_asked; /* false: no condition */
-	bool is_more;  /* it also matches entries without a row id */
+	bool is_asked;	/* false: no condition */
+	bool is_more;	/* it also matches entries without a row id */
+	bool is_walked; /* the indices are not to be trusted: salvaging */
 	struct select_numbers ids;
 };
 
@@ -92,7 +93,8 @@ static bool has(const struct select_numbers *n, int64_t id)
 
 static bool is_few(const struct select_wanted *w)
 {
-	return !w->is_more && w->is_asked && w->ids.count <= SELECT_FEW;
+	return !w->is_walked && !w->is_more && w->is_asked &&
+	       w->ids.count <= SELECT_FEW;
 }
 
 /* -- The rows that the filter matches. */
@@ -374,10 +376,13 @@ static int walk_visit(const struct entry *e, void *arg)
 
 static int walk_row(struct select_walk *w, sqlite3_stmt *q)
 {
+	int rc;
+
 	if (!row_fits(w->x, q))
 		return 0;
-	return store_entry(w->x->s, (uint64_t)sqlite3_column_int64(q, 0),
-			   walk_visit, w);
+	rc = store_entry(w->x->s, (uint64_t)sqlite3_column_int64(q, 0),
+			 walk_visit, w);
+	return store_skips(w->x->s, rc) ? 0 : rc;
 }
 
 static int walk_all(struct select_walk *w, int64_t below)
@@ -401,26 +406,46 @@ static int walk_all(struct select_walk *w, int64_t below)
 	return rc;
 }
 
+static const char by_number[] = "SELECT n, at, path, path2, author,"
+				" substr(detail, 1, 1) FROM entry"
+				" WHERE n = ?1";
+
+static int walk_one(struct select_walk *w, sqlite3_stmt *q, int64_t n)
+{
+	struct store *s = w->x->s;
+	int rc;
+
+	(void)sqlite3_reset(q);
+	(void)sqlite3_bind_int64(q, 1, n);
+	rc = store_step(s, q);
+	if (rc > 0)
+		return walk_row(w, q);
+	return store_skips(s, rc) ? 0 : rc;
+}
+
 static int walk_gathered(struct select_walk *w, int64_t below)
 {
 	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
 	const struct select_numbers *n = &w->x->gathered;
-	struct store *s = w->x->s;
-	int rc = store_prepare(s,
-			       "SELECT n, at, path, path2, author,"
-			       " substr(detail, 1, 1) FROM entry"
-			       " WHERE n = ?1",
-			       &q);
+	int rc = store_prepare(w->x->s, by_number, &q);
 
-	for (uint32_t i = n->count; rc == 0 && i > 0 && w->left > 0; i--) {
-		if (n->at[i - 1] >= below)
-			continue;
-		(void)sqlite3_reset(q);
-		(void)sqlite3_bind_int64(q, 1, n->at[i - 1]);
-		rc = store_step(s, q);
-		if (rc > 0)
-			rc = walk_row(w, q);
-	}
+	for (uint32_t i = n->count; rc == 0 && i > 0 && w->left > 0; i--)
+		if (n->at[i - 1] < below)
+			rc = walk_one(w, q, n->at[i - 1]);
+	return rc;
+}
+
+/* Number by number: a damaged page ends a query that walks over it. */
+static int walk_salvaging(struct select_walk *w, int64_t below)
+{
+	CLEANUP(store_finalize_p) sqlite3_stmt *q = NULL;
+	struct store *s = w->x->s;
+	int64_t n = (int64_t)store_head(s) + 1;
+	int rc = store_prepare(s, by_number, &q);
+
+	for (n = n < below ? n : below;
+	     rc == 0 && --n >= (int64_t)store_first(s) && w->left > 0;)
+		rc = walk_one(w, q, n);
 	return rc;
 }
 
@@ -430,13 +455,21 @@ int store_select(struct store *s, const struct store_filter *f, size_t limit,
 	CLEANUP(selection_release) struct selection x = { .s = s, .f = f };
 	struct select_walk w = { &x, limit, visit, arg };
 	int64_t below = INT64_MAX;
-	int rc = want(&x);
+	int rc;
 
-	if (rc == 0)
+	x.paths.is_walked = x.symbols.is_walked = x.authors.is_walked =
+		s->salvages;
+	rc = want(&x);
+	/* Then what was found so far must do. */
+	if (rc == -EBADMSG && s->salvages)
+		rc = 0;
+	if (rc == 0 && !s->salvages)
 		rc = gather_all(&x);
 	if (rc < 0)
 		return rc;
 	if (f->before && f->before < INT64_MAX)
 		below = (int64_t)f->before;
+	if (s->salvages)
+		return walk_salvaging(&w, below);
 	return x.is_gathered ? walk_gathered(&w, below) : walk_all(&w, below);
 }

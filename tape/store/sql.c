@@ -252,6 +252,14 @@ int store_may_write(const struct store *s)
 	return s->is_open ? s->failed : -EINVAL;
 }
 
+bool store_skips(struct store *s, int rc)
+{
+	if (rc != -EBADMSG || !s->salvages)
+		return false;
+	s->skipped++;
+	return true;
+}
+
 int store_note(struct store *s, int rc)
 {
 	assert(rc <= 0);

@@ -263,13 +263,20 @@ static int recognise(struct store *s, const char *path, char **ret_why)
 		return refuse_damaged(s, ret_why, rc, path);
 	if (!application && !version && !tables)
 		return 0;
+	if (s->salvages)
+		return version >= STORE_VERSION_OLDEST &&
+				       version < STORE_VERSION
+			       ? upgrade(s, path, ret_why)
+			       : 1;
 	if (application != STORE_APPLICATION)
 		return refuse(ret_why, -EBADMSG,
 			      "\"%s\" is a database of another program.", path);
 	if (version >= STORE_VERSION_OLDEST && version < STORE_VERSION)
 		return upgrade(s, path, ret_why);
 	if (version != STORE_VERSION)
-		return refuse(ret_why, -EBADMSG,
+		return refuse(ret_why,
+			      version > STORE_VERSION ? -EPROTONOSUPPORT
+						      : -EBADMSG,
 			      "The tape \"%s\" has format %lld, and this "
 			      "program knows %d: it was written by %s.",
 			      path, (long long)version, STORE_VERSION,
@@ -312,6 +319,28 @@ static int find_turns(struct store *s)
 	return rc;
 }
 
+/* The entries' range, where the record about it is damaged. */
+static int find_self(struct store *s, struct store_self *ret)
+{
+	int64_t first = 0, last = 0;
+	int rc = store_number(s, "SELECT min(n) FROM entry", 0, &first);
+
+	if (rc == -EBADMSG)
+		first = 1;
+	rc = store_number(s, "SELECT max(n) FROM entry", 0, &last);
+	/* An index has the numbers, too, and lies in other pages. */
+	if (rc == -EBADMSG)
+		rc = store_number(s,
+				  "SELECT max(n) FROM entry"
+				  " INDEXED BY entry_path"
+				  " WHERE path IS NOT NULL",
+				  0, &last);
+	if (rc == 0)
+		*ret = (struct store_self){ .n = (uint64_t)last,
+					    .first = (uint64_t)first };
+	return rc;
+}
+
 static int settle_in(struct store *s, const char *path, char **ret_why)
 {
 	int rc = recognise(s, path, ret_why);
@@ -334,6 +363,8 @@ static int settle_in(struct store *s, const char *path, char **ret_why)
 	if (rc < 0)
 		return refuse_damaged(s, ret_why, rc, path);
 	rc = store_self_read(s, &s->self);
+	if (rc == -EBADMSG && s->salvages)
+		rc = find_self(s, &s->self);
 	if (rc == -EBADMSG && sqlite3_errcode(s->db) != SQLITE_ERROR)
 		return refuse(ret_why, rc,
 			      "The tape \"%s\" is damaged: its record about "
@@ -356,11 +387,13 @@ int store_open(const char *path, enum store_mode mode, struct store **ret,
 	CLEANUP(store_free_p) struct store *s = must_calloc(1, sizeof(*s));
 	int rc = 0;
 
-	assert(mode == STORE_WRITE || mode == STORE_READ);
+	assert(mode <= STORE_SALVAGE);
 	if (ret_why)
 		*ret_why = NULL;
 	s->lock_fd = -1;
 	s->writes = mode == STORE_WRITE;
+	s->salvages = mode == STORE_SALVAGE;
+	s->path = must_strdup(path);
 	s->bytes = BUF(STORE_DETAIL_MAX);
 	if (s->writes) {
 		rc = lock(s, path, ret_why);
@@ -396,7 +429,18 @@ void store_free(struct store *s)
 	(void)ZSTD_freeCCtx(s->compress);
 	(void)ZSTD_freeDCtx(s->decompress);
 	buf_release(&s->bytes);
+	free(s->path);
 	free(s);
+}
+
+const char *store_path(const struct store *s)
+{
+	return s->path;
+}
+
+uint64_t store_skipped(const struct store *s)
+{
+	return s->skipped;
 }
 
 /* -- Transactions. */
@@ -514,6 +558,11 @@ uint64_t store_tape(struct store *s)
 const uint8_t *store_chain_head(struct store *s)
 {
 	return self_now(s)->chain;
+}
+
+const uint8_t *store_root(struct store *s)
+{
+	return self_now(s)->root;
 }
 
 int store_stat(struct store *s, struct store_stats *ret)

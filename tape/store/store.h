@@ -22,16 +22,23 @@
 
 struct store;
 
-enum store_mode { STORE_WRITE, STORE_READ };
+/*
+ * STORE_SALVAGE reads what can be read of a damaged store, or of one of another
+ * version: entries that cannot be read are left out and counted.
+ */
+enum store_mode { STORE_WRITE, STORE_READ, STORE_SALVAGE };
 
 /*
- * -ENOENT: nothing to read. -EBUSY: another process writes. -EBADMSG: not a
- * store, or the store of a newer program. If `ret_why` is not NULL, *ret_why is
- * a sentence that says why (free it), or NULL.
+ * -ENOENT: nothing to read. -EBUSY: another process writes. -EBADMSG: damaged,
+ * or not a store. -EPROTONOSUPPORT: the store of a newer program. If `ret_why`
+ * is not NULL, *ret_why is a sentence that says why (free it), or NULL.
  */
 int store_open(const char *path, enum store_mode mode, struct store **ret,
 	       char **ret_why);
 void store_free(struct store *s);
+const char *store_path(const struct store *s);
+/* How many entries were left out by STORE_SALVAGE. */
+uint64_t store_skipped(const struct store *s);
 
 /*
  * -- Writing. Once a call of a transaction failed, the commit fails with the
@@ -66,8 +73,9 @@ uint64_t store_head(struct store *s);  /* newest entry, 0: none yet */
 uint64_t store_first(struct store *s); /* oldest kept; head + 1: none */
 /* Random, from when the store was begun; 0: in format 1. */
 uint64_t store_tape(struct store *s);
-/* The chain hash of the newest entry. */
+/* The chain hash of the newest entry, and the one before the oldest kept. */
 const uint8_t *store_chain_head(struct store *s);
+const uint8_t *store_root(struct store *s);
 
 /* The SHA-256 of a content, which proves it (entry.h). */
 void store_sha(const void *bytes, size_t len, uint8_t ret[ENTRY_SHA_SIZE]);

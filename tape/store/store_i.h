@@ -81,10 +81,13 @@ enum store_sql {
 
 struct store {
 	sqlite3 *db;
+	char *path;
 	bool writes;
 	bool has_turns; /* the tables of turns.c, which old stores lack */
-	bool is_open;	/* in a transaction */
-	int failed;	/* first error of the transaction */
+	bool salvages;
+	uint64_t skipped; /* entries that cannot be read */
+	bool is_open;	  /* in a transaction */
+	int failed;	  /* first error of the transaction */
 	int lock_fd;
 	struct store_self self;
 	struct store_self committed;
@@ -122,6 +125,9 @@ const char *store_column_text(sqlite3_stmt *q, int at, struct arena *a);
 int store_may_write(const struct store *s);
 /* Record the first failure of the open transaction. Returns `rc`. */
 int store_note(struct store *s, int rc);
+
+/* Is this entry to be left out, because we salvage? Counts it then. */
+bool store_skips(struct store *s, int rc);
 
 /* -- store.c */
 int store_self_read(struct store *s, struct store_self *ret);

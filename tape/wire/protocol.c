@@ -141,6 +141,14 @@ static const struct protocol_member status_answer[] = {
 	       "The values of --keep, \"days\" and \"bytes\"; how often old "
 	       "data was deleted for it (\"times\"), and how many "
 	       "\"contents\" and \"entries\"."),
+	WORD("tape", "16 digits, chosen at random when the store was begun: "
+		     "another number means another tape."),
+	LIST("anchors", "An object for each: its \"anchor\", the newest entry "
+			"\"n\" that it has, how many checkpoints it took "
+			"(\"delivered\") and how many failed (\"failed\"), "
+			"and \"why\" the last one did."),
+	BYTES("aside", "Present only if this process set a damaged or newer "
+		       "store aside: a sentence."),
 	NUMBER("pid", "Of the tape's process."),
 	BYTES("repo", "The repository."),
 	BYTES("sockets", "The directory of tape.pub and tape.sock."),
@@ -430,6 +438,11 @@ static const struct protocol_member turn_answer[] = {
 	END,
 };
 
+static const struct protocol_member anchor_answer[] = {
+	NUMBER("n", "The newest entry."),
+	END,
+};
+
 const struct protocol_question protocol_questions[ASKS] = {
 	[ASK_SYNC] = { "SYNC",
 		       "The barrier. Reads the journal and inotify's queue up "
@@ -491,6 +504,11 @@ const struct protocol_question protocol_questions[ASKS] = {
 		       "Asked by the manager; the same question twice changes "
 		       "nothing.",
 		       turn_asked, turn_answer },
+	[ASK_ANCHOR] = { "ANCHOR",
+			 "Hands a checkpoint of the newest entry to the "
+			 "anchors, if there are any and they do not have it "
+			 "yet. Does not wait for them: STATUS counts.",
+			 none, anchor_answer },
 };
 
 const struct protocol_member protocol_record[] = {

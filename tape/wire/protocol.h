@@ -62,6 +62,7 @@ enum protocol_id {
 	ASK_RETIRE,
 	ASK_VERIFY,
 	ASK_TURN,
+	ASK_ANCHOR,
 	ASKS
 };
 

@@ -467,6 +467,43 @@ int state_init_id(const char *id, struct state *ret, char **ret_why)
 	return 0;
 }
 
+/* The id that a repository has or had at `path`. */
+static int id_of_path(const char *path, char **ret)
+{
+	CLEANUP(free_p) char *whole = NULL;
+
+	/* Where its parents are gone, too, it is taken as it is. */
+	if (path_canonical(path, true, &whole) == 0)
+		return make_id(whole, ret);
+	return *path == '/' ? make_id(path, ret) : -ENOENT;
+}
+
+int state_find(const char *name, struct state *ret, char **ret_why)
+{
+	CLEANUP(state_release) struct state s = state_empty;
+	int rc = id_of_path(name, &s.id);
+
+	if (rc == 0)
+		rc = find_all(&s, false, ret_why);
+	if (rc == 0 && s.dir_fd < 0 && !strchr(name, '/') && *name != '.') {
+		state_release(&s);
+		rc = path_copy(name, &s.id);
+		if (rc == 0)
+			rc = find_all(&s, false, ret_why);
+	}
+	if (rc == 0 && s.dir_fd < 0)
+		rc = -ENOENT;
+	if (rc < 0)
+		return fail(rc, ret_why, "There is no state of \"%s\".", name);
+	if (read_repo(s.dir_fd, s.id, &s.repo) < 0)
+		rc = path_copy(name, &s.repo);
+	if (rc < 0)
+		return rc;
+	*ret = s;
+	s = state_empty;
+	return 0;
+}
+
 static int is_id(const struct dirent *e)
 {
 	return e->d_name[0] != '.';

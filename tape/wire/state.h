@@ -9,6 +9,7 @@
 #define STATETAPE_TAPE_WIRE_STATE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -42,11 +43,24 @@ int state_init(const char *repo, int create, struct state *ret, char **ret_why);
  * may not exist any more. -ENOENT: there is no state of that id.
  */
 int state_init_id(const char *id, struct state *ret, char **ret_why);
+/*
+ * The same for a repository that `name` names in any way: by a path, which may
+ * not exist any more, or by its id. ret->repo may be what `name` said.
+ */
+int state_find(const char *name, struct state *ret, char **ret_why);
 void state_release(struct state *s);
 
 /* The ids of this user's repositories that have state, sorted. */
 int state_list(char ***ret_ids, size_t *ret_n);
 void state_list_free(char **ids, size_t n);
+
+/* -- forget.c. What lies in both directories, and removing them. */
+struct state_sum {
+	uint64_t files, bytes;
+};
+int state_measure(const struct state *s, struct state_sum *ret);
+/* Nothing may run on the repository. */
+int state_remove(const struct state *s);
 
 /*
  * Take the repository's lock for this process and its children (flock; it ends

@@ -14,6 +14,8 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "tape/anchor/anchor.h"
+#include "tools/cli/options.h"
 #include "tools/cli/say.h"
 
 #define FILE_MAX (64 << 10)
@@ -25,31 +27,56 @@ static const char *const mounts[] = { "auto", "private", "visible", "none",
 				      NULL };
 static const char *const truths[] = { "true", "false", NULL };
 
+static const char *const weak_modes[] = { "eager", "off", NULL };
+static const char *const weak_policies[] = { "control", NULL };
+static const char *const weak_mounts[] = { "none", NULL };
+
 const struct config_row config_rows[CONFIGS] = {
-	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", modes, false,
+	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", CONFIG_IS_CHOICE,
+			  modes, weak_modes, false,
 			  "How stale records are handled: pinned (a note "
 			  "at once, rewriting when it is cheap), eager (in "
 			  "place, at once) or off (observe and report)" },
-	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY", policies,
-			    false,
+	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY",
+			    CONFIG_IS_CHOICE, policies, weak_policies, false,
 			    "Which policy decides: statetape, or control, "
 			    "which leaves every request as it is" },
-	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", mounts, false,
+	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", CONFIG_IS_CHOICE,
+			   mounts, weak_mounts, false,
 			   "How the repository is mounted: private, visible, "
 			   "none, or auto, the first of these that works" },
-	[CONFIG_PROMPTS] = { "run", "prompts", "STATETAPE_PROMPTS", truths,
-			     true,
+	[CONFIG_PROMPTS] = { "run", "prompts", "STATETAPE_PROMPTS",
+			     CONFIG_IS_CHOICE, truths, NULL, true,
 			     "Whether the tape keeps the first words of "
 			     "prompts, for 'statetape log --turns': true "
 			     "or false" },
 	[CONFIG_ANTHROPIC] = { "upstream", "anthropic",
-			       "STATETAPE_ANTHROPIC_UPSTREAM", NULL, true,
+			       "STATETAPE_ANTHROPIC_UPSTREAM",
+			       CONFIG_IS_ADDRESS, NULL, NULL, true,
 			       "Where Anthropic requests go" },
 	[CONFIG_OPENAI] = { "upstream", "openai", "STATETAPE_OPENAI_UPSTREAM",
-			    NULL, true, "Where OpenAI requests go" },
+			    CONFIG_IS_ADDRESS, NULL, NULL, true,
+			    "Where OpenAI requests go" },
 	[CONFIG_CHATGPT] = { "upstream", "chatgpt",
-			     "STATETAPE_CHATGPT_UPSTREAM", NULL, true,
+			     "STATETAPE_CHATGPT_UPSTREAM", CONFIG_IS_ADDRESS,
+			     NULL, NULL, true,
 			     "Where requests of a ChatGPT login go" },
+	[CONFIG_KEEP] = { "tape", "keep", "STATETAPE_KEEP", CONFIG_IS_KEEP,
+			  NULL, NULL, true,
+			  "How much of the tape is kept: days, a size, or "
+			  "both, as with tape --keep" },
+	[CONFIG_ANCHOR] = { "tape", "anchor", "STATETAPE_ANCHOR",
+			    CONFIG_IS_ANCHORS, NULL, NULL, true,
+			    "Where checkpoints of the tape go, out of the "
+			    "agent's reach: syslog, file:PATH or "
+			    "command:PROGRAM ARGUMENTS, or a list of these; in "
+			    "the variable one per line. See EVIDENCE" },
+	[CONFIG_ANCHOR_EVERY] = { "tape", "anchor_every",
+				  "STATETAPE_ANCHOR_EVERY", CONFIG_IS_COUNT,
+				  NULL, NULL, true,
+				  "After how many entries there is a "
+				  "checkpoint, besides the one at the end of "
+				  "each run; 20 if not set" },
 };
 
 const char config_description[] =
@@ -61,19 +88,25 @@ const char config_description[] =
 	"overrides the user's, variables override both, and options on the "
 	"command line override all.\n"
 	"\n"
-	"The files are TOML with the tables [run] and [upstream], whose keys "
-	"have strings as values, or true and false. An unknown key or a value "
-	"that is not allowed "
-	"is reported with its file and line, and nothing is started. The "
-	"repository's file is not trusted: it may not set the address that "
-	"requests, and the keys in them, are sent to, nor what is kept of "
-	"prompts.";
+	"The files are TOML with the tables [run], [tape] and [upstream], "
+	"whose keys have strings as values, or true and false. An unknown key "
+	"or a value that is not allowed is reported with its file and line, "
+	"and nothing is "
+	"started.\n"
+	"\n"
+	"The repository's file is not trusted, for an agent may write it. It "
+	"may not set the addresses that requests, and the keys in them, are "
+	"sent to, what is kept of prompts, nor anything in [tape]: such a key "
+	"is ignored, and the run "
+	"says so and goes on. Where the file makes mode, policy or mount do "
+	"less, the run says that when it starts.";
 
 void config_release(struct config *c)
 {
 	for (int i = 0; i < CONFIGS; i++) {
 		free(c->values[i]);
-		c->values[i] = NULL;
+		free(c->refused[i]);
+		c->values[i] = c->refused[i] = NULL;
 	}
 }
 
@@ -90,17 +123,40 @@ static bool is_address(const char *value)
 	return !strchr("/?#", value[scheme]) && !strpbrk(value, " #?\r\n\t");
 }
 
-bool config_allows(enum config_key key, const char *value)
+static bool is_choice(const char *value, const char *const *v)
 {
-	const char *const *v;
-
-	assert(key < CONFIGS);
-	v = config_rows[key].values;
-	if (!v)
-		return is_address(value);
 	while (*v && strcmp(*v, value) != 0)
 		v++;
 	return *v != NULL;
+}
+
+/* A number from 1 on that fits into 32 bits. */
+static bool is_count(const char *value)
+{
+	return *value >= '1' && *value <= '9' && strlen(value) < 10 &&
+	       strspn(value, "0123456789") == strlen(value);
+}
+
+bool config_allows(enum config_key key, const char *value)
+{
+	const struct config_row *row = &config_rows[key];
+	CLEANUP(free_p) char *why = NULL;
+	uint64_t days = 0, bytes = 0;
+
+	assert(key < CONFIGS);
+	switch (row->kind) {
+	case CONFIG_IS_CHOICE:
+		return is_choice(value, row->values);
+	case CONFIG_IS_ADDRESS:
+		return is_address(value);
+	case CONFIG_IS_KEEP:
+		return options_keep(value, &days, &bytes) == 0;
+	case CONFIG_IS_ANCHORS:
+		return anchors_check(value, &why);
+	case CONFIG_IS_COUNT:
+		return is_count(value);
+	}
+	return false;
 }
 
 /* The allowed values as "pinned, eager, off" (free it). */
@@ -122,16 +178,39 @@ char *config_complaint(enum config_key key, const char *value)
 {
 	const struct config_row *row = &config_rows[key];
 	CLEANUP(free_p) char *allowed = NULL;
+	CLEANUP(free_p) char *why = NULL;
 
 	assert(!config_allows(key, value));
-	if (!row->values)
+	switch (row->kind) {
+	case CONFIG_IS_CHOICE:
+		break;
+	case CONFIG_IS_ADDRESS:
 		return format_text("'%s' is not an address to send requests "
 				   "to: it must begin with https:// or http:// "
 				   "and have only a host and a path",
 				   value);
+	case CONFIG_IS_KEEP:
+		return format_text("'%s' is not what to keep: days, a size, or "
+				   "both, such as 30, 2G or 30/2G",
+				   value);
+	case CONFIG_IS_ANCHORS:
+		(void)anchors_check(value, &why);
+		return TAKE(why);
+	case CONFIG_IS_COUNT:
+		return format_text("'%s' is not a number from 1 to 999999999",
+				   value);
+	}
 	allowed = values_text(row->values);
 	return format_text("'%s' is not a %s; allowed: %s", value, row->key,
 			   allowed);
+}
+
+void config_set(struct config *c, enum config_key key, const char *value)
+{
+	assert(config_allows(key, value));
+	free(c->values[key]);
+	c->values[key] = must_have(strdup(value));
+	c->theirs[key] = false;
 }
 
 static int set(struct config *c, enum config_key key, const char *value,
@@ -144,8 +223,7 @@ static int set(struct config *c, enum config_key key, const char *value,
 		*ret_why = format_text("%s: %s", where, what);
 		return -EINVAL;
 	}
-	free(c->values[key]);
-	c->values[key] = must_have(strdup(value));
+	config_set(c, key, value);
 	return 0;
 }
 
@@ -158,7 +236,9 @@ struct config_reading {
 	char table[WORD_MAX]; /* the present table; "": none yet */
 	char in[WORD_MAX];    /* the table and key that the line sets */
 	char key[WORD_MAX];
-	char value[FILE_MAX];
+	char value[FILE_MAX]; /* of a list the strings, one per line */
+	size_t value_len;
+	bool is_list;
 	unsigned seen[CONFIGS]; /* the line that set it; 0: not set yet */
 	char **ret_why;
 };
@@ -204,7 +284,6 @@ static char unescaped(char c)
 static int read_string(struct config_reading *r)
 {
 	char quote = *r->at++;
-	size_t n = 0;
 
 	while (r->at < r->end && *r->at != quote && *r->at != '\n') {
 		char c = *r->at++;
@@ -213,23 +292,73 @@ static int read_string(struct config_reading *r)
 			if (r->at == r->end || !(c = unescaped(*r->at++)))
 				return wrong(r, "unknown escape in a string");
 		}
-		r->value[n++] = c;
+		r->value[r->value_len++] = c;
 	}
 	if (r->at == r->end || *r->at != quote)
 		return wrong(r, "a string is not closed");
 	r->at++;
 	/* config_read() refuses a text of FILE_MAX bytes. */
-	assert(n < sizeof(r->value));
-	r->value[n] = '\0';
+	assert(r->value_len < sizeof(r->value));
+	r->value[r->value_len] = '\0';
 	return 0;
+}
+
+static void skip_comment(struct config_reading *r)
+{
+	if (r->at < r->end && *r->at == '#')
+		while (r->at < r->end && *r->at != '\n')
+			r->at++;
+}
+
+/* Blanks, ends of lines and comments, as between the strings of a list. */
+static void skip_space(struct config_reading *r)
+{
+	for (;;) {
+		skip_blanks(r);
+		skip_comment(r);
+		if (r->at == r->end || !strchr("\r\n", *r->at))
+			return;
+		r->line += *r->at++ == '\n';
+	}
+}
+
+/* A list of strings, with or without a comma at its end. */
+static int read_list(struct config_reading *r)
+{
+	int rc = 0;
+
+	r->at++;
+	r->is_list = true;
+	for (skip_space(r); rc == 0 && r->at < r->end && *r->at != ']';
+	     skip_space(r)) {
+		if (*r->at != '"' && *r->at != '\'')
+			return wrong(r, "a list must have strings in quotes");
+		if (r->value_len)
+			r->value[r->value_len++] = '\n';
+		rc = read_string(r);
+		skip_space(r);
+		if (rc == 0 && r->at < r->end && *r->at == ',')
+			r->at++;
+		else if (rc == 0 && (r->at == r->end || *r->at != ']'))
+			return wrong(r, "expected , or ] in a list");
+	}
+	if (rc == 0 && r->at == r->end)
+		return wrong(r, "a list is not closed");
+	r->at++;
+	return rc;
 }
 
 static int read_value(struct config_reading *r)
 {
 	size_t n = 0;
 
+	r->value[0] = '\0';
+	r->value_len = 0;
+	r->is_list = false;
 	if (r->at < r->end && (*r->at == '"' || *r->at == '\''))
 		return read_string(r);
+	if (r->at < r->end && *r->at == '[')
+		return read_list(r);
 	while (r->at < r->end && !strchr(" \t\r\n#", *r->at) &&
 	       n < sizeof(r->value) - 1)
 		r->value[n++] = *r->at++;
@@ -250,42 +379,67 @@ static int no_such_key(struct config_reading *r)
 		what = format_text("there is no key '%s' in [%s]", r->key,
 				   r->in);
 	else
-		what = format_text("'%s' is in no table; put [run] or "
+		what = format_text("'%s' is in no table; put [run], [tape] or "
 				   "[upstream] before it",
 				   r->key);
 	return wrong(r, what);
 }
 
-/* May this key be set in this file, once? */
+/* The repository may not set this key: note it, and go on. */
+static void refuse_theirs(struct config_reading *r, struct config *c, int key)
+{
+	free(c->refused[key]);
+	c->refused[key] = format_text("%s:%u: a repository may not set "
+				      "'%s.%s', so this is ignored; set it in "
+				      "your own config.toml",
+				      r->name, r->line, r->in, r->key);
+}
+
+static int find_key(const struct config_reading *r)
+{
+	int i = 0;
+
+	while (i < CONFIGS && (strcmp(config_rows[i].table, r->in) != 0 ||
+			       strcmp(config_rows[i].key, r->key) != 0))
+		i++;
+	return i;
+}
+
+/* May this line set this key? */
 static int check_key(struct config_reading *r, int key)
 {
 	CLEANUP(free_p) char *what = NULL;
 
-	if (r->theirs && config_rows[key].users)
-		what = format_text("a repository may not set '%s.%s'; set it "
-				   "in your own config.toml",
-				   r->in, r->key);
-	else if (r->seen[key])
+	if (r->seen[key])
 		what = format_text("'%s' is already set in line %u", r->key,
 				   r->seen[key]);
+	else if (r->is_list && config_rows[key].kind != CONFIG_IS_ANCHORS)
+		what = format_text("'%s' wants one string, not a list", r->key);
 	return what ? wrong(r, what) : 0;
 }
 
 static int store_value(struct config_reading *r, struct config *c)
 {
 	CLEANUP(free_p) char *where = format_text("%s:%u", r->name, r->line);
-	int i = 0, rc;
+	int i = find_key(r);
+	bool was_so;
+	int rc;
 
-	while (i < CONFIGS && (strcmp(config_rows[i].table, r->in) != 0 ||
-			       strcmp(config_rows[i].key, r->key) != 0))
-		i++;
 	if (i == CONFIGS)
 		return no_such_key(r);
+	if (r->theirs && config_rows[i].users) {
+		refuse_theirs(r, c, i);
+		return 0;
+	}
 	rc = check_key(r, i);
 	if (rc < 0)
 		return rc;
 	r->seen[i] = r->line;
-	return set(c, (enum config_key)i, r->value, where, r->ret_why);
+	was_so = c->values[i] && strcmp(c->values[i], r->value) == 0;
+	rc = set(c, (enum config_key)i, r->value, where, r->ret_why);
+	if (rc == 0)
+		c->theirs[i] = r->theirs && !was_so;
+	return rc;
 }
 
 /* A key, or "table.key" where no table has begun. */
@@ -356,9 +510,7 @@ static int read_line(struct config_reading *r, struct config *c)
 	if (rc < 0)
 		return rc;
 	skip_blanks(r);
-	if (r->at < r->end && *r->at == '#')
-		while (r->at < r->end && *r->at != '\n')
-			r->at++;
+	skip_comment(r);
 	if (r->at < r->end && *r->at == '\r')
 		r->at++;
 	if (r->at < r->end && *r->at != '\n')
@@ -449,10 +601,32 @@ int config_load(struct config *c, const char *repo, char **ret_why)
 {
 	CLEANUP(free_p) char *own = users_file();
 	CLEANUP(free_p)
-	char *theirs = format_text("%s/" CONFIG_REPO_FILE, repo);
+	char *theirs = repo ? format_text("%s/" CONFIG_REPO_FILE, repo) : NULL;
 	int r = own ? load_file(c, own, false, ret_why) : 0;
 
-	if (r == 0)
+	if (r == 0 && theirs)
 		r = load_file(c, theirs, true, ret_why);
 	return r < 0 ? r : load_environment(c, ret_why);
+}
+
+char *config_weakened(const struct config *c, const char *repo)
+{
+	char *text = NULL;
+
+	for (int i = 0; i < CONFIGS; i++) {
+		const struct config_row *row = &config_rows[i];
+		CLEANUP(free_p) char *before = text;
+
+		if (!c->theirs[i] || !row->weak ||
+		    !is_choice(c->values[i], row->weak)) {
+			text = TAKE(before);
+			continue;
+		}
+		text = before ? format_text("%s, %s = %s", before, row->key,
+					    c->values[i])
+			      : format_text("'%s/" CONFIG_REPO_FILE "' makes "
+					    "this run do less: %s = %s",
+					    repo, row->key, c->values[i]);
+	}
+	return text;
 }

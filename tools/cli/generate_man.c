@@ -111,10 +111,46 @@ static void put_config(FILE *out)
 	(void)fputs(".PP\nFor example:\n.RS 4\n.EX\n", out);
 	roff_example(out, "[run]");
 	roff_example(out, "mode = \"eager\"     # rewrite in place, at once");
+	roff_example(out, "[tape]");
+	roff_example(out, "keep = \"90/1G\"");
+	roff_example(out, "anchor = [\"syslog\", \"file:/var/log/tape/me\"]");
 	roff_example(out, "[upstream]");
 	roff_example(out, "anthropic = \"https://gateway.example.com\"");
 	(void)fputs(".EE\n.RE\n", out);
 }
+
+static const char evidence[] =
+	"The tape's entries are chained by SHA-256, together with the SHA-256 "
+	"of contents of up to 1 MiB: see HASH CHAIN in statetape-tape(5). "
+	"'statetape verify' finds what was altered within. Who can write the "
+	"store, as any process of the same user can, the agent included, can "
+	"also cut off its end, or rewrite it with all hashes. To show that "
+	"later, a checkpoint of the newest entry must be kept where that "
+	"process cannot reach it: an anchor, which only the user's own file "
+	"or environment can set.\n"
+	"\n"
+	"syslog sends a line to the system's log, facility authpriv; "
+	"syslog:PATH to another socket. file:PATH appends a line to a file on "
+	"a local disk (made with mode 0600): root can make it append-only, "
+	"with chattr +a. command:PROGRAM ARGUMENTS runs the program, without "
+	"a shell, with the line on its standard input, and kills it after "
+	"10 s; words are separated by blanks, a word in single or double "
+	"quotes may have blanks in it, and nothing in them is replaced. Under "
+	"a private mount of an ordinary user, set-user-id programs gain "
+	"nothing. An anchor that fails is said once and counted by 'statetape "
+	"status'; the tape never waits for one.\n"
+	"\n"
+	"There is a checkpoint when a tape starts, every anchor_every entries, "
+	"at the end of each run, and when the tape ends. It is a line of this "
+	"form: statetape-checkpoint 1 repo=ID tape=NUMBER n=ENTRY chain=HASH "
+	"at=DATE.\n"
+	"\n"
+	"'statetape verify --against FILE' reads such lines, whatever stands "
+	"before them, and finds entries that are missing behind the end, "
+	"entries that were rewritten, and a tape that was replaced. What it "
+	"proves is that all entries up to the newest checkpoint that agrees, "
+	"and their contents, are as they were when it was made. It does not "
+	"prove that they were true then, nor anything about later ones.";
 
 void generate_man(FILE *out)
 {
@@ -134,6 +170,8 @@ void generate_man(FILE *out)
 	FOR_EACH_VERB (v)
 		put_verb(out, v);
 	put_config(out);
+	(void)fputs(".SH EVIDENCE\n", out);
+	roff_text(out, evidence, ".PP");
 	put_notes(out, "EXIT STATUS", verb_exits);
 	put_notes(out, "ENVIRONMENT", verb_environment);
 	put_notes(out, "FILES", verb_files);

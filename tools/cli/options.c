@@ -151,6 +151,25 @@ int options_size(const char *text, uint64_t *ret)
 	return 0;
 }
 
+int options_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes)
+{
+	const char *slash = strchr(text, '/');
+	const char *size = slash ? slash + 1 : text;
+	CLEANUP(free_p) char *days = NULL;
+
+	if (!slash && strspn(text, "0123456789") == strlen(text)) {
+		slash = text + strlen(text);
+		size = NULL;
+	}
+	if (slash) {
+		days = must_have(strndup(text, (size_t)(slash - text)));
+		if (strspn(days, "0123456789") != strlen(days) ||
+		    options_size(days, ret_days) < 0)
+			return -EINVAL;
+	}
+	return size ? options_size(size, ret_bytes) : 0;
+}
+
 /* Store option `o`, which the user wrote as `as`, with the value `text`. */
 static int set_value(const struct verb_option *o, const char *as,
 		     const char *text, struct invocation *in, char **ret_why)

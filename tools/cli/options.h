@@ -20,6 +20,11 @@ int options_parse(const struct verb *v, char **argv, struct invocation *ret,
 
 /* Parse "500M", "2G", "4096" as bytes. -EINVAL: no size; -ERANGE: too large. */
 int options_size(const char *text, uint64_t *ret);
+/*
+ * Parse "30" (days), "2G" (a size, which has a unit) or "30/2G". -EINVAL: it is
+ * none of these. Sets only what the text has.
+ */
+int options_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes);
 
 /* The verb most similar to `name`; NULL: none is similar. */
 const char *options_similar_verb(const char *name);

@@ -10,6 +10,7 @@
 #include "fs/mount/mount.h"
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "tape/store/store.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/say.h"
 
@@ -42,17 +43,19 @@ static int find_named(const char *argument, struct state *ret)
 }
 
 /*
- * Was `path` itself ever mounted, as a repository or as a mountpoint? A state
- * directory alone is no proof: `graph` keeps its cache there too.
+ * Was `path` itself ever mounted, as a repository or as a mountpoint, or has it
+ * a tape, which needs no mount? A state directory alone is no proof: `graph`
+ * keeps its cache there too.
  */
-static bool was_mounted(const char *path, struct state *ret)
+static bool has_records(const char *path, struct state *ret)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
 
 	if (find_mounted(path, ret) == 0)
 		return true;
 	if (state_init(path, 0, &s, NULL) < 0 || s.dir_fd < 0 ||
-	    faccessat(s.dir_fd, STATE_JOURNAL, F_OK, 0) < 0)
+	    (faccessat(s.dir_fd, STATE_JOURNAL, F_OK, 0) < 0 &&
+	     faccessat(s.dir_fd, STORE_NAME, F_OK, 0) < 0))
 		return false;
 	*ret = s;
 	s = (struct state)REPO_STATE_EMPTY;
@@ -62,7 +65,7 @@ static bool was_mounted(const char *path, struct state *ret)
 /* `path` or its nearest parent directory with state; shortens `path`. */
 static int find_above(char *path, struct state *ret)
 {
-	while (!was_mounted(*path ? path : "/", ret)) {
+	while (!has_records(*path ? path : "/", ret)) {
 		char *slash = strrchr(path, '/');
 
 		if (!slash)
@@ -87,7 +90,8 @@ static int find_here(struct state *ret)
 	r = find_above(path, ret);
 	if (r < 0)
 		(void)say_error("neither '%s' nor a directory above it has "
-				"been mounted; name the repository",
+				"been mounted or has a tape; name the "
+				"repository",
 				here);
 	return r;
 }

@@ -1,7 +1,7 @@
 /*
  * Finds the repository that a command is about. Users name it by its path, by
  * its mountpoint, or not at all: then it is the nearest directory, from the
- * current one upwards, that was mounted before, as git finds its own.
+ * current one upwards, that was mounted or has a tape, as git finds its own.
  */
 #ifndef STATETAPE_TOOLS_CLI_REPO_H
 #define STATETAPE_TOOLS_CLI_REPO_H

@@ -46,6 +46,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_RESTORE] = &row_restore,
 	[VERB_WATCH] = &row_watch,
 	[VERB_VERIFY] = &row_verify,
+	[VERB_FORGET] = &row_forget,
 	[VERB_EXPORT] = &row_export,
 	[VERB_MANAGER] = &row_manager,
 	[VERB_REPORT] = &row_report,
@@ -100,8 +101,6 @@ const struct verb_note verb_environment[] = {
 	{ "STATETAPE_DEADLINE_MS",
 	  "Milliseconds that manager may spend on one request before it "
 	  "forwards it unchanged. Default: 50." },
-	{ "STATETAPE_KEEP",
-	  "The default of tape --keep, also when run starts the tape." },
 	{ "STATETAPE_DEBUG",
 	  "Rooms, separated by commas, that trace their decisions in their "
 	  "process's log, one line each: fs (how the repository is mounted and "
@@ -123,6 +122,10 @@ const struct verb_note verb_files[] = {
 	{ "$XDG_STATE_HOME/statetape/ID/tape.db",
 	  "The tape of one repository, an SQLite database; see "
 	  "statetape-tape(5)." },
+	{ "$XDG_STATE_HOME/statetape/ID/tape.db.damaged-DATE, "
+	  "tape.db.newer-DATE",
+	  "A tape that could not be gone on with, set aside: --store reads "
+	  "what can be read of it. Remove it when it is not needed." },
 	{ "$XDG_STATE_HOME/statetape/ID/last-end",
 	  "How the last mount ended, in one sentence." },
 	{ "$XDG_STATE_HOME/statetape/ID/log",

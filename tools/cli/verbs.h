@@ -32,6 +32,7 @@ enum verb_id {
 	VERB_RESTORE,
 	VERB_WATCH,
 	VERB_VERIFY,
+	VERB_FORGET,
 	VERB_EXPORT,
 	VERB_MANAGER,
 	VERB_REPORT,
@@ -59,6 +60,7 @@ enum verb_id {
 enum option_id {
 	OPTION_HELP, /* every verb has it */
 	OPTION_AFTER,
+	OPTION_AGAINST,
 	OPTION_ALL,
 	OPTION_ALLOW_OTHER,
 	OPTION_AUTHOR,
@@ -116,6 +118,7 @@ enum option_id {
 	OPTION_RUN_FD,
 	OPTION_SINCE,
 	OPTION_STAT,
+	OPTION_STORE,
 	OPTION_SYMBOL,
 	OPTION_THEIRS,
 	OPTION_TREE,
@@ -272,6 +275,7 @@ int verb_restore(const struct invocation *in);
 int verb_watch(const struct invocation *in);
 int verb_tape(const struct invocation *in);
 int verb_verify(const struct invocation *in);
+int verb_forget(const struct invocation *in);
 int verb_export(const struct invocation *in);
 int verb_manager(const struct invocation *in);
 int verb_report(const struct invocation *in);

@@ -9,6 +9,15 @@
 		.id = OPTION_JSON, .name = "json", .text = "Print " what \
 	}
 
+#define OPTION_STORE_ENTRY                                                \
+	{                                                                 \
+		.id = OPTION_STORE, .name = "store", .kind = OPTION_TEXT, \
+		.value = "FILE",                                          \
+		.text = "Read what can be read of this store, which "     \
+			"may be damaged, of a newer program, or set "     \
+			"aside, instead of the repository's tape"         \
+	}
+
 #define REPO_REQUIRED                                          \
 	{                                                      \
 		.name = "REPO", .complete = COMPLETE_DIRECTORY \
@@ -22,7 +31,7 @@
 
 #define REPO_DEFAULT                                                        \
 	"Without REPO, the nearest directory from the current one upwards " \
-	"that has been mounted before."
+	"that has been mounted, or has a tape."
 
 /* For a verb without options of its own. */
 extern const struct verb_option no_options[1];
@@ -45,6 +54,7 @@ extern const struct verb row_restore;
 extern const struct verb row_watch;
 extern const struct verb row_tape;
 extern const struct verb row_verify;
+extern const struct verb row_forget;
 extern const struct verb row_export;
 extern const struct verb row_manager;
 extern const struct verb row_report;

@@ -77,6 +77,7 @@ static const struct verb_option log_options[] = {
 	  .letter = 'p',
 	  .text = "Print what changed as a diff, too" },
 	OPTION_JSON_ENTRY("one JSON object per entry, with every field"),
+	OPTION_STORE_ENTRY,
 	{ 0 },
 };
 
@@ -117,6 +118,7 @@ const struct verb row_log = {
 
 static const struct verb_option show_options[] = {
 	OPTION_JSON_ENTRY("the entry as a JSON object"),
+	OPTION_STORE_ENTRY,
 	{ 0 },
 };
 
@@ -139,6 +141,7 @@ static const struct verb_option blame_options[] = {
 	  .name = "lines",
 	  .letter = 'l',
 	  .text = "Blame every line of FILE instead of its symbols" },
+	OPTION_STORE_ENTRY,
 	{ 0 },
 };
 
@@ -240,6 +243,7 @@ static const struct verb_option diff_options[] = {
 	  .kind = OPTION_TEXT,
 	  .value = "REPO",
 	  .text = "The repository, if it is not the one you are in" },
+	OPTION_STORE_ENTRY,
 	{ 0 },
 };
 
@@ -266,6 +270,11 @@ const struct verb row_diff = {
 	.examples = diff_examples,
 };
 
+static const struct verb_option cat_options[] = {
+	OPTION_STORE_ENTRY,
+	{ 0 },
+};
+
 static const struct verb_example cat_examples[] = {
 	{ "statetape cat 41:src/app.py > old.py", "A file as it was" },
 	{ 0 },
@@ -280,7 +289,7 @@ const struct verb row_cat = {
 		       "The tape keeps texts of up to 1 MiB until tape --keep "
 		       "deletes them.\n"
 		       "\n" REPO_DEFAULT,
-	.options = no_options,
+	.options = cat_options,
 	.arguments = { VERSION_ARGUMENT, REPO_OPTIONAL },
 	.examples = cat_examples,
 };
@@ -309,11 +318,24 @@ const struct verb row_watch = {
 };
 
 static const struct verb_option verify_options[] = {
+	{ .id = OPTION_AGAINST,
+	  .name = "against",
+	  .kind = OPTION_TEXT,
+	  .value = "FILE",
+	  .text = "Also compare with the checkpoints in FILE (-: standard "
+		  "input), such as a log to which anchors were written" },
 	{ .id = OPTION_ALL,
 	  .name = "all",
 	  .text = "Print every finding, not the first of each kind and a "
 		  "count" },
 	OPTION_JSON_ENTRY("the findings as a JSON object"),
+	OPTION_STORE_ENTRY,
+	{ 0 },
+};
+
+static const struct verb_example verify_examples[] = {
+	{ "journalctl -t statetape -o cat | statetape verify --against -",
+	  "With the anchor syslog" },
 	{ 0 },
 };
 
@@ -327,9 +349,15 @@ const struct verb row_verify = {
 		       "of finding the first is printed, with its entry, and "
 		       "a count. The exit code is 0 if all is well and 1 if "
 		       "not.\n"
+		       "\n"
+		       "That alone does not show an end that was cut off, or "
+		       "entries that were rewritten together with all that "
+		       "follow them. --against does, as far as there are "
+		       "checkpoints: see EVIDENCE in statetape(1).\n"
 		       "\n" REPO_DEFAULT,
 	.options = verify_options,
 	.arguments = { REPO_OPTIONAL },
+	.examples = verify_examples,
 };
 
 static const struct verb_option export_options[] = {
@@ -339,6 +367,7 @@ static const struct verb_option export_options[] = {
 	  .value = "FORMAT",
 	  .text = "jsonl (one JSON object per line, with every field; if not "
 		  "given) or csv (one row per entry)" },
+	OPTION_STORE_ENTRY,
 	{ 0 },
 };
 

@@ -34,6 +34,12 @@ static const struct verb_option run_options[] = {
 	  .name = "no-mount",
 	  .text = "Do not mount: changes are found afterwards, without their "
 		  "authors" },
+	{ .id = OPTION_KEEP,
+	  .name = "keep",
+	  .kind = OPTION_TEXT,
+	  .value = "DAYS/SIZE",
+	  .text = "How much of the tape to keep, as with tape; counts if this "
+		  "run is the one that starts the repository's tape" },
 	{ .id = OPTION_PORT,
 	  .name = "port",
 	  .kind = OPTION_NUMBER,

@@ -1,4 +1,4 @@
-/* Row of the table: the tape process. */
+/* Rows of the table: the tape process, and its end. */
 #include "tools/cli/verbs_i.h"
 
 static const struct verb_option tape_options[] = {
@@ -48,4 +48,38 @@ const struct verb row_tape = {
 	.options = tape_options,
 	.arguments = { REPO_OPTIONAL },
 	.examples = tape_examples,
+};
+
+static const struct verb_option forget_options[] = {
+	{ .id = OPTION_YES,
+	  .name = "yes",
+	  .letter = 'y',
+	  .text = "Remove it, without further questions" },
+	{ 0 },
+};
+
+static const struct verb_example forget_examples[] = {
+	{ "statetape forget ~/src/app", "What is there?" },
+	{ "statetape forget --yes app-0123456789abcdef",
+	  "By its id, when its directory is gone" },
+	{ 0 },
+};
+
+const struct verb row_forget = {
+	.id = VERB_FORGET,
+	.name = "forget",
+	.summary = "Remove all state of a repository",
+	.description =
+		"Removes everything that StateTape keeps of a repository: its "
+		"journal, its tape with all contents, also those that were "
+		"set aside, the manager's archive, caches and logs, and its "
+		"sockets. Without --yes it only says how much that is. The "
+		"repository itself is not touched, and need not exist any "
+		"more. Checkpoints at anchors stay where they are.\n"
+		"\n"
+		"While a mount, a tape, a manager or a run uses the state, "
+		"nothing is removed and the exit code is 1.",
+	.options = forget_options,
+	.arguments = { { .name = "REPO" } },
+	.examples = forget_examples,
 };

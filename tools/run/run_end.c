@@ -28,6 +28,23 @@ void run_hear_out(struct run *r)
 }
 
 /*
+ * The session's tape may live on: a checkpoint ends this run. Has a store been
+ * set aside meanwhile?
+ */
+static void end_tape(struct run *r)
+{
+	static const char *const asks[] = { "ANCHOR", "STATUS" };
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++) {
+		CLEANUP(json_p) cJSON *answer = NULL;
+
+		if (wire_ask(r->state.tape_socket, asks[i], NULL, SYNC_MS,
+			     &answer) == 0)
+			run_note_aside(r, answer);
+	}
+}
+
+/*
  * Before letting go of the tape, wait until the last writes are on it. A tape
  * that is just being restarted is waited for, but not long: the next run's tape
  * finds the rest.
@@ -46,6 +63,8 @@ void run_close_books(struct run *r)
 			done = cJSON_IsTrue(
 				cJSON_GetObjectItem(answer, "ready"));
 		cJSON_Delete(answer);
+		if (done)
+			end_tape(r);
 		if (!done)
 			run_turn(r, pause);
 		pause += (pause + 1) / 2;

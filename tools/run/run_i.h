@@ -35,6 +35,7 @@ struct run {
 	int code;
 	int ended_by; /* the signal that ended the agent or prevented its start;
 			 0: none */
+	char *aside;  /* what was said of a store set aside, or NULL */
 	char *notes[NOTES_MAX];
 	size_t notes_count;
 	bool behind; /* the last writes were not on the tape in time */
@@ -43,6 +44,9 @@ struct run {
 
 /* One iteration of the loop, at most `ms` long (-1: no limit). */
 void run_turn(struct run *r, int ms);
+
+/* Say once that the tape set a store aside, if its STATUS has it. */
+void run_note_aside(struct run *r, const cJSON *status);
 
 /* Print the session's messages about what happened while the agent ended. */
 void run_hear_out(struct run *r);

@@ -91,6 +91,7 @@ static void run_release(struct run *r)
 	config_release(&r->config);
 	state_release(&r->state);
 	free(r->cwd);
+	free(r->aside);
 }
 
 /*
@@ -156,6 +157,19 @@ static int settle_repo(struct run *r, const char *given)
 	return 0;
 }
 
+/* What the repository's file may not do, and what it does. */
+static void tell_config(const struct run *r)
+{
+	CLEANUP(free_p)
+	char *weakened = config_weakened(&r->config, r->state.repo);
+
+	for (int i = 0; i < CONFIGS; i++)
+		if (r->config.refused[i])
+			(void)say_error("%s", r->config.refused[i]);
+	if (weakened)
+		(void)say_error("%s", weakened);
+}
+
 static int settle_config(struct run *r, const struct invocation *in)
 {
 	static const struct {
@@ -165,6 +179,7 @@ static int settle_config(struct run *r, const struct invocation *in)
 		{ OPTION_MODE, CONFIG_MODE },
 		{ OPTION_POLICY, CONFIG_POLICY },
 		{ OPTION_MOUNT, CONFIG_MOUNT },
+		{ OPTION_KEEP, CONFIG_KEEP },
 	};
 	CLEANUP(free_p) char *why = NULL;
 
@@ -172,7 +187,6 @@ static int settle_config(struct run *r, const struct invocation *in)
 		return say_error("%s", why);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		const struct option_value *o = &in->options[flags[i].option];
-		char **value = &r->config.values[flags[i].key];
 
 		if (!o->given)
 			continue;
@@ -181,9 +195,15 @@ static int settle_config(struct run *r, const struct invocation *in)
 			return say_usage_error(
 				"--%s: %s", config_rows[flags[i].key].key, why);
 		}
-		free(*value);
-		*value = must_have(strdup(o->text));
+		config_set(&r->config, flags[i].key, o->text);
 	}
+	tell_config(r);
+	/* The tape reads the rest of what concerns it from the user's file. */
+	if (in->options[OPTION_KEEP].given)
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread.
+		 */
+		(void)setenv(config_rows[CONFIG_KEEP].variable,
+			     r->config.values[CONFIG_KEEP], 1);
 	return 0;
 }
 
@@ -560,11 +580,22 @@ void run_turn(struct run *r, int ms)
 		on_session(r);
 }
 
+void run_note_aside(struct run *r, const cJSON *status)
+{
+	const char *aside = json_string(status, "aside");
+
+	if (!aside || (r->aside && strcmp(aside, r->aside) == 0))
+		return;
+	free(r->aside);
+	r->aside = must_have(strdup(aside));
+	note(r, format_text("%s", aside));
+}
+
 /*
  * Is the graph built? Shows progress on a terminal. False: the tape does not
  * answer.
  */
-static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
+static bool ask_ready(struct run *r, bool show, bool *ret_ready)
 {
 	cJSON *answer = NULL;
 	bool there = wire_ask(r->state.tape_socket, "STATUS", NULL,
@@ -581,6 +612,7 @@ static bool ask_ready(const struct run *r, bool show, bool *ret_ready)
 	} else if (show) {
 		(void)fputs("\rstatetape: reading the repository ", stderr);
 	}
+	run_note_aside(r, answer);
 	cJSON_Delete(answer);
 	return there;
 }

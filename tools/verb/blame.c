@@ -160,7 +160,7 @@ int verb_blame(const struct invocation *in)
 	const cJSON *symbols, *s;
 	struct pager pager;
 
-	if (tape_open(in->arguments[1], false, &t) < 0)
+	if (tape_open_for(in, in->arguments[1], false, &t) < 0)
 		return EXIT_FAILURE;
 	if (in->options[OPTION_BY_LINE].given)
 		return blame_lines(&t, in->arguments[0],

@@ -58,7 +58,7 @@ int verb_cat(const struct invocation *in)
 
 	if (!cat_split("cat", in->arguments[0], &n, &path))
 		return EXIT_USAGE;
-	if (tape_open(in->arguments[1], false, &t) < 0)
+	if (tape_open_for(in, in->arguments[1], false, &t) < 0)
 		return EXIT_FAILURE;
 	text = cat_fetch(&t, n, path, &len);
 	if (!text)

@@ -286,7 +286,7 @@ int verb_diff(const struct invocation *in)
 		return say_usage_error(
 			"diff wants the numbers of two entries; "
 			"0 is before the first, 'now' the newest");
-	if (tape_open(in->options[OPTION_REPO].text, false, &t) < 0)
+	if (tape_open_for(in, in->options[OPTION_REPO].text, false, &t) < 0)
 		return EXIT_FAILURE;
 	if (check_newest(&t, from) < 0 || check_newest(&t, to) < 0)
 		return EXIT_FAILURE;

@@ -11,10 +11,13 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
+#include "tape/store/aside.h"
+#include "tape/store/store.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
+#include "tools/verb/tape.h"
 
 #define LAST_END     "last-end"
 #define ORDERLY	     "unmounted" /* how LAST_END begins after a normal end */
@@ -31,6 +34,9 @@ struct standing {
 	cJSON *tape;	 /* the tape's answer, NULL: not running */
 	cJSON *managers; /* the managers' answers; NULL: not running */
 	char *trouble;	 /* repo_trouble() */
+	char *unread;	 /* why the store cannot be opened; NULL: it can */
+	char **asides;	 /* stores that were set aside */
+	size_t asides_count;
 };
 
 static void standing_release(struct standing *s)
@@ -40,6 +46,8 @@ static void standing_release(struct standing *s)
 	cJSON_Delete(s->managers);
 	free(s->end);
 	free(s->trouble);
+	free(s->unread);
+	store_asides_free(s->asides, s->asides_count);
 }
 
 /* The sentence about the end of the last mount (free it). NULL: none. */
@@ -86,6 +94,25 @@ static void ask_managers(struct standing *s)
 	}
 }
 
+/* A store that the tape has open is well. */
+static void look_at_store(struct standing *s)
+{
+	CLEANUP(free_p) char *path = tape_store_path(s->state);
+	struct store *store = NULL;
+	int r = -ENOENT;
+
+	if (s->state->dir_fd < 0)
+		return;
+	(void)store_asides(path, &s->asides, &s->asides_count);
+	if (!s->tape)
+		r = store_open(path, STORE_READ, &store, &s->unread);
+	if (r != -EBADMSG && r != -EPROTONOSUPPORT) {
+		free(s->unread);
+		s->unread = NULL;
+	}
+	store_free(store);
+}
+
 static void standing_init(struct standing *ret, struct state *s)
 {
 	int r;
@@ -99,6 +126,7 @@ static void standing_init(struct standing *ret, struct state *s)
 	ret->trouble = repo_trouble(s);
 	ret->tape = ask_other(s->tape_socket);
 	ask_managers(ret);
+	look_at_store(ret);
 }
 
 static bool ended_badly(const struct standing *s)
@@ -113,7 +141,8 @@ static bool has_lost(const struct standing *s)
 
 static bool is_well(const struct standing *s)
 {
-	return !s->silent && !ended_badly(s) && !has_lost(s) && !s->trouble;
+	return !s->silent && !ended_badly(s) && !has_lost(s) && !s->trouble &&
+	       !s->unread;
 }
 
 /* For people */
@@ -389,6 +418,46 @@ static void print_tape(const cJSON *t, bool colours)
 	(void)printf(" (pid %" PRIu64 ")\n", json_number(t, "pid", 0));
 }
 
+static void print_anchors(const cJSON *anchors, bool colours)
+{
+	const cJSON *a;
+
+	cJSON_ArrayForEach (a, anchors) {
+		uint64_t failed = json_number(a, "failed", 0);
+
+		label("anchor");
+		(void)print_safe(stdout, json_string_or(a, "anchor", ""));
+		(void)printf(": at entry %" PRIu64, json_number(a, "n", 0));
+		if (failed)
+			(void)printf(", %s%" PRIu64 " failed%s",
+				     colour_text(colours, COLOUR_RED), failed,
+				     colour_text(colours, COLOUR_NONE));
+		if (json_string(a, "why"))
+			(void)printf(" (%s)", json_string(a, "why"));
+		(void)putchar('\n');
+	}
+}
+
+static void print_asides(const struct standing *s, bool colours)
+{
+	if (s->unread) {
+		label("TAPE");
+		(void)fputs(colour_text(colours, COLOUR_RED), stdout);
+		(void)print_safe(stdout, s->unread);
+		(void)printf("%s The next tape sets it aside and begins a new "
+			     "one; 'statetape log --store FILE' reads what can "
+			     "be read of it\n",
+			     colour_text(colours, COLOUR_NONE));
+	}
+	for (size_t i = 0; i < s->asides_count; i++) {
+		label("aside");
+		(void)fputs("an earlier tape is '", stdout);
+		(void)print_safe(stdout, s->asides[i]);
+		(void)puts("'; 'statetape log --store FILE' reads what can be "
+			   "read of it");
+	}
+}
+
 static void print_mounted(const cJSON *a, bool colours)
 {
 	print_head(a, colours);
@@ -439,6 +508,8 @@ static void print_standing(const struct standing *s, bool colours)
 			     s->trouble, colour_text(colours, COLOUR_NONE));
 	}
 	print_tape(s->tape, colours);
+	print_anchors(json_member(s->tape, "anchors"), colours);
+	print_asides(s, colours);
 	cJSON_ArrayForEach (manager, s->managers)
 		print_manager(manager);
 }
@@ -483,6 +554,10 @@ static void print_standing_json(const struct standing *s)
 		(void)printf(",\"managers\":%s", managers);
 	if (tape)
 		(void)printf(",\"tape\":%s", tape);
+	if (s->unread) {
+		(void)fputs(",\"tape_unread\":", stdout);
+		print_json_string(stdout, s->unread);
+	}
 	(void)puts("}");
 }
 

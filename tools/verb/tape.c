@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,36 +14,78 @@
 #include "graph/base/json.h"
 #include "graph/base/path.h"
 #include "tape/query/answers.h"
+#include "tape/store/aside.h"
 #include "tape/store/store.h"
 #include "tape/wire/client.h"
+#include "tools/cli/options.h"
 #include "tools/cli/say.h"
 
 #define PATIENCE_MS 10000
 
-int tape_store(const struct state *s, struct store **ret)
+/* -EBADMSG, -EPROTONOSUPPORT: a store that the next tape will set aside. */
+static int say_unread(const struct state *s, int r, const char *why)
 {
-	CLEANUP(free_p) char *why = NULL;
-	CLEANUP(free_p)
-	char *path = format_text("%s/%s", s->dir ? s->dir : "", STORE_NAME);
-	int r = -ENOENT;
+	const char *text = why ? why : errno_text(r);
 
-	if (s->dir_fd >= 0)
-		r = store_open(path, STORE_READ, ret, &why);
 	if (r == -ENOENT)
 		(void)say_error("'%s' has no tape yet; 'statetape tape' and "
 				"'statetape run' record one",
 				s->repo);
-	else if (r < 0)
+	else if (r == -EBADMSG || r == -EPROTONOSUPPORT)
+		(void)say_error("%s The next tape sets it aside and begins a "
+				"new one; 'statetape log --store FILE' reads "
+				"what can be read of it",
+				text);
+	else
 		(void)say_error("the tape of '%s' cannot be read: %s", s->repo,
-				why ? why : errno_text(r));
+				text);
 	return r;
 }
 
+int tape_store(const struct state *s, struct store **ret)
+{
+	CLEANUP(free_p) char *why = NULL;
+	CLEANUP(free_p) char *path = tape_store_path(s);
+	int r = -ENOENT;
+
+	if (s->dir_fd >= 0)
+		r = store_open(path, STORE_READ, ret, &why);
+	return r < 0 ? say_unread(s, r, why) : 0;
+}
+
+char *tape_store_path(const struct state *s)
+{
+	return format_text("%s/%s", s->dir ? s->dir : "", STORE_NAME);
+}
+
+void tape_tell_asides(const struct state *s)
+{
+	CLEANUP(free_p) char *path = tape_store_path(s);
+	char **asides = NULL;
+	size_t count = 0;
+
+	if (s->dir_fd < 0 || store_asides(path, &asides, &count) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		(void)say_error("an earlier tape is set aside as '%s'; "
+				"'statetape log --store FILE' reads what can "
+				"be read of it",
+				asides[i]);
+	store_asides_free(asides, count);
+}
+
 /* Answer questions in this process. */
+static void answer_here(struct tape_reader *t)
+{
+	const struct answers_config c = { .store = t->store,
+					  .root_fd = t->root_fd };
+
+	t->answers = answers_new(&c);
+}
+
 static int open_store(struct tape_reader *t)
 {
 	CLEANUP(free_p) char *trouble = repo_trouble(&t->state);
-	struct answers_config c;
 	int r = tape_store(&t->state, &t->store);
 
 	if (r < 0)
@@ -50,9 +93,75 @@ static int open_store(struct tape_reader *t)
 	if (trouble)
 		(void)say_error("%s", trouble);
 	t->root_fd = open(t->state.repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	c = (struct answers_config){ .store = t->store, .root_fd = t->root_fd };
-	t->answers = answers_new(&c);
+	answer_here(t);
 	return 0;
+}
+
+/*
+ * The repository of a store by the directory it lies in, whose name is the id.
+ * A store that was copied elsewhere has none: paths are then taken as they are.
+ */
+static void find_state_of(const char *file, struct state *ret)
+{
+	CLEANUP(free_p) char *whole = NULL;
+	char *slash;
+
+	if (path_canonical(file, true, &whole) < 0)
+		whole = must_have(strdup(file));
+	slash = strrchr(whole, '/');
+	if (slash)
+		*slash = '\0';
+	slash = strrchr(whole, '/');
+	if (slash && state_init_id(slash + 1, ret, NULL) == 0)
+		return;
+	ret->repo = must_have(strdup(file));
+}
+
+int tape_open_store(const char *file, bool raw, struct tape_reader *ret)
+{
+	CLEANUP(free_p) char *why = NULL;
+	struct tape_reader t = TAPE_NONE;
+	int r = store_open(file, STORE_SALVAGE, &t.store, &why);
+
+	if (r < 0) {
+		(void)say_error("nothing can be read of '%s': %s", file,
+				why ? why : errno_text(r));
+		return r;
+	}
+	find_state_of(file, &t.state);
+	t.raw = raw;
+	answer_here(&t);
+	*ret = t;
+	return 0;
+}
+
+int tape_reopen(struct tape_reader *t)
+{
+	CLEANUP(free_p) char *path = tape_store_path(&t->state);
+	struct store *store = NULL;
+	int r = t->answers ? store_open(path, STORE_READ, &store, NULL) : 0;
+
+	if (!store)
+		return r;
+	answers_free(t->answers);
+	store_free(t->store);
+	t->store = store;
+	answer_here(t);
+	return 0;
+}
+
+int tape_open_for(const struct invocation *in, const char *argument, bool raw,
+		  struct tape_reader *ret)
+{
+	const struct option_value *file = &in->options[OPTION_STORE];
+	int r;
+
+	if (file->given)
+		return tape_open_store(file->text, raw, ret);
+	r = tape_open(argument, raw, ret);
+	if (r == 0)
+		tape_tell_asides(&ret->state);
+	return r;
 }
 
 int tape_open(const char *argument, bool raw, struct tape_reader *ret)
@@ -88,6 +197,13 @@ int tape_open(const char *argument, bool raw, struct tape_reader *ret)
 
 void tape_release(struct tape_reader *t)
 {
+	uint64_t skipped = t->store ? store_skipped(t->store) : 0;
+
+	if (skipped)
+		(void)say_error("%" PRIu64
+				" entries of '%s' cannot be read and "
+				"are left out",
+				skipped, store_path(t->store));
 	answers_free(t->answers);
 	store_free(t->store);
 	client_free(t->client);

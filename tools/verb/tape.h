@@ -13,6 +13,7 @@
 
 struct answers;
 struct client;
+struct invocation;
 struct store;
 
 struct tape_reader {
@@ -38,6 +39,28 @@ struct tape_reader {
  * times (at_ns) keep all digits, which a double would lose.
  */
 int tape_open(const char *argument, bool raw, struct tape_reader *ret);
+/*
+ * The same from a store that is damaged or was set aside: what can be read of
+ * it. tape_release() says how many entries were left out.
+ */
+int tape_open_store(const char *file, bool raw, struct tape_reader *ret);
+/*
+ * The store that --store names; else as tape_open(), with a message about
+ * stores that were set aside.
+ */
+int tape_open_for(const struct invocation *in, const char *argument, bool raw,
+		  struct tape_reader *ret);
+/*
+ * Open the store again if answers come from it: the tape may have set it aside
+ * and begun another. Without a message.
+ */
+int tape_reopen(struct tape_reader *t);
+/* A message for each store that was set aside. */
+void tape_tell_asides(const struct state *s);
+
+/* The path of its database (free it). */
+char *tape_store_path(const struct state *s);
+
 void tape_release(struct tape_reader *t);
 
 /*

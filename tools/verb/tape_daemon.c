@@ -19,6 +19,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
 #include "tape/daemon.h"
+#include "tools/cli/config.h"
 #include "tools/cli/options.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
@@ -88,49 +89,40 @@ static int make_state(struct state *s)
 	return 0;
 }
 
-/* Parse "DAYS", "SIZE" with its unit, or both with a slash between. */
-static int parse_keep(const char *text, uint64_t *ret_days, uint64_t *ret_bytes)
-{
-	const char *slash = strchr(text, '/');
-	const char *size = slash ? slash + 1 : text;
-	CLEANUP(free_p) char *days = NULL;
-
-	if (!slash && strspn(text, "0123456789") == strlen(text)) {
-		slash = text + strlen(text);
-		size = NULL;
-	}
-	if (slash) {
-		days = must_have(strndup(text, (size_t)(slash - text)));
-		if (strspn(days, "0123456789") != strlen(days) ||
-		    options_size(days, ret_days) < 0)
-			return -EINVAL;
-	}
-	return size ? options_size(size, ret_bytes) : 0;
-}
-
-static int find_keep(const struct invocation *in, struct tape_config *c)
+/* What the user set for all tapes; an option overrides its key. */
+static int find_settings(const struct invocation *in, struct config *config,
+			 struct tape_config *c)
 {
 	const struct option_value *o = &in->options[OPTION_KEEP];
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
-	const char *text = o->given ? o->text : getenv("STATETAPE_KEEP");
+	CLEANUP(free_p) char *why = NULL;
+	const char *every;
 
-	if (!text || (!*text && !o->given))
-		return 0;
-	if (parse_keep(text, &c->keep_days, &c->keep_bytes) == 0)
-		return 0;
-	return say_usage_error("%s wants days, a size, or both, such as 30, 2G "
-			       "or 30/2G, not '%s'",
-			       o->given ? "--keep" : "STATETAPE_KEEP", text);
+	if (config_load(config, NULL, &why) < 0)
+		return say_error("%s", why);
+	if (o->given && !config_allows(CONFIG_KEEP, o->text)) {
+		why = config_complaint(CONFIG_KEEP, o->text);
+		return say_usage_error("--keep: %s", why);
+	}
+	if (o->given)
+		config_set(config, CONFIG_KEEP, o->text);
+	if (config->values[CONFIG_KEEP])
+		(void)options_keep(config->values[CONFIG_KEEP], &c->keep_days,
+				   &c->keep_bytes);
+	c->anchors = config->values[CONFIG_ANCHOR];
+	every = config->values[CONFIG_ANCHOR_EVERY];
+	c->anchor_every = every ? strtoull(every, NULL, 10) : 0;
+	return 0;
 }
 
 int verb_tape(const struct invocation *in)
 {
 	CLEANUP(state_release) struct state s = REPO_STATE_EMPTY;
+	CLEANUP(config_release) struct config config = { 0 };
 	CLEANUP(close_p) int root_fd = -1;
 	struct tape_config c = { .state = &s,
 				 .journal = !in->options[OPTION_NO_MOUNT].given,
 				 .ready = announce };
-	int wrong = find_keep(in, &c);
+	int wrong = find_settings(in, &config, &c);
 
 	if (wrong)
 		return wrong;

@@ -31,6 +31,7 @@
 struct watcher {
 	struct tape_reader *tape;
 	struct sp_conn conn;
+	char of[24];   /* the tape's own number; "": not known yet */
 	uint64_t seen; /* the newest entry printed */
 	bool settled;  /* asked again since we connected */
 	bool json, colours;
@@ -119,6 +120,20 @@ static bool is_unread(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
 }
 
+/* Another tape, begun because the last one was damaged, counts from 1. */
+static void check_tape(struct watcher *w)
+{
+	CLEANUP(json_p) cJSON *answer = NULL;
+	const char *tape;
+
+	if (tape_try(w->tape, "STATUS", NULL, &answer, NULL) < 0)
+		return;
+	tape = json_string_or(answer, "tape", "");
+	if (*w->of && strcmp(w->of, tape) != 0)
+		w->seen = 0;
+	(void)snprintf(w->of, sizeof(w->of), "%s", tape);
+}
+
 /* Connect first, then ask SINCE: nothing is missed in between. */
 static int begin(struct watcher *w)
 {
@@ -128,7 +143,12 @@ static int begin(struct watcher *w)
 	w->settled = false;
 	r = sp_connect(w->tape->state.pub_socket, LOOK_AGAIN_MS, SP_SUB, SP_PUB,
 		       MESSAGE_MAX, &w->conn);
-	return r < 0 ? r : catch_up(w);
+	if (r == 0)
+		r = tape_reopen(w->tape);
+	if (r < 0)
+		return r;
+	check_tape(w);
+	return catch_up(w);
 }
 
 /*

@@ -27,7 +27,7 @@ show() {
 
 show man
 for verb in mount umount status journal reads log show blame diff cat \
-	undo redo restore watch verify export doctor demo help generate \
+	undo redo restore watch verify forget export doctor demo help generate \
 	graph 'graph symbols' 'graph follow'; do
 	grep -q "^   $verb\$" "$work/text" || {
 		echo "FAILED: no section '$verb'"
@@ -40,7 +40,8 @@ grep -qF -- '--no-journal' "$work/text"
 
 show man-tape
 for question in SYNC STATUS SINCE LOG SHOW NOMINATE DRIFT SYMBOLS SYMBOL \
-	NEIGHBOURS SOURCE VERSIONS CONTENT BLAME READSET HOLD RETIRE VERIFY; do
+	NEIGHBOURS SOURCE VERSIONS CONTENT BLAME READSET HOLD RETIRE VERIFY \
+	ANCHOR; do
 	grep -q "^   $question\$" "$work/text" || {
 		echo "FAILED: no question '$question'"
 		exit 1

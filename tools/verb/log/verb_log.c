@@ -269,7 +269,7 @@ int verb_log(const struct invocation *in)
 		l.left = in->options[OPTION_COUNT].number;
 	l.json = in->options[OPTION_JSON].given;
 	l.style.patch = in->options[OPTION_PATCH].given;
-	if (tape_open(in->arguments[0], l.json, &l.tape) < 0)
+	if (tape_open_for(in, in->arguments[0], l.json, &l.tape) < 0)
 		return EXIT_FAILURE;
 	find_where(&l);
 	if (!put_path(q, &l, &in->options[OPTION_PATH]))
@@ -308,7 +308,7 @@ int verb_show(const struct invocation *in)
 				       "'%s'",
 				       in->arguments[0]);
 	json_put_number(q, "n", n);
-	if (tape_open(in->arguments[1], json, &t) < 0 ||
+	if (tape_open_for(in, in->arguments[1], json, &t) < 0 ||
 	    tape_ask(&t, "SHOW", q, &answer) < 0)
 		return EXIT_FAILURE;
 	if (json) {
@@ -369,7 +369,7 @@ int verb_export(const struct invocation *in)
 	if (!csv && strcmp(format, "jsonl") != 0)
 		return say_usage_error("--format wants jsonl or csv, not '%s'",
 				       format);
-	if (tape_open(in->arguments[0], true, &t) < 0 ||
+	if (tape_open_for(in, in->arguments[0], true, &t) < 0 ||
 	    export_all(&t, csv) < 0)
 		return EXIT_FAILURE;
 	return EXIT_SUCCESS;
