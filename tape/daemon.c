@@ -174,6 +174,7 @@ int tape_run(const struct tape_config *c)
 	struct tape t = { .c = c,
 			  .lock_file = -1,
 			  .wake_fd = -1,
+			  .kept_fd = -1,
 			  .since_ns = clock_wall_ns(),
 			  .text = TREE_TEXT,
 			  .more_text = TREE_TEXT };
