@@ -1,7 +1,8 @@
 /*
  * From a path that may have changed to an entry about it. Three things are
  * compared: what the tape knew of the path, what it knew of its former name,
- * and the file now. The journal only says where to look:
+ * and what the path held after the change: the content of the version that
+ * settled, or the file now. The journal only says where to look:
  *
  *	known, exists		an edit, if the content or the mode differs
  *	known, gone		a delete
@@ -39,10 +40,6 @@
 #include "tape/wire/publish.h"
 
 #define MARKER "[statetape]"
-
-/* File systems stamp by the tick of the kernel's clock: a change this soon
-   after another may leave the same stamp. */
-#define RACY_NS INT64_C(50000000)
 
 /* One change on its way to becoming an entry. */
 struct apply_work {
@@ -366,6 +363,19 @@ static void compare_graph(struct apply_work *w)
 		w->e->syntax = w->has ? ENTRY_NO_LANGUAGE : ENTRY_PARSES;
 }
 
+/* All authors, if the change is merged. */
+static void put_authors(struct apply_work *w)
+{
+	const struct tape_change *c = w->c;
+	size_t size = c->authors_count * sizeof(*c->authors);
+	void *authors = arena_take(&w->t->arena, size);
+
+	if (size)
+		memcpy(authors, c->authors, size);
+	w->e->authors = authors;
+	w->e->authors_count = c->authors_count;
+}
+
 static void fill(struct apply_work *w)
 {
 	struct tape *t = w->t;
@@ -397,6 +407,7 @@ static void fill(struct apply_work *w)
 		e->mode_after = w->now->stamp.mode;
 	}
 	w->e = e;
+	put_authors(w);
 	if (!is_same_text(e)) {
 		find_old(w);
 		compare_lines(w);
@@ -414,6 +425,12 @@ static void prove(struct entry *e, const struct look *now)
 	e->has_sha = now->text && now->len <= STORE_CONTENT_MAX;
 	if (e->has_sha)
 		store_sha(now->text, now->len, e->after_sha);
+}
+
+/* A content from before now was found racy, or not, when it was read. */
+static bool is_change_racy(const struct tape_change *c, const struct look *now)
+{
+	return c->is ? c->racy : is_racy(&now->stamp);
 }
 
 /* In the order store.h wants: content, entry, state. */
@@ -447,7 +464,7 @@ static void keep(struct apply_work *w)
 	k->hash = now->hash;
 	k->hashed = true;
 	k->stamp = now->stamp;
-	k->racy = is_racy(&now->stamp);
+	k->racy = is_change_racy(w->c, now);
 	k->seen = t->sweep_number;
 	k->n = w->e->n;
 	assert(known_find(t, w->c->path) == k);
@@ -549,10 +566,13 @@ static void apply_edit(struct tape *t, const struct tape_change *c,
 
 	if (is_known(t, k, now) && !is_chmod(k, now)) {
 		DEBUG(DEBUG_TAPE, "%s: unchanged: same content", c->path);
+		k->seen = t->sweep_number;
+		/* A content that is not there any more has no stamp. */
+		if (!now->stamp.ctime_ns)
+			return;
 		/* In memory alone: at worst the next start reads it again. */
 		k->stamp = now->stamp;
-		k->racy = is_racy(&now->stamp);
-		k->seen = t->sweep_number;
+		k->racy = is_change_racy(c, now);
 		return;
 	}
 	enter(t, c, ENTRY_EDIT, k, now);
@@ -582,8 +602,8 @@ static struct known_file *former(const struct tape *t,
 
 	if (c->from && strcmp(c->from, c->path) != 0)
 		k = known_find(t, c->from);
-	if (!k)
-		return NULL;
+	if (!k || c->moved)
+		return k;
 	look_only(t->c->root_fd, c->from, &now);
 	return is_there(c->from, &now) ? NULL : k;
 }
@@ -628,13 +648,51 @@ static void apply_seen(struct tape *t, const struct tape_change *c,
 	}
 }
 
+/*
+ * Its content is the one known by its other name. By now it may have another:
+ * then that is a change of its own, and its lines are on their way.
+ */
+static void look_known(struct tape *t, const struct tape_change *c,
+		       struct look *now, char **ret_text)
+{
+	const char *other = c->like ? c->like : c->from ? c->from : c->path;
+	const struct known_file *k = known_find(t, other);
+	size_t len = 0;
+
+	look_at(t->c->root_fd, c->path, &t->text, now);
+	if (!k || !k->hashed ||
+	    ((now->kind == LOOK_FILE || now->kind == LOOK_LINK) &&
+	     XXH128_isEqual(k->hash, now->hash)))
+		return;
+	*now = (struct look){
+		.kind = LOOK_FILE,
+		.stamp = { .inode = k->stamp.inode,
+			   .size = k->stamp.size,
+			   .mode = k->stamp.mode },
+		.hash = k->hash,
+		.bytes = k->stamp.size,
+		.names = t->linked ? 2 : 1,
+	};
+	if (store_content(t->store, k->hash, ret_text, &len) < 0)
+		return;
+	now->text = *ret_text;
+	now->len = len;
+}
+
 bool apply_change(struct tape *t, const struct tape_change *c)
 {
+	CLEANUP(free_p) char *text = NULL;
 	struct look now = { .kind = LOOK_ABSENT };
 
 	/* Files out of scope are not read: a pack of git's may be gigabytes. */
-	if (scope_of(c->path) != SCOPE_NONE)
-		look_at(t->c->root_fd, c->path, &t->text, &now);
+	if (scope_of(c->path) != SCOPE_NONE) {
+		if (c->is)
+			now = *c->is;
+		else if (c->as_known)
+			look_known(t, c, &now, &text);
+		else
+			look_at(t->c->root_fd, c->path, &t->text, &now);
+	}
 	if (now.kind == LOOK_UNREADABLE) {
 		t->unreadable++;
 		DEBUG(DEBUG_TAPE, "%s: ignored: it cannot be read", c->path);

@@ -191,6 +191,7 @@ static int run_once(const struct tape_config *c, bool renews)
 			  .renews = renews,
 			  .lock_file = -1,
 			  .wake_fd = -1,
+			  .kept_fd = -1,
 			  .since_ns = clock_wall_ns(),
 			  .text = TREE_TEXT,
 			  .more_text = TREE_TEXT };

@@ -21,6 +21,7 @@
 #include "graph/base/clock.h"
 #include "graph/base/paths.h"
 #include "graph/build/look.h"
+#include "tape/content.h"
 #include "tape/daemon.h"
 #include "tape/fence.h"
 #include "tape/query/answers.h"
@@ -39,6 +40,7 @@ struct outside;
 struct progress;
 struct publish;
 struct settle;
+struct settled;
 struct store;
 struct sweep;
 struct wire_question;
@@ -50,6 +52,10 @@ struct wire_server;
 
 /* The work between two looks at the sockets. */
 #define SLICE_NS (3 * NS_PER_MS)
+
+/* File systems stamp by the tick of the kernel's clock: a change this soon
+   after another may leave the same stamp. */
+#define RACY_NS INT64_C(50000000)
 
 enum {
 	SLICE_LINES = 4096, /* journal lines read at a time */
@@ -97,13 +103,25 @@ struct suspect {
 struct tape_change {
 	const char *path;
 	const char *from; /* its former name; NULL or the same: none */
+	const char *like; /* the file that it is a new name of, or NULL */
 	enum entry_origin origin;
 	const struct journal_author *author;
+	/* Of a merged change all, in order; none: it is not merged. */
+	const struct journal_author *const *authors;
+	size_t authors_count;
 	uint64_t first, last; /* journal lines, 0: none */
 	int64_t at_ns;
 	/* Enter it only if it has this stamp before and after reading; NULL:
 	   whatever is there. */
 	const struct tree_stamp *only;
+	/*
+	 * What the path held then, and whether its stamp may also be that of a
+	 * change after; NULL: look at the file now.
+	 */
+	const struct look *is;
+	bool racy;
+	bool as_known; /* the name changed alone */
+	bool moved;    /* the former name is gone, whatever is there now */
 };
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): by meaning. */
@@ -159,6 +177,14 @@ struct tape {
 	uint64_t read_here;		      /* lines read by this reader */
 	uint64_t floor;	  /* oldest line being applied, 0: none */
 	uint64_t markers; /* entries with a marker, since the start */
+	uint64_t again; /* lines up to this one are read after a restart, too */
+	struct table applied; /* and of these: struct contents_path */
+
+	/* Contents of versions. */
+	struct content_pool contents;
+	uint64_t published_ns; /* CLOCK_MONOTONIC, when some were read last */
+	int kept_fd;		   /* JOURNAL_KEPT, -1: not open */
+	bool linked;		   /* some file has several names */
 
 	/* Outside. */
 	struct outside *outside;
@@ -265,9 +291,26 @@ bool follow_apply(struct tape *t);
 /* Apply all that is dirty, however long it takes. */
 void follow_apply_all(struct tape *t);
 /* Apply what is dirty of one path, settled or not. */
-void follow_apply_path(struct tape *t, const char *path);
+bool follow_apply_path(struct tape *t, const char *path);
 /* The newest line that a restart need not read again. */
 uint64_t follow_position(const struct tape *t);
+
+/* contents.c: what versions contained. */
+void contents_start(struct tape *t);
+void contents_stop(struct tape *t);
+/* Read what is to be read of versions finished, settled, or with a line up to
+   `upto`, and tell the file system. True: then read the journal on. */
+bool contents_read(struct tape *t, uint64_t upto);
+bool contents_read_path(struct tape *t, const char *path);
+/* Fill in what the version contained: `look` is what `c` refers to. Undo it
+   with contents_done(). */
+void contents_of(struct tape *t, const struct settled *s, struct look *look,
+		 struct tape_change *c);
+/* Remove copies that no entry to come needs. Not in a transaction. */
+void contents_clean(struct tape *t);
+/* Was a version of the path with this line, or a later one, entered before the
+   tape was restarted? */
+bool contents_applied(const struct tape *t, const char *path, uint64_t line);
 
 /* external.c: changes that did not pass through the mount. */
 int external_start(struct tape *t);

@@ -115,12 +115,13 @@ int follow_start(struct tape *t, bool first)
 	int r = 0;
 
 	assert(!t->settle && !t->reader);
-	t->settle = settle_new(is_known, t);
+	t->settle = settle_new(is_known, t, &t->contents);
 	if (first && t->c->journal)
 		call_journal(t);
 	t->line = first ? newest_segment(t) : store_position(t->store);
 	if (!t->c->journal)
 		return 0;
+	contents_start(t);
 	r = open_reader(t);
 	if (r < 0) {
 		tape_say("the journal cannot be read: %s", strerrordesc_np(-r));
@@ -139,6 +140,7 @@ void follow_stop(struct tape *t)
 {
 	bell_ear_free(t->ear);
 	settle_free(t->settle);
+	contents_stop(t);
 	journal_reader_free(t->reader);
 }
 
@@ -180,6 +182,14 @@ static void read_ahead(struct tape *t, const struct journal_event *e)
 		ahead_written(t->ahead, e->path2);
 }
 
+/* Of lines that are read again: is what they say of one path on the tape? */
+static bool is_applied(const struct tape *t, const struct journal_line *l)
+{
+	return l->n <= t->again && l->event.op != JOURNAL_RENAME &&
+	       l->event.op != JOURNAL_EXCHANGE && l->event.op != JOURNAL_LINK &&
+	       l->event.path && contents_applied(t, l->event.path, l->n);
+}
+
 static void on_line(struct tape *t, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
@@ -188,7 +198,7 @@ static void on_line(struct tape *t, const struct journal_line *l)
 		on_gone(t, (uint64_t)e->off, (uint64_t)(e->off + e->len - 1));
 	else if (is_nameless(e->path) || is_nameless(e->path2))
 		external_sweep(t, ENTRY_MOUNT, true);
-	else
+	else if (!is_applied(t, l))
 		settle_line(t->settle, l);
 	read_ahead(t, e);
 }
@@ -256,16 +266,28 @@ static bool is_move(const struct settled *s)
 	return s->from && strcmp(s->from, s->path) != 0;
 }
 
-static struct tape_change change_of(const struct settled *s)
+/* Nothing of the outside has a process. */
+static enum entry_origin origin_of(const struct settled *s)
+{
+	return s->outside || (s->merged && !s->author) ? ENTRY_OUTSIDE
+						       : ENTRY_MOUNT;
+}
+
+static struct tape_change change_of(const struct tape *t,
+				    const struct settled *s)
 {
 	return (struct tape_change){
 		.path = s->path,
 		.from = s->from,
-		.origin = ENTRY_MOUNT,
+		.like = s->like,
+		.origin = origin_of(s),
 		.author = s->author,
+		.authors = s->authors,
+		.authors_count = s->merged ? s->authors_count : 0,
 		.first = s->first,
 		.last = s->last,
 		.at_ns = s->at_ns,
+		.moved = s->first > t->again,
 	};
 }
 
@@ -310,10 +332,12 @@ static void apply_moved(struct tape *t, const struct settled *s)
 		const char *from = b.paths.at[i];
 		CLEANUP(free_p)
 		char *path = paths_join(s->path, paths_below(from, s->from));
-		struct tape_change c = change_of(s);
+		struct tape_change c = change_of(t, s);
 
 		c.path = path;
 		c.from = from;
+		/* It is, if directories changed places. */
+		c.as_known = c.moved && !known_find(t, path);
 		/* A path with lines of its own is applied by these. */
 		if (!settle_has(t->settle, path) &&
 		    !settle_has(t->settle, from))
@@ -336,36 +360,52 @@ static void apply_directory(struct tape *t, const struct settled *s)
 		external_below(t, s->path, ENTRY_MOUNT);
 }
 
-/*
- * Moves first, so that a name that went away becomes a rename and no delete. Of
- * several names that a file had on its way, the one that exists comes first.
- * Directories last: changes of files in them have their entries by then.
- */
-enum follow_turn { TURN_MOVED, TURN_PLAIN, TURN_MOVED_AND_GONE, TURNS };
-
-static enum follow_turn turn_of(const struct settled *s)
+/* The file is not what the lines say: it was changed outside the mount. */
+static bool is_odd(const struct settled *s)
 {
-	if (!is_move(s))
-		return TURN_PLAIN;
-	return s->gone ? TURN_MOVED_AND_GONE : TURN_MOVED;
+	return s->wrote && !s->content->unwanted &&
+	       content_state(s->content) == CONTENT_MISSING;
 }
 
+static void apply_version(struct tape *t, const struct settled *s)
+{
+	struct tape_change c = change_of(t, s);
+	struct look look;
+
+	if (is_odd(s)) {
+		external_suspect(t, s->path, ENTRY_OUTSIDE, clock_mono_ns());
+		return;
+	}
+	/* Lines that are read again only say where to look. */
+	if (s->first > t->again || s->content)
+		contents_of(t, s, &look, &c);
+	(void)apply_change(t, &c);
+}
+
+/* It moved, and is no file that the tape knows. */
+static bool is_directory(const struct tape *t, const struct settled *s)
+{
+	return s->directory && !paths_find(&t->known, s->path) &&
+	       !(s->from && paths_find(&t->known, s->from));
+}
+
+/* Directories last: changes of files in them have their entries by then. */
 static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 {
+	ARRAY(size_t) directories = { .at = NULL };
+
 	for (size_t i = 0; n >= MANY && i < n; i++)
 		if (!s[i].gone)
 			ahead_expect(t->ahead, s[i].path);
-	for (int turn = 0; turn < TURNS; turn++) {
-		for (size_t i = 0; i < n; i++) {
-			struct tape_change c = change_of(&s[i]);
-
-			if ((int)turn_of(&s[i]) == turn)
-				(void)apply_change(t, &c);
-		}
+	for (size_t i = 0; i < n; i++) {
+		if (is_directory(t, &s[i]))
+			array_push(&directories, i);
+		if (!is_directory(t, &s[i]) || s[i].wrote)
+			apply_version(t, &s[i]);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (s[i].directory)
-			apply_directory(t, &s[i]);
+	for (uint32_t i = 0; i < directories.count; i++)
+		apply_directory(t, &s[directories.at[i]]);
+	array_release(&directories);
 }
 
 /* How many paths it was. */
@@ -383,9 +423,10 @@ static size_t apply_taken(struct tape *t, const struct settled *s, size_t n)
 static size_t apply_some(struct tape *t, uint64_t upto)
 {
 	const struct settled *s;
-	size_t n =
-		settle_take(t->settle, clock_mono_ns(), upto, SLICE_PATHS, &s);
+	size_t n;
 
+	settle_heard(t->settle, t->read_ns);
+	n = settle_take(t->settle, clock_mono_ns(), upto, SLICE_PATHS, &s);
 	return apply_taken(t, s, n);
 }
 
@@ -397,16 +438,20 @@ static void applied(struct tape *t)
 	if (follow_position(t) > store_position(t->store) + POSITION_LINES)
 		apply_begin(t);
 	apply_commit(t);
+	contents_clean(t);
 }
 
 bool follow_apply(struct tape *t)
 {
+	uint64_t upto = settle_pending(t->settle) > DIRTY_MAX ? UINT64_MAX
+							      : t->wanted;
 	bool more = true;
 
+	/* What was read now counts when the lines up to now were read. */
+	if (contents_read(t, upto))
+		(void)follow_read(t);
 	while (more && !slice_over(t))
-		more = apply_some(t, settle_pending(t->settle) > DIRTY_MAX
-					     ? UINT64_MAX
-					     : t->wanted) > 0;
+		more = apply_some(t, upto) > 0;
 	applied(t);
 	if (t->reader)
 		renew_reader(t);
@@ -415,15 +460,26 @@ bool follow_apply(struct tape *t)
 
 void follow_apply_all(struct tape *t)
 {
-	while (!t->error && apply_some(t, UINT64_MAX))
-		continue;
+	bool more = true;
+
+	while (more && !t->error) {
+		more = contents_read(t, UINT64_MAX);
+		settle_sure(t->settle);
+		while (!t->error && apply_some(t, UINT64_MAX))
+			more = true;
+	}
 	applied(t);
 }
 
-void follow_apply_path(struct tape *t, const char *path)
+bool follow_apply_path(struct tape *t, const char *path)
 {
 	const struct settled *s;
-	size_t n = settle_take_path(t->settle, path, &s);
+	size_t n;
 
+	if (contents_read_path(t, path))
+		(void)follow_read(t);
+	settle_heard(t->settle, t->read_ns);
+	n = settle_take_path(t->settle, path, &s);
 	(void)apply_taken(t, s, n);
+	return t->read_ns >= t->published_ns || !settle_has(t->settle, path);
 }

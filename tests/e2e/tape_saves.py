@@ -120,7 +120,7 @@ def by_backup_that_stays():
         os.rename(m.path + "/a.py", m.path + "/a.py~")
         put(m.path + "/a.py", TWO)
         got = t.sync()
-        assert sorted(brief(got)) == [("create", "a.py~"), ("edit", "a.py")]
+        assert sorted(brief(got)) == [("create", "a.py~"), ("edit", "a.py")], got
 
 
 def by_backup_that_goes():
