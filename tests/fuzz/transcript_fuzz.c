@@ -26,8 +26,8 @@ static void check_items(const struct transcript *t)
 		must(a->span.start < a->span.end && a->span.end <= t->len);
 		if (a->other != ITEM_NONE)
 			must(t->items[a->other].other == i);
-		if (a->kind == ITEM_RESULT)
-			must(a->place >= i && a->place < t->items_count &&
+		if (a->kind == ITEM_RESULT && a->place != ITEM_NONE)
+			must(a->place < t->items_count &&
 			     t->items[a->place].kind == ITEM_RESULT);
 	}
 }
@@ -68,8 +68,7 @@ static void ask(const struct transcript *t, struct asked *a)
 		if (x->pieces_count > 0 && x->id.len % 2 == 0)
 			array_push(&a->replacements,
 				   ((struct replacement){ i, "new\n", 4 }));
-		if (x->place == i &&
-		    (x->content.end > 0 || t->dialect == DIALECT_MESSAGES))
+		if (x->place == i)
 			array_push(&a->notes,
 				   ((struct rewrite_note){ i, "see", 3 }));
 	}
