@@ -16,7 +16,6 @@ import st
 ONE, TWO = b"first\n" * 40, b"second\n" * 30
 KEPT_MAX = 1 << 20
 FALLOC_PUNCH = 3  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
-SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -54,8 +53,7 @@ class Tape:
         return os.listdir(self.state + "/kept")
 
 
-def as_process(work, *args):
-    """Another process does it; returns its id."""
+def begin(work, *args):
     pid = os.fork()
     if pid == 0:
         try:
@@ -64,8 +62,20 @@ def as_process(work, *args):
         except BaseException as e:  # pylint: disable=broad-except
             print("in a child:", repr(e), file=sys.stderr)
             os._exit(1)
+    return pid
+
+
+def as_process(work, *args):
+    """Another process does it; returns its id."""
+    pid = begin(work, *args)
     assert os.waitpid(pid, 0)[1] == 0
     return pid
+
+
+def together(work, *each):
+    """A process for each argument, all at once."""
+    for pid in [begin(work, x) for x in each]:
+        assert os.waitpid(pid, 0)[1] == 0
 
 
 def save(path, text, flags=os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
@@ -386,15 +396,7 @@ def writers_that_hold_the_file_open_are_told_apart():
             for _ in range(rounds):
                 os.pwrite(fd, letter * size, 0)
             os.close(fd)
-        pids = []
-        for letter in (b"a", b"b", b"c"):
-            pid = os.fork()
-            if pid == 0:
-                writer(letter)
-                os._exit(0)
-            pids.append(pid)
-        for pid in pids:
-            assert os.waitpid(pid, 0)[1] == 0
+        together(writer, b"a", b"b", b"c")
         check_cuts(tape, "a")
         kept = tape.kept(0)
         for x in kept:
@@ -420,15 +422,7 @@ def writers_that_close_the_file_are_told_apart():
                 else:
                     save(f"{path}.{who}", b"%d %d\n" % (who, n))
                     os.rename(f"{path}.{who}", path)
-        pids = []
-        for who in range(1, 4):
-            pid = os.fork()
-            if pid == 0:
-                writer(who)
-                os._exit(0)
-            pids.append(pid)
-        for pid in pids:
-            assert os.waitpid(pid, 0)[1] == 0
+        together(writer, 1, 2, 3)
         check_cuts(tape, "a")
         texts = {x["text"] for x in tape.kept(0) if x["res"] == 0}
         with open(path, "rb") as f:
