@@ -105,7 +105,7 @@ def a_configuration_is_read_and_its_mistakes_are_named():
     with place() as (home, repo):
         write(repo + "/.statetape.toml", "[upstream]\nopenai = 'http://x'\n")
         r = run(home, repo, "true")
-        assert r.returncode == 125 and "may not set" in r.stderr, r
+        assert r.returncode == 0 and "may not set" in r.stderr, r
         write(repo + "/.statetape.toml", "[run]\nmount = 'none'\n")
         r = run(home, repo, "grep %s /proc/self/mountinfo; true" % repo)
         assert r.returncode == 0, r
