@@ -124,10 +124,10 @@ struct tape_change {
 	bool moved;    /* the former name is gone, whatever is there now */
 };
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): by meaning. */
 /* In the state directory: held by the one tape of the repository. */
 #define TAPE_LOCK_NAME "tape.lock"
 
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): by meaning. */
 struct tape {
 	const struct tape_config *c;
 	int lock_file;

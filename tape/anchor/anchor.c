@@ -19,6 +19,7 @@
 #include "tape/anchor/checkpoint.h"
 
 #define DEV_LOG "/dev/log"
+#define BLANKS	" \t"
 /* While a command runs, the thread looks this often whether it has ended. */
 #define LOOK_NS (20 * NS_PER_MS)
 
@@ -59,32 +60,43 @@ __attribute__((format(printf, 2, 3))) static int refuse(char **ret_why,
 	return -EINVAL;
 }
 
+/*
+ * Copy the word at *at to *out, without its quotes, and move both behind it.
+ * False: a quote is not closed.
+ */
+static bool take_word(const char **at, char **out)
+{
+	char quote = '\0';
+
+	for (; **at && (quote || !strchr(BLANKS, **at)); ++*at) {
+		if (quote && **at == quote)
+			quote = '\0';
+		else if (!quote && strchr("'\"", **at))
+			quote = **at;
+		else
+			*(*out)++ = **at;
+	}
+	return !quote;
+}
+
 /* Cut `text` into words, in place: see anchor.h. */
 static int cut_words(char *text, char **argv, char **ret_why)
 {
+	const char *at = text + strspn(text, BLANKS);
 	char *out = text;
 	size_t count = 0;
 
-	for (text += strspn(text, " \t"); *text; text += strspn(text, " \t")) {
-		char *word = out, quote = '\0';
-
+	for (; *at; at += strspn(at, BLANKS)) {
 		if (count == ANCHOR_WORDS_MAX)
 			return refuse(ret_why, "it has more than %d words",
 				      ANCHOR_WORDS_MAX);
-		for (; *text && (quote || !strchr(" \t", *text)); text++) {
-			if (quote ? *text == quote
-				  : *text && strchr("'\"", *text))
-				quote = quote ? '\0' : *text;
-			else
-				*out++ = *text;
-		}
-		if (quote)
+		argv[count++] = out;
+		if (!take_word(&at, &out))
 			return refuse(ret_why, "a quote is not closed");
-		/* `out` is not beyond the blank that ended the word. */
-		if (*text)
-			text++;
+		/* The word's NUL may take the place of the blank behind it. */
+		if (*at)
+			at++;
 		*out++ = '\0';
-		argv[count++] = word;
 	}
 	argv[count] = NULL;
 	return count && *argv[0] ? 0 : refuse(ret_why, "it names no program");

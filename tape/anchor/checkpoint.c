@@ -11,7 +11,7 @@
 
 #define MARK	 "statetape-checkpoint 1 "
 #define DATE_MAX sizeof("2026-01-02T03:04:05Z")
-#define HEX_MAX	 (2 * ENTRY_CHAIN_SIZE)
+#define HEX_MAX	 ((size_t)2 * ENTRY_CHAIN_SIZE)
 
 void checkpoint_print(const struct checkpoint *c,
 		      char ret[static CHECKPOINT_LINE_MAX])

@@ -18,8 +18,6 @@
 
 #define HEADER_MAX 64
 
-extern char **environ;
-
 /*
  * As syslog(3) writes it, which itself waits for a log that does not read. The
  * facility is the one whose log only root reads.

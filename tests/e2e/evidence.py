@@ -37,6 +37,7 @@ class World:
         self.home = home
         self.repo = home.mkdir("repo")
         self.anchors = home.top + "/anchors"
+        self.every = None
         running.write(self.repo + "/app.py", APP)
         self.configure(*settings)
 
@@ -48,6 +49,7 @@ class World:
     def anchored(self, every=1):
         self.configure("anchor = 'file:%s'" % self.anchors,
                        "anchor_every = %d" % every)
+        self.every = every
         return self
 
     def tape(self, *args, **kw):
@@ -57,6 +59,10 @@ class World:
         running.write(self.repo + "/" + name, text)
         st.eventually(lambda: any(
             e["path"] == name for e in t.sync()), "the entry")
+        # Of two checkpoints that wait together only the newer is delivered.
+        if self.every and t.seen % self.every == 0:
+            st.eventually(lambda: os.path.exists(self.anchors) and
+                          t.seen in self.heads(), "the checkpoint")
 
     def edits(self, *texts, **kw):
         with self.tape(**kw) as t:

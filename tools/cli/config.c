@@ -33,47 +33,47 @@ static const char *const weak_mounts[] = { "none", NULL };
 
 const struct config_row config_rows[CONFIGS] = {
 	[CONFIG_MODE] = { "run", "mode", "STATETAPE_MODE", CONFIG_IS_CHOICE,
-			  modes, weak_modes, false,
+			  false, modes, weak_modes,
 			  "How stale records are handled: pinned (a note "
 			  "at once, rewriting when it is cheap), eager (in "
 			  "place, at once) or off (observe and report)" },
 	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY",
-			    CONFIG_IS_CHOICE, policies, weak_policies, false,
+			    CONFIG_IS_CHOICE, false, policies, weak_policies,
 			    "Which policy decides: statetape, or control, "
 			    "which leaves every request as it is" },
 	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", CONFIG_IS_CHOICE,
-			   mounts, weak_mounts, false,
+			   false, mounts, weak_mounts,
 			   "How the repository is mounted: private, visible, "
 			   "none, or auto, the first of these that works" },
 	[CONFIG_PROMPTS] = { "run", "prompts", "STATETAPE_PROMPTS",
-			     CONFIG_IS_CHOICE, truths, NULL, true,
+			     CONFIG_IS_CHOICE, true, truths, NULL,
 			     "Whether the tape keeps the first words of "
 			     "prompts, for 'statetape log --turns': true "
 			     "or false" },
 	[CONFIG_ANTHROPIC] = { "upstream", "anthropic",
 			       "STATETAPE_ANTHROPIC_UPSTREAM",
-			       CONFIG_IS_ADDRESS, NULL, NULL, true,
+			       CONFIG_IS_ADDRESS, true, NULL, NULL,
 			       "Where Anthropic requests go" },
 	[CONFIG_OPENAI] = { "upstream", "openai", "STATETAPE_OPENAI_UPSTREAM",
-			    CONFIG_IS_ADDRESS, NULL, NULL, true,
+			    CONFIG_IS_ADDRESS, true, NULL, NULL,
 			    "Where OpenAI requests go" },
 	[CONFIG_CHATGPT] = { "upstream", "chatgpt",
 			     "STATETAPE_CHATGPT_UPSTREAM", CONFIG_IS_ADDRESS,
-			     NULL, NULL, true,
+			     true, NULL, NULL,
 			     "Where requests of a ChatGPT login go" },
 	[CONFIG_KEEP] = { "tape", "keep", "STATETAPE_KEEP", CONFIG_IS_KEEP,
-			  NULL, NULL, true,
+			  true, NULL, NULL,
 			  "How much of the tape is kept: days, a size, or "
 			  "both, as with tape --keep" },
 	[CONFIG_ANCHOR] = { "tape", "anchor", "STATETAPE_ANCHOR",
-			    CONFIG_IS_ANCHORS, NULL, NULL, true,
+			    CONFIG_IS_ANCHORS, true, NULL, NULL,
 			    "Where checkpoints of the tape go, out of the "
 			    "agent's reach: syslog, file:PATH or "
 			    "command:PROGRAM ARGUMENTS, or a list of these; in "
 			    "the variable one per line. See EVIDENCE" },
 	[CONFIG_ANCHOR_EVERY] = { "tape", "anchor_every",
 				  "STATETAPE_ANCHOR_EVERY", CONFIG_IS_COUNT,
-				  NULL, NULL, true,
+				  true, NULL, NULL,
 				  "After how many entries there is a "
 				  "checkpoint, besides the one at the end of "
 				  "each run; 20 if not set" },
@@ -609,24 +609,30 @@ int config_load(struct config *c, const char *repo, char **ret_why)
 	return r < 0 ? r : load_environment(c, ret_why);
 }
 
+static bool is_weakened(const struct config *c, int key)
+{
+	const struct config_row *row = &config_rows[key];
+
+	return c->theirs[key] && row->weak &&
+	       is_choice(c->values[key], row->weak);
+}
+
 char *config_weakened(const struct config *c, const char *repo)
 {
 	char *text = NULL;
 
 	for (int i = 0; i < CONFIGS; i++) {
-		const struct config_row *row = &config_rows[i];
-		CLEANUP(free_p) char *before = text;
+		CLEANUP(free_p) char *before = NULL;
 
-		if (!c->theirs[i] || !row->weak ||
-		    !is_choice(c->values[i], row->weak)) {
-			text = TAKE(before);
+		if (!is_weakened(c, i))
 			continue;
-		}
-		text = before ? format_text("%s, %s = %s", before, row->key,
-					    c->values[i])
+		before = TAKE(text);
+		text = before ? format_text("%s, %s = %s", before,
+					    config_rows[i].key, c->values[i])
 			      : format_text("'%s/" CONFIG_REPO_FILE "' makes "
 					    "this run do less: %s = %s",
-					    repo, row->key, c->values[i]);
+					    repo, config_rows[i].key,
+					    c->values[i]);
 	}
 	return text;
 }

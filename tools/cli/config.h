@@ -47,9 +47,9 @@ struct config_row {
 	const char *table, *key;
 	const char *variable; /* the environment variable */
 	enum config_kind kind;
+	bool users;		   /* only the user's own file may set it */
 	const char *const *values; /* of a choice; ends with NULL */
 	const char *const *weak;   /* those by which less is done; or NULL */
-	bool users;		   /* only the user's own file may set it */
 	const char *text;	   /* its description, one sentence */
 };
 extern const struct config_row config_rows[CONFIGS];

@@ -199,11 +199,11 @@ static int settle_config(struct run *r, const struct invocation *in)
 	}
 	tell_config(r);
 	/* The tape reads the rest of what concerns it from the user's file. */
-	if (in->options[OPTION_KEEP].given)
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread.
-		 */
-		(void)setenv(config_rows[CONFIG_KEEP].variable,
-			     r->config.values[CONFIG_KEEP], 1);
+	if (!in->options[OPTION_KEEP].given)
+		return 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	(void)setenv(config_rows[CONFIG_KEEP].variable,
+		     r->config.values[CONFIG_KEEP], 1);
 	return 0;
 }
 
