@@ -135,6 +135,7 @@ static struct entry make(struct maker *m, unsigned i)
 		.has = true,
 		.before = before,
 		.after = m->state[file],
+		.has_sha = true,
 		.bytes = 12345 + i % 1000,
 		.plus = 3,
 		.minus = 2,
