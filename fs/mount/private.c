@@ -51,8 +51,8 @@ struct outsider {
 static int outsider_start(struct outsider *o, int (*act)(const void *),
 			  const void *arg)
 {
+	int ends[2] = { -1, -1 };
 	char byte;
-	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
@@ -61,7 +61,7 @@ static int outsider_start(struct outsider *o, int (*act)(const void *),
 	if (o->pid == 0) {
 		(void)close(ends[1]);
 		while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-			;
+			continue;
 		_exit(act(arg) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	}
 	(void)close(ends[0]);

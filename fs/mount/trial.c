@@ -139,6 +139,7 @@ static _Noreturn void become_trial(const char *repo, const struct survey *s,
 	struct outcome found = { .verdict = TRIAL_IMPOSSIBLE };
 	CLEANUP(free_p) char *text = NULL;
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	ssize_t told;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)alarm(TRIAL_S);
@@ -152,7 +153,8 @@ static _Noreturn void become_trial(const char *repo, const struct survey *s,
 	(void)snprintf(found.why, sizeof(found.why), "%s", text ? text : "");
 	if (t.server > 0)
 		(void)kill(t.server, SIGKILL);
-	_exit(write(to, &found, sizeof(found)) != (ssize_t)sizeof(found));
+	told = write(to, &found, sizeof(found));
+	_exit(told == sizeof(found) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 static void rehearse(const char *repo, const struct survey *s,

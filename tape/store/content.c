@@ -41,7 +41,7 @@ static int find_row(struct store *s, XXH128_hash_t hash,
 
 bool store_has_content(struct store *s, XXH128_hash_t hash)
 {
-	struct content_row row;
+	struct content_row row = { 0 };
 
 	return find_row(s, hash, &row) > 0;
 }
@@ -49,7 +49,7 @@ bool store_has_content(struct store *s, XXH128_hash_t hash)
 int store_content_sha(struct store *s, XXH128_hash_t hash,
 		      uint8_t ret[ENTRY_SHA_SIZE])
 {
-	struct content_row row;
+	struct content_row row = { 0 };
 	int rc = find_row(s, hash, &row);
 
 	if (rc < 0)
@@ -115,7 +115,7 @@ static int set_sha(struct store *s, XXH128_hash_t hash,
 	sqlite3_stmt *q;
 	int rc = store_content(s, hash, &old, &old_len);
 
-	if (rc < 0 || old_len != len || memcmp(old, text, len) != 0)
+	if (rc < 0 || !old || old_len != len || memcmp(old, text, len) != 0)
 		return rc;
 	q = store_sql(s, SQL_CONTENT_SET_SHA, &rc);
 	if (!q)
@@ -130,7 +130,7 @@ int store_put_content(struct store *s, XXH128_hash_t hash,
 		      size_t len)
 {
 	uint8_t own[ENTRY_SHA_SIZE];
-	struct content_row row;
+	struct content_row row = { 0 };
 	int rc = store_may_write(s);
 
 	if (rc < 0)

@@ -342,8 +342,9 @@ static int read_symbols(struct store *s, const struct packed *p,
 static int read_authors(struct store *s, const struct packed *p,
 			struct arena *a, struct entry *e)
 {
-	const struct journal_author **authors =
-		arena_take(a, p->authors_count * sizeof(*authors));
+	/* Pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
+	const size_t size = p->authors_count * sizeof(*e->authors);
+	const struct journal_author **authors = arena_take(a, size);
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < p->authors_count; i++)

@@ -5,6 +5,7 @@
  */
 #include "tools/verb/undo/files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -245,6 +246,7 @@ int files_chmod(int root_fd, const char *path, uint32_t mode)
 
 	if (dir < 0)
 		return dir;
+	assert(name);
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		return fchmod(fd, mode & 07777) < 0 ? -errno : 0;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,14 +59,17 @@ static pid_t parent_of(pid_t pid)
 	CLEANUP(free_p) char *path = format_text("/proc/%d/stat", pid);
 	CLEANUP(fclose_p) FILE *f = fopen(path, "re");
 	char line[512];
-	const char *end;
-	int parent = 0;
+	char *end;
+	long parent;
 
 	if (!f || !fgets(line, sizeof(line), f))
 		return 0;
 	/* The name in parentheses may itself contain any character. */
 	end = strrchr(line, ')');
-	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
+	if (!end || strlen(end) < strlen(") S "))
+		return 0;
+	parent = strtol(end + strlen(") S "), NULL, 10);
+	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
 }
 
 static int work_at(const char *path, bool seen, place_work *work, void *arg)

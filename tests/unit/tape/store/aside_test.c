@@ -163,7 +163,7 @@ static void damage_on_any_page_is_found_and_the_rest_is_read(void **state)
 	size_t len = read_bytes(w->path, kept);
 	int most = 0, entries;
 
-	assert_true(len > 10 * PAGE && len % PAGE == 0);
+	assert_true(len > (size_t)10 * PAGE && len % PAGE == 0);
 	for (size_t page = 0; page < len; page += PAGE) {
 		/* Its header, its cells, and the bytes between. */
 		for (size_t at = 0; at < PAGE; at += at < 16 ? 5 : 397) {
