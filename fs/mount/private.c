@@ -179,7 +179,7 @@ static int take_mounts(char **ret_why)
 static int enter_as_root(enum private_way *ret_way)
 {
 	struct maps maps = { .pid = getpid() };
-	struct outsider mapper;
+	struct outsider mapper = { .fd = -1 };
 	int r = identity_of("/proc/self/uid_map", maps.uids);
 
 	if (r == 0)
@@ -269,7 +269,7 @@ static int mount_aside(const struct mount_options *o, private_server *serve,
 	CLEANUP(free_p) char *text = NULL;
 	CLEANUP(close_p) int fuse_fd = -1;
 	struct mount_options there = *o;
-	struct outsider remover;
+	struct outsider remover = { .fd = -1 };
 	int r, removed;
 
 	if (!aside)
