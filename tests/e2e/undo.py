@@ -315,6 +315,35 @@ def a_run_with_a_private_mount_is_undone_from_outside():
                 p.wait()
 
 
+def a_run_without_a_mount_is_undone():
+    with st.Home() as home:
+        repo = home.mkdir("repo")
+        write(repo, {"a": TEN, "b": "b\n"})
+        go = home.top + "/go"
+        script = ("sed -i 's/line 2/two/' a; rm b; "
+                  "while [ ! -e '%s' ]; do sleep 0.05; done" % go)
+        p = home.start("run", "--no-mount", "--", "sh", "-c", script,
+                       cwd=repo, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            log = st.eventually(lambda: [
+                line for line in home.run("log", "--json", repo).stdout
+                .splitlines()][1:], "both entries")
+            assert len(log) == 1, log
+            r = home.run("undo", "1..2", "--yes", "--repo", repo)
+            assert r.returncode == 0 and "Nothing is mounted" in r.stderr, r
+            assert tree(repo) == {"a": ("0o100644", TEN.encode()),
+                                  "b": ("0o100644", b"b\n")}
+            back = re.search(r"take it back:\n    (.*)\n", r.stdout)
+            assert back, r
+            home.run(*back[1].split()[1:], cwd=repo, check=True)
+            assert list(tree(repo)) == ["a"]
+        finally:
+            write(home.top, {"go": ""})
+            out = p.communicate(timeout=st.DEADLINE)[0]
+        assert p.returncode == 0, out
+
+
 def without_a_mount_it_says_so():
     with st.Home() as home:
         repo = home.mkdir("repo")
@@ -411,4 +440,5 @@ st.main(nothing_changes_without_yes, what_others_did_since_stays,
         files_made_removed_and_moved_conflict_too, what_is_not_kept_is_named,
         what_git_keeps_is_left, nothing_is_written_through_a_link,
         a_run_with_a_private_mount_is_undone_from_outside,
-        without_a_mount_it_says_so, a_turn_of_one_agent_leaves_what_the_other_did)
+        a_run_without_a_mount_is_undone, without_a_mount_it_says_so,
+        a_turn_of_one_agent_leaves_what_the_other_did)

@@ -59,13 +59,14 @@ static pid_t parent_of(pid_t pid)
 	CLEANUP(fclose_p) FILE *f = fopen(path, "re");
 	char line[512];
 	const char *end;
-	int parent = 0;
 
 	if (!f || !fgets(line, sizeof(line), f))
 		return 0;
-	/* The name in parentheses may itself contain any character. */
+	/* "PID (NAME) STATE PARENT": the name may contain any character. */
 	end = strrchr(line, ')');
-	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
+	if (!end || strlen(end) < strlen(") S 1"))
+		return 0;
+	return (pid_t)strtol(end + strlen(") S "), NULL, 10);
 }
 
 static int work_at(const char *path, bool seen, place_work *work, void *arg)
