@@ -18,7 +18,8 @@ def with_fault(w, fault, n):
         ["strace", "-f", "-o", "/dev/null", "-e", "trace=" + ",".join(CALLS),
          "-e", "inject=" + fault, *w.home.argv("undo", n, "--yes")],
         # A traced process cannot look for its leaks.
-        env=dict(w.home.env, ASAN_OPTIONS="detect_leaks=0"), cwd=w.path, capture_output=True, text=True)
+        env=dict(w.home.env, ASAN_OPTIONS="detect_leaks=0"),
+        cwd=w.path, capture_output=True, text=True)
 
 
 @contextlib.contextmanager
