@@ -5,6 +5,7 @@ have the rest."""
 import os
 import re
 import subprocess
+import time
 
 import st
 import taped
@@ -314,6 +315,35 @@ def a_run_with_a_private_mount_is_undone_from_outside():
                 p.wait()
 
 
+def a_run_without_a_mount_is_undone():
+    with st.Home() as home:
+        repo = home.mkdir("repo")
+        write(repo, {"a": TEN, "b": "b\n"})
+        go = home.top + "/go"
+        script = ("sed -i 's/line 2/two/' a; rm b; "
+                  "while [ ! -e '%s' ]; do sleep 0.05; done" % go)
+        p = home.start("run", "--no-mount", "--", "sh", "-c", script,
+                       cwd=repo, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            log = st.eventually(lambda: [
+                line for line in home.run("log", "--json", repo).stdout
+                .splitlines()][1:], "both entries")
+            assert len(log) == 1, log
+            r = home.run("undo", "1..2", "--yes", "--repo", repo)
+            assert r.returncode == 0 and "Nothing is mounted" in r.stderr, r
+            assert tree(repo) == {"a": ("0o100644", TEN.encode()),
+                                  "b": ("0o100644", b"b\n")}
+            back = re.search(r"take it back:\n    (.*)\n", r.stdout)
+            assert back, r
+            home.run(*back[1].split()[1:], cwd=repo, check=True)
+            assert list(tree(repo)) == ["a"]
+        finally:
+            write(home.top, {"go": ""})
+            out = p.communicate(timeout=st.DEADLINE)[0]
+        assert p.returncode == 0, out
+
+
 def without_a_mount_it_says_so():
     with st.Home() as home:
         repo = home.mkdir("repo")
@@ -341,15 +371,62 @@ def without_a_mount_it_says_so():
                 assert f.read() == TEN
 
 
-def two_agents_do_not_meet():
+class Agent:
+    """A shell that works on turns, as the manager tells the tape of one."""
+
+    def __init__(self, w, conversation):
+        self.w, self.conversation, self.turns = w, conversation, 0
+        self.p = subprocess.Popen(["sh"], stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE, cwd=w.path)
+
+    def turn(self, script):
+        with open("/proc/%d/stat" % self.p.pid) as f:
+            start = int(f.read().rsplit(")", 1)[1].split()[19])
+        self.turns += 1
+        self.w.t.ask("TURN", conversation=self.conversation, client="agent",
+                     model="m", turn="t%d" % self.turns, pid=self.p.pid,
+                     start=start, at_ns=time.time_ns(),
+                     calls_ns=time.time_ns(), results=[],
+                     calls=[{"id": "c%d" % self.turns, "tool": "Bash",
+                             "command": script}])
+        self.p.stdin.write(script + "; echo\n")
+        self.p.stdin.flush()
+        self.p.stdout.readline()
+        self.w.t.sync()
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.stdout.close()
+        self.p.wait()
+
+
+def a_turn_of_one_agent_leaves_what_the_other_did():
     with world({"a": TEN, "b": TEN}) as w:
-        one = w.sh("sed -i 's/line 2/two/' a b; echo 1 > one")
-        w.sh("sed -i 's/line 9/nine/' a b; echo 2 > two")
-        w.undo("--command", one)
-        w.run("undo", "--command", str(one - 1), "--yes")
-        for name in ("a", "b"):
-            assert text(w, name) == TEN.replace("line 9", "nine")
-        assert sorted(os.listdir(w.path)) == ["a", "b", "two"]
+        one, two = Agent(w, "first-talk"), Agent(w, "second-talk")
+        try:
+            one.turn("sed -i 's/line 2/two/' a b; : > one")
+            two.turn("sed -i 's/line 9/nine/' a b; : > two")
+            one.turn("sed -i 's/line 5/five/' a; mv b c; rm one")
+            two.turn("sed -i 's/line 7/seven/' a")
+            after = tree(w.path)
+            r = w.run("undo", "--turn", "1", code=2)
+            assert "first-talk" in r.stderr and "second-talk" in r.stderr, r
+            w.undo("--turn", 1, "--conversation", "first")
+            assert text(w, "a") == TEN.replace("line 9", "nine").replace(
+                "line 5", "five").replace("line 7", "seven")
+            assert text(w, "c") == TEN.replace("line 9", "nine")
+            assert sorted(tree(w.path)) == ["a", "c", "two"]
+            w.run("redo", "--yes")
+            assert tree(w.path) == after
+            w.undo("--conversation", "second")
+            assert text(w, "a") == TEN.replace("line 2", "two").replace(
+                "line 5", "five")
+            assert text(w, "c") == TEN.replace("line 2", "two")
+            assert sorted(tree(w.path)) == ["a", "c"]
+            w.undo("--turn", 3, code=1)
+        finally:
+            one.close()
+            two.close()
 
 
 st.main(nothing_changes_without_yes, what_others_did_since_stays,
@@ -363,4 +440,5 @@ st.main(nothing_changes_without_yes, what_others_did_since_stays,
         files_made_removed_and_moved_conflict_too, what_is_not_kept_is_named,
         what_git_keeps_is_left, nothing_is_written_through_a_link,
         a_run_with_a_private_mount_is_undone_from_outside,
-        without_a_mount_it_says_so, two_agents_do_not_meet)
+        a_run_without_a_mount_is_undone, without_a_mount_it_says_so,
+        a_turn_of_one_agent_leaves_what_the_other_did)

@@ -23,7 +23,7 @@ class World:
         self.t.sync()
         p = subprocess.Popen(["sh", "-c", script, "sh", *args], cwd=self.path)
         assert p.wait() == 0, script
-        self.made = [(e["author"]["pid"] == p.pid, e["n"])
+        self.made = [(e["author"].get("pid") == p.pid, e["n"])
                      for e in self.t.sync()]
         return max(self.made)[1] if self.made else 0
 

@@ -5,7 +5,6 @@
  */
 #include "tools/verb/undo/files.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,8 +94,9 @@ bool files_is_same(int root_fd, const struct file_copy *f)
 static int open_parent(int root_fd, const char *path, bool make,
 		       const char **ret_name)
 {
-	CLEANUP(close_p) int fd = dup(root_fd);
+	CLEANUP(close_p) int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
 
+	*ret_name = path;
 	while (fd >= 0) {
 		size_t len = strcspn(path, "/");
 		CLEANUP(free_p) char *part = must_memdup(path, len);
@@ -243,23 +243,14 @@ int files_chmod(int root_fd, const char *path, uint32_t mode)
 	const char *name = NULL;
 	CLEANUP(close_p) int dir = open_parent(root_fd, path, false, &name);
 	CLEANUP(close_p) int fd = -1;
+	CLEANUP(free_p) char *self = NULL;
 
 	if (dir < 0)
 		return dir;
-	assert(name);
-	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0)
-		return fchmod(fd, mode & 07777) < 0 ? -errno : 0;
-	if (errno != EACCES)
-		return -errno;
-	/* A file that we may not read; it is no link. */
+	/* It need not be readable. A link itself has no mode to change. */
 	fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	{
-		CLEANUP(free_p)
-		char *self = format_text("/proc/self/fd/%d", fd);
-
-		return chmod(self, mode & 07777) < 0 ? -errno : 0;
-	}
+	self = format_text("/proc/self/fd/%d", fd);
+	return chmod(self, mode & 07777) < 0 ? -errno : 0;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,17 +58,15 @@ static pid_t parent_of(pid_t pid)
 	CLEANUP(free_p) char *path = format_text("/proc/%d/stat", pid);
 	CLEANUP(fclose_p) FILE *f = fopen(path, "re");
 	char line[512];
-	char *end;
-	long parent;
+	const char *end;
 
 	if (!f || !fgets(line, sizeof(line), f))
 		return 0;
-	/* The name in parentheses may itself contain any character. */
+	/* "PID (NAME) STATE PARENT": the name may contain any character. */
 	end = strrchr(line, ')');
-	if (!end || strlen(end) < strlen(") S "))
+	if (!end || strlen(end) < strlen(") S 1"))
 		return 0;
-	parent = strtol(end + strlen(") S "), NULL, 10);
-	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
+	return (pid_t)strtol(end + strlen(") S "), NULL, 10);
 }
 
 static int work_at(const char *path, bool seen, place_work *work, void *arg)

@@ -90,6 +90,12 @@ static void print_option(FILE *out, const struct verb_option *o,
 	print_quoted(out, value->text);
 }
 
+static void print_repo(FILE *out, const struct invocation *in)
+{
+	print_option(out, verb_option_find(in->verb, "repo"),
+		     &in->options[OPTION_REPO]);
+}
+
 static char *command_text(const struct invocation *in)
 {
 	char *text = NULL;
@@ -206,10 +212,11 @@ static void say_unseen(struct undo *u, const struct undo_plan *p)
 			(void)poll(NULL, 0, UNSEEN_MS);
 		count = count_new(u, p->changed + 1, &last);
 	}
-	if (count == p->changed)
-		(void)printf("To take it back:\n    statetape undo --yes "
-			     "%" PRIu64 "..%" PRIu64 "\n",
-			     u->head + 1, last);
+	if (count != p->changed)
+		return;
+	(void)fputs("To take it back:\n    statetape undo", stdout);
+	print_repo(stdout, u->in);
+	(void)printf(" --yes %" PRIu64 "..%" PRIu64 "\n", u->head + 1, last);
 }
 
 static void say_done(struct undo *u, const struct undo_plan *p, bool seen)
@@ -218,10 +225,13 @@ static void say_done(struct undo *u, const struct undo_plan *p, bool seen)
 	(void)fflush(stdout);
 	show_left(p, &u->history, &u->where);
 	say_hint(u, p);
-	if (!seen)
+	if (!seen) {
 		say_unseen(u, p);
-	else if (u->in->verb->id == VERB_UNDO)
-		(void)puts("To take it back:\n    statetape redo --yes");
+	} else if (u->in->verb->id == VERB_UNDO) {
+		(void)fputs("To take it back:\n    statetape redo", stdout);
+		print_repo(stdout, u->in);
+		(void)puts(" --yes");
+	}
 }
 
 static int carry_out(const struct place *place, void *arg)
