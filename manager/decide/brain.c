@@ -501,6 +501,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	turn->request = c->requests;
 	turn->unkept = true;
 	turn->step = step_begin(c, &th->t, th->r->at_ns, !th->b->no_prompts);
+	turn->guessed = th->who.guessed;
 	finish_row(th, row);
 	evidence_release(&th->e);
 	plan_rewriting_release(&th->w);

@@ -47,6 +47,7 @@ struct turn {
 	struct archive_request row; /* archived with them */
 	int64_t at_ns, began_ns;
 	cJSON *step;	  /* for the tape (step.h); NULL: nothing to tell */
+	bool guessed;	  /* its conversation, by its texts */
 	int64_t first_ns; /* when the reply's first block passed; 0: none */
 	int64_t shown_ns; /* when a block of the reply last passed; 0: none */
 };

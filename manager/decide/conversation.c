@@ -86,6 +86,7 @@ void conversation_identify(const struct request *r, const struct transcript *t,
 		session = header_of(r, session_headers[i++].header);
 	if (session)
 		ret->client = session_headers[i - 1].client;
+	ret->guessed = !session && !t->session.len;
 
 	(void)XXH3_128bits_reset(x);
 	if (session)
@@ -99,7 +100,7 @@ void conversation_identify(const struct request *r, const struct transcript *t,
 	 * first message tells them apart, as it does where there is no id.
 	 */
 	mix_text(x, header_of(r, "x-claude-code-agent-id"));
-	if (ret->subagent || (!session && !t->session.len))
+	if (ret->subagent || ret->guessed)
 		mix(x, (const char *)&t->first_hash, sizeof(t->first_hash));
 	hash = XXH3_128bits_digest(x);
 	(void)XXH3_freeState(x);

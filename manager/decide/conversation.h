@@ -202,6 +202,7 @@ struct conversation {
 struct identity {
 	char key[40]; /* 32 hex digits */
 	bool subagent, subscription;
+	bool guessed;	    /* by its texts: the client gives it no id */
 	const char *client; /* static */
 };
 

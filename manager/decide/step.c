@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -145,6 +146,19 @@ cJSON *step_begin(const struct conversation *c, const struct transcript *t,
 	json_put_time(o, "at_ns", at_ns);
 	put_results(o, t);
 	return o;
+}
+
+void step_of_process(cJSON *step, uint32_t pid, uint64_t start)
+{
+	CLEANUP(free_p) char *both = NULL;
+	XXH128_hash_t hash;
+
+	if (asprintf(&both, "%s %" PRIu32 " %" PRIu64,
+		     json_string_or(step, "conversation", ""), pid, start) < 0)
+		abort();
+	hash = XXH3_128bits(both, strlen(both));
+	cJSON_DeleteItemFromObjectCaseSensitive(step, "conversation");
+	json_put_hash(step, "conversation", hash);
 }
 
 /* -- Calls. */

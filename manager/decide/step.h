@@ -25,6 +25,11 @@ struct transcript;
  */
 cJSON *step_begin(const struct conversation *c, const struct transcript *t,
 		  int64_t at_ns, bool words);
+/*
+ * Two agents that were asked the same, without an id of their own, are one
+ * conversation to us, and two to the tape: tell them apart by their process.
+ */
+void step_of_process(cJSON *step, uint32_t pid, uint64_t start);
 /* Add the reply's calls, which may have begun at `at_ns`. */
 void step_add_calls(cJSON *step, const struct sse_seen *seen,
 		    const struct roots *roots, int64_t at_ns);

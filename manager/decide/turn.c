@@ -47,6 +47,8 @@ bool turn_wants_agent(const struct turn *t)
 void turn_agent(struct turn *t, uint32_t pid, uint64_t start)
 {
 	assert(turn_wants_agent(t) && pid);
+	if (t->guessed)
+		step_of_process(t->step, pid, start);
 	json_put_number(t->step, "pid", pid);
 	json_put_number(t->step, "start", start);
 }

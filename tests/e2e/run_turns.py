@@ -36,12 +36,15 @@ def end(p):
 
 
 def turns(home, repo):
-    """{path: the entry's turn, without what differs from run to run}"""
+    """{path: the turns of its entries, without what differs from run to run;
+    one for several in a row: a file may settle between creation and write}"""
     found = {}
     for e in reversed(log(home, repo)):
         t = e.get("turn", {})
-        found.setdefault(e.get("path2") or e["path"], []).append(
-            (t.get("ordinal"), t.get("tool"), t.get("prompt")))
+        seen = found.setdefault(e.get("path2") or e["path"], [])
+        turn = (t.get("ordinal"), t.get("tool"), t.get("prompt"))
+        if seen[-1:] != [turn]:
+            seen.append(turn)
     return found
 
 
@@ -126,14 +129,19 @@ def two_agents_are_told_apart():
                            "echo %s > %s.out" % (signs, mine, signs, other,
                                                  mine, mine))),
                 {"text": "Done."}]
-        agents = [start_agent(home, repo, m, prompts=["Task " + n])
-                  for m, n in ((a, "a"), (b, "b"))]
+        # They are asked the same, and give their conversations no id.
+        agents = [start_agent(home, repo, m, prompts=["Task"])
+                  for m in (a, b)]
         for p in agents:
             end(p)
         found = turns(home, repo)
         for name in "ab":
-            assert found[name + ".txt"] == [(1, "Write", "Task " + name)], found
-            assert found[name + ".out"] == [(1, "Bash", "Task " + name)], found
+            for path, tool in ((".txt", "Write"), (".out", "Bash")):
+                assert found[name + path] == [(1, tool, "Task")], found
+        talks = {e.get("path2") or e["path"]: e["turn"]["conversation"]
+                 for e in log(home, repo)}
+        assert talks["a.txt"] == talks["a.out"], talks
+        assert talks["b.txt"] == talks["b.out"] != talks["a.out"], talks
         nothing_left(home, repo)
 
 
