@@ -360,6 +360,7 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "request", h->born_request);
 	add_number(j, "born", h->born);
 	add_number(j, "verified", h->verified);
+	add_number(j, "left", h->left);
 	add_number(j, "birth", h->birth);
 	add_number(j, "observed", h->observed);
 	add_names(j, "opened", c, h->opened.at, h->opened.count);
@@ -435,6 +436,7 @@ static void read_record(struct conversation *c, struct held *h,
 	h->born_request = (uint32_t)json_number(j, "request", 0);
 	h->born = json_number(j, "born", 0);
 	h->verified = json_number(j, "verified", 0);
+	h->left = json_number(j, "left", 0);
 	h->birth = json_number(j, "birth", 0);
 	h->observed = json_number(j, "observed", 0);
 	h->strange = json_number(j, "strange", 0);

@@ -3,6 +3,7 @@
  * and the conversation learns what the provider's cache did.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/base/cleanup.h"
@@ -57,13 +58,15 @@ void turn_drop_body(struct turn *t)
 		free(TAKE(t->body));
 }
 
-void turn_unsent(struct turn *t)
+void turn_unsent(struct turn *t, const char *why)
 {
 	/* The decisions stand, and are sent with the next request. But the
 	 * cache now holds another prefix than predicted. */
 	t->predicted = -1;
-	archive_count(t->b->archive, "not sent in time", 1);
-	t->row.withheld = "not sent in time";
+	archive_count(t->b->archive, why, 1);
+	if (t->c && !t->unkept)
+		archive_withheld(t->b->archive, &t->row, why);
+	t->row.withheld = why;
 	DEBUG(DEBUG_MANAGER, "request %u: %s: the request received is sent",
 	      t->row.request, t->row.withheld);
 	if (!t->c)
@@ -74,8 +77,66 @@ void turn_unsent(struct turn *t)
 	(void)pthread_mutex_unlock(&t->c->lock);
 }
 
+/* Withdraw the newest section of a note that names the record. */
+static void withdraw_note(struct conversation *c, const char *key)
+{
+	struct pin *pin, *next, *newest = NULL;
+	uint32_t first = 0, last;
+
+	HASH_ITER (hh, c->pins, pin, next)
+		for (uint32_t i = pin->item == ITEM_NONE ? 0
+							 : pin->mentions.count;
+		     i-- > 0;)
+			if (strcmp(pin->mentions.at[i].key, key) == 0 &&
+			    (!newest || pin->mentions.at[i].entry >
+						newest->mentions.at[first]
+							.entry)) {
+				newest = pin;
+				first = i;
+			}
+	if (!newest)
+		return;
+	last = first + 1;
+	while (first > 0 && newest->mentions.at[first - 1].end ==
+				    newest->mentions.at[first].end)
+		first--;
+	while (last < newest->mentions.count &&
+	       newest->mentions.at[last].end == newest->mentions.at[first].end)
+		last++;
+	pin_cut(newest, first, last);
+	newest->gone = !newest->mentions.count;
+	newest->changed = true;
+}
+
+/* Withdraw what this request decided newly. False: that was nothing. */
+static bool withdraw(struct turn *t)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->decided.at.count; i++) {
+		const struct decided *d = &t->decided.at.at[i];
+		struct held *h = conversation_find(t->c, d->key);
+
+		if (!h || (d->place != DECIDED_NOTE &&
+			   d->place != DECIDED_IN_PLACE))
+			continue;
+		if (d->place == DECIDED_NOTE) {
+			withdraw_note(t->c, d->key);
+		} else {
+			free(TAKE(h->text));
+			h->len = 0;
+			h->replaced = REPLACED_NOT;
+		}
+		h->left = h->changed = true;
+		any = true;
+	}
+	return any;
+}
+
 void turn_refused(struct turn *t, int status)
 {
+	bool again;
+
 	archive_count(t->b->archive, "refused upstream", 1);
 	t->predicted = -1;
 	if (!t->c)
@@ -87,13 +148,17 @@ void turn_refused(struct turn *t, int status)
 	      t->row.request, status);
 	archive_withheld(t->b->archive, &t->row, "refused upstream");
 	(void)pthread_mutex_lock(&t->c->lock);
-	t->c->refused = true;
+	again = t->c->refusals++ > 0;
+	t->c->refused = !withdraw(t) || again;
+	if (t->head && t->request == t->c->requests)
+		t->head->kept = -1;
 	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	brain_say(t->b,
-		  "Upstream answered %d to a rewritten request; its "
-		  "conversation is left alone from now on",
-		  status);
+		  "Upstream answered %d to a rewritten request; %s from now on",
+		  status,
+		  t->c->refused ? "its conversation is left alone"
+				: "what was changed in it is left alone");
 }
 
 void turn_status(struct turn *t, int status, const char *content_type)

@@ -388,7 +388,7 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 			     &len) < 0)
 		v->fate = FATE_CODING;
 	if (v->fate != FATE_REWRITTEN) {
-		turn_unsent(v->turn);
+		turn_unsent(v->turn, "not sent in time");
 		return NULL;
 	}
 	*ret_len = len;
@@ -459,6 +459,24 @@ static bool is_refusal(int status)
 	return status == 400 || status == 413 || status == 422;
 }
 
+/*
+ * The rewritten body was refused: send the one received. The refusal was ours
+ * only if that one passes.
+ */
+static int ask_again(struct visit *v, int refused)
+{
+	int r = send_held(v, v->body.data, v->body.len);
+	bool ours = r == 0 && transfer_status(v->transfer) < 400;
+
+	assert(v->turn && v->fate == FATE_REWRITTEN);
+	v->fate = ours ? FATE_REFUSED : FATE_UNCHANGED;
+	if (ours)
+		turn_refused(v->turn, refused);
+	else
+		turn_unsent(v->turn, "refused upstream, as was the original");
+	return r;
+}
+
 static int ask_upstream(struct visit *v)
 {
 	const char *made = NULL;
@@ -473,12 +491,7 @@ static int ask_upstream(struct visit *v)
 	if (r < 0)
 		return r;
 	status = transfer_status(v->transfer);
-	if (!is_refusal(status))
-		return 0;
-	assert(v->turn && v->fate == FATE_REWRITTEN);
-	v->fate = FATE_REFUSED;
-	turn_refused(v->turn, status);
-	return send_held(v, v->body.data, v->body.len);
+	return is_refusal(status) ? ask_again(v, status) : 0;
 }
 
 static void show(void *arg, const char *bytes, size_t len)
