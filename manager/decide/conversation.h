@@ -89,9 +89,9 @@ struct held {
 	/* Its text was found to be a version's of its file, or the mount saw
 	   the call's processes open the file. */
 	bool verified;
-	bool left; /* upstream refused a request that changed it: leave it */
-	bool strange;  /* its text is no known version's: it was read before
-			  the tape began, or between two versions */
+	bool left;    /* upstream refused a request that changed it: leave it */
+	bool strange; /* its text is no known version's: it was read before
+			 the tape began, or between two versions */
 	bool observed; /* a run: the three lists below are complete */
 	ARRAY(uint32_t) opened, missed, listed;
 	uint32_t head, tail; /* `file`: bytes of the output before and
@@ -180,8 +180,8 @@ struct conversation {
 	char *model;
 	bool subagent, subscription;
 	bool refused; /* upstream refuses rewritten requests: rewrite none */
-	uint32_t refusals; /* of rewritten requests, by upstream */
-	bool stopped; /* the cache read too little: decide nothing new */
+	uint32_t refusals;  /* of rewritten requests, by upstream */
+	bool stopped;	    /* the cache read too little: decide nothing new */
 	uint32_t surprises; /* replies in a row that read too little */
 	bool warned;
 

@@ -88,9 +88,9 @@ static void withdraw_note(struct conversation *c, const char *key)
 							 : pin->mentions.count;
 		     i-- > 0;)
 			if (strcmp(pin->mentions.at[i].key, key) == 0 &&
-			    (!newest || pin->mentions.at[i].entry >
-						newest->mentions.at[first]
-							.entry)) {
+			    (!newest ||
+			     pin->mentions.at[i].entry >
+				     newest->mentions.at[first].entry)) {
 				newest = pin;
 				first = i;
 			}
@@ -117,8 +117,8 @@ static bool withdraw(struct turn *t)
 		const struct decided *d = &t->decided.at.at[i];
 		struct held *h = conversation_find(t->c, d->key);
 
-		if (!h || (d->place != DECIDED_NOTE &&
-			   d->place != DECIDED_IN_PLACE))
+		if (!h ||
+		    (d->place != DECIDED_NOTE && d->place != DECIDED_IN_PLACE))
 			continue;
 		if (d->place == DECIDED_NOTE) {
 			withdraw_note(t->c, d->key);
