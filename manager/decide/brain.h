@@ -39,6 +39,7 @@ struct brain_options {
 	const char *prices;  /* JSON text that overrides rows of the price
 				table (cost.h); NULL: none */
 	bool no_prompts;     /* tell the tape no words of the user's prompts */
+	uint64_t keep_days, keep_bytes; /* of manager.db: archive_keep() */
 	bool subscriptions;  /* replace in place under subscription logins
 				too; else these get notes only */
 	wire_transport *ask; /* instead of tape_socket */

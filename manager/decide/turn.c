@@ -18,7 +18,9 @@
 /* A cache that read this share of what was predicted did its work. */
 #define KEPT_PERCENT 70
 #define KEPT_LEAST   2048
-#define HOLD_MS	     (24u * 3600 * 1000)
+/* The archive is looked at after so many requests. */
+#define KEEP_EVERY 256
+#define HOLD_MS	   (24u * 3600 * 1000)
 /* A reply's end waits no longer than this for the tape to take a hold. */
 #define HOLD_WITHIN_MS 200
 #define TELL_WITHIN_MS 200
@@ -38,6 +40,8 @@ void turn_sent(struct turn *t)
 		brain_say(t->b,
 			  "The decisions of a request could not be saved; "
 			  "after a restart they may differ");
+	else if (t->row.id % KEEP_EVERY == 0)
+		brain_keep(t->b);
 }
 
 bool turn_wants_agent(const struct turn *t)
