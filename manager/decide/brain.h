@@ -36,9 +36,9 @@ struct brain_options {
 				    decisions are kept in memory only */
 	enum mode mode;
 	const struct policy *policy; /* NULL: policy_defaults */
-	const char *prices;  /* JSON text that overrides rows of the price
-				table (cost.h); NULL: none */
-	bool no_prompts;     /* tell the tape no words of the user's prompts */
+	const char *prices; /* JSON text that overrides rows of the price
+			       table (cost.h); NULL: none */
+	bool no_prompts;    /* tell the tape no words of the user's prompts */
 	uint64_t keep_days, keep_bytes; /* of manager.db: archive_keep() */
 	bool subscriptions;  /* replace in place under subscription logins
 				too; else these get notes only */
