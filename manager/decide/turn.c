@@ -112,28 +112,32 @@ static void withdraw_note(struct conversation *c, const char *key)
 	newest->changed = true;
 }
 
+/* False: it put nothing into the request. */
+static bool withdraw_one(struct conversation *c, const struct decided *d)
+{
+	struct held *h = conversation_find(c, d->key);
+
+	if (!h || (d->place != DECIDED_NOTE && d->place != DECIDED_IN_PLACE))
+		return false;
+	if (d->place == DECIDED_NOTE) {
+		withdraw_note(c, d->key);
+	} else {
+		free(h->text);
+		h->text = NULL;
+		h->len = 0;
+		h->replaced = REPLACED_NOT;
+	}
+	h->left = h->changed = true;
+	return true;
+}
+
 /* Withdraw what this request decided newly. False: that was nothing. */
 static bool withdraw(struct turn *t)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < t->decided.at.count; i++) {
-		const struct decided *d = &t->decided.at.at[i];
-		struct held *h = conversation_find(t->c, d->key);
-
-		if (!h ||
-		    (d->place != DECIDED_NOTE && d->place != DECIDED_IN_PLACE))
-			continue;
-		if (d->place == DECIDED_NOTE) {
-			withdraw_note(t->c, d->key);
-		} else {
-			free(TAKE(h->text));
-			h->len = 0;
-			h->replaced = REPLACED_NOT;
-		}
-		h->left = h->changed = true;
-		any = true;
-	}
+	for (uint32_t i = 0; i < t->decided.at.count; i++)
+		any |= withdraw_one(t->c, &t->decided.at.at[i]);
 	return any;
 }
 

@@ -117,7 +117,7 @@ static const char *add_key(const char *at, char path[static KEY_MAX])
 	size_t len = strlen(path);
 
 	for (;; at++) {
-		char quote = *at == '"' || *at == '\'' ? *at : '\0';
+		char quote = (char)(*at == '"' || *at == '\'' ? *at : 0);
 
 		if (len && len + 1 < KEY_MAX)
 			path[len++] = '.';
