@@ -14,16 +14,34 @@ int quote_is_mark(const char *at, size_t len)
 	return len >= strlen(mark) && strncasecmp(at, mark, strlen(mark)) == 0;
 }
 
+/* The length of a UTF-8 character that begins so; 0: none does. */
+static size_t length_of(unsigned char first)
+{
+	static const struct {
+		unsigned char from;
+		size_t len;
+	} lengths[] = { { 0xf5, 0 }, { 0xf0, 4 }, { 0xe0, 3 },
+			{ 0xc2, 2 }, { 0x80, 0 }, { 0, 1 } };
+	size_t i = 0;
+
+	while (first < lengths[i].from)
+		i++;
+	return lengths[i].len;
+}
+
+/* Is `c` written in more bytes than it needs, or no character at all? */
+static bool is_wrong(uint32_t c, size_t len)
+{
+	if (len == 3)
+		return c < 0x800 || (c >= 0xd800 && c < 0xe000);
+	return len == 4 && (c < 0x10000 || c > 0x10ffff);
+}
+
 /* The length of the UTF-8 character at `at`, 0: it is none; and its number. */
 static size_t character(const char *at, uint32_t *ret)
 {
 	const unsigned char *s = (const unsigned char *)at;
-	size_t len = *s < 0x80	 ? 1
-		     : *s < 0xc2 ? 0
-		     : *s < 0xe0 ? 2
-		     : *s < 0xf0 ? 3
-		     : *s < 0xf5 ? 4
-				 : 0;
+	size_t len = length_of(*s);
 	uint32_t c = len < 2 ? *s : *s & (0xffu >> (len + 1));
 
 	for (size_t i = 1; i < len; i++) {
@@ -31,8 +49,7 @@ static size_t character(const char *at, uint32_t *ret)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	if ((len == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
-	    (len == 4 && (c < 0x10000 || c > 0x10ffff)))
+	if (is_wrong(c, len))
 		return 0;
 	*ret = c;
 	return len;

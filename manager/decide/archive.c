@@ -21,12 +21,14 @@
 #include "manager/decide/archive.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
@@ -35,8 +37,8 @@
 
 #define SCHEMA 2
 
-static const char pragmas[] =
-	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;";
+static const char pragmas[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+			      "PRAGMA journal_size_limit=8388608;";
 
 static const char from_1[] =
 	"ALTER TABLE request ADD COLUMN notes_sent INT DEFAULT 0;"
@@ -143,6 +145,17 @@ static int open_at(const char *path, bool write, struct archive *m)
 	return write ? make_tables(m->db) : 0;
 }
 
+/* SQLite gives its other files the mode of the database. */
+static void make_private(const char *path)
+{
+	CLEANUP(close_p)
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* Who may not change it cannot open it, either: that is reported. */
+	if (fd >= 0)
+		(void)fchmod(fd, 0600);
+}
+
 int archive_open(const char *dir, bool write, struct archive **ret,
 		 char **ret_why)
 {
@@ -156,6 +169,8 @@ int archive_open(const char *dir, bool write, struct archive **ret,
 		archive_free(m);
 		return -ENOMEM;
 	}
+	if (path && write)
+		make_private(path);
 	rc = open_at(path ? path : ":memory:", write, m);
 	if (rc == 0) {
 		*ret = m;
@@ -360,6 +375,7 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "request", h->born_request);
 	add_number(j, "born", h->born);
 	add_number(j, "verified", h->verified);
+	add_number(j, "left", h->left);
 	add_number(j, "birth", h->birth);
 	add_number(j, "observed", h->observed);
 	add_names(j, "opened", c, h->opened.at, h->opened.count);
@@ -435,6 +451,7 @@ static void read_record(struct conversation *c, struct held *h,
 	h->born_request = (uint32_t)json_number(j, "request", 0);
 	h->born = json_number(j, "born", 0);
 	h->verified = json_number(j, "verified", 0);
+	h->left = json_number(j, "left", 0);
 	h->birth = json_number(j, "birth", 0);
 	h->observed = json_number(j, "observed", 0);
 	h->strange = json_number(j, "strange", 0);

@@ -56,6 +56,12 @@ int archive_load(struct archive *m, struct conversation *c);
 /* Save the changes of `c` and the account `r`; 0 or a negative errno. */
 int archive_save(struct archive *m, struct conversation *c,
 		 struct archive_request *r);
+/*
+ * Delete what was last used more than `days` ago, then the oldest until at most
+ * `bytes` are in use, but no conversation of the last hour; 0: no such limit.
+ */
+int archive_keep(struct archive *m, uint64_t days, uint64_t bytes,
+		 int64_t now_ns);
 /* `r` was saved, and upstream then refused the rewritten request. */
 void archive_withheld(struct archive *m, struct archive_request *r,
 		      const char *why);

@@ -87,6 +87,8 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	b->cwd = o->cwd ? must_strdup(o->cwd) : NULL;
 	b->subscriptions = o->subscriptions;
 	b->no_prompts = o->no_prompts;
+	b->keep_days = o->keep_days;
+	b->keep_bytes = o->keep_bytes;
 	b->ask = o->ask;
 	b->ask_ctx = o->ask_ctx;
 	if (!b->ask && o->tape_socket) {
@@ -107,8 +109,17 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 		brain_free(b);
 		return rc;
 	}
+	brain_keep(b);
 	*ret = b;
 	return 0;
+}
+
+void brain_keep(struct brain *b)
+{
+	if ((b->keep_days || b->keep_bytes) &&
+	    archive_keep(b->archive, b->keep_days, b->keep_bytes,
+			 clock_wall_ns()) < 0)
+		brain_say(b, "The manager's archive could not be made smaller");
 }
 
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */

@@ -36,9 +36,10 @@ struct brain_options {
 				    decisions are kept in memory only */
 	enum mode mode;
 	const struct policy *policy; /* NULL: policy_defaults */
-	const char *prices;  /* JSON text that overrides rows of the price
-				table (cost.h); NULL: none */
-	bool no_prompts;     /* tell the tape no words of the user's prompts */
+	const char *prices; /* JSON text that overrides rows of the price
+			       table (cost.h); NULL: none */
+	bool no_prompts;    /* tell the tape no words of the user's prompts */
+	uint64_t keep_days, keep_bytes; /* of manager.db: archive_keep() */
 	bool subscriptions;  /* replace in place under subscription logins
 				too; else these get notes only */
 	wire_transport *ask; /* instead of tape_socket */
@@ -98,12 +99,15 @@ void turn_agent(struct turn *t, uint32_t pid, uint64_t start);
 void turn_drop_body(struct turn *t);
 /*
  * The body received was sent instead of the one returned, which came after the
- * deadline or could not be encoded. The decisions go with the next request.
+ * deadline, could not be encoded, or was refused by an upstream that refuses
+ * the one received as well. The decisions go with the next request.
  */
-void turn_unsent(struct turn *t);
+void turn_unsent(struct turn *t, const char *why);
 /*
- * Upstream refused the rewritten body (400, 413, 422). The caller sends the
- * original; no request of this conversation is rewritten from now on.
+ * Upstream refused the rewritten body (400, 413, 422), and took the one
+ * received. What was newly decided is withdrawn, and its records are left alone
+ * from now on; if that happens again, or nothing was new, no request of this
+ * conversation is rewritten any more.
  */
 void turn_refused(struct turn *t, int status);
 /* The reply: its status, then decoded bytes in blocks of any size. */

@@ -22,6 +22,7 @@ struct brain {
 	const struct policy *policy;
 	enum mode mode;
 	bool subscriptions, no_prompts;
+	uint64_t keep_days, keep_bytes; /* archive_keep() */
 	char *repo, *other, *cwd;
 	struct links *links;	     /* to the tape; NULL: `ask` was given */
 	struct subscribe *subscribe; /* to the tape's entries; NULL: none */
@@ -55,6 +56,9 @@ struct turn {
 /* One sentence for the log. */
 __attribute__((format(printf, 2, 3))) void brain_say(struct brain *b,
 						     const char *format, ...);
+
+/* Forget what is beyond the limits of the archive. */
+void brain_keep(struct brain *b);
 
 /*
  * The conversation of that key, made if there is none. It stays in memory until

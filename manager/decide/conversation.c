@@ -364,23 +364,23 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
 	h->kept = -1;
 }
 
-/* The call's id; a second result with the same id gets "#2". */
+/*
+ * The call's id; a second result with the same id gets "#2". The first one
+ * counts them: to try all numbers for each would take quadratic time.
+ */
 static char *key_of(const struct conversation *c, const struct item *i)
 {
-	struct held *h;
-	char *key = NULL;
-	int n = 1, len;
+	char *key = must_have(strndup(i->id.at, i->id.len));
+	struct held *first = conversation_find(c, key), *h = first;
 
-	do {
+	while (h && h->item != ITEM_NONE) {
 		free(key);
-		len = n == 1 ? asprintf(&key, "%.*s", (int)i->id.len, i->id.at)
-			     : asprintf(&key, "%.*s#%d", (int)i->id.len,
-					i->id.at, n);
-		if (len < 0)
+		first->copies++;
+		if (asprintf(&key, "%.*s#%u", (int)i->id.len, i->id.at,
+			     first->copies + 1) < 0)
 			abort();
-		n++;
 		h = conversation_find(c, key);
-	} while (h && h->item != ITEM_NONE);
+	}
 	return key;
 }
 
@@ -402,6 +402,7 @@ static void forget_places(struct conversation *c)
 	HASH_ITER (hh, c->held, h, next_held) {
 		h->absent = h->item == ITEM_NONE;
 		h->item = ITEM_NONE;
+		h->copies = 0;
 		h->fresh = false;
 		h->notified = NOTIFIED_NOT;
 		h->notified_entry = 0;

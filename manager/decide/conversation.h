@@ -89,8 +89,9 @@ struct held {
 	/* Its text was found to be a version's of its file, or the mount saw
 	   the call's processes open the file. */
 	bool verified;
-	bool strange;  /* its text is no known version's: it was read before
-			  the tape began, or between two versions */
+	bool left;    /* upstream refused a request that changed it: leave it */
+	bool strange; /* its text is no known version's: it was read before
+			 the tape began, or between two versions */
 	bool observed; /* a run: the three lists below are complete */
 	ARRAY(uint32_t) opened, missed, listed;
 	uint32_t head, tail; /* `file`: bytes of the output before and
@@ -120,6 +121,7 @@ struct held {
 	uint32_t record; /* index in the request's records */
 	bool fresh;	 /* its birth has yet to be determined */
 	bool evict;	 /* the policy evicts it */
+	uint32_t copies; /* further results with the same id */
 	bool absent;	 /* it was not in the previous request */
 	bool changed;	 /* to be saved */
 };
@@ -177,8 +179,9 @@ struct conversation {
 	char *client; /* the agent's name if known; never NULL */
 	char *model;
 	bool subagent, subscription;
-	bool refused; /* upstream refused a rewritten request: rewrite none */
-	bool stopped; /* the cache read too little: decide nothing new */
+	bool refused; /* upstream refuses rewritten requests: rewrite none */
+	uint32_t refusals;  /* of rewritten requests, by upstream */
+	bool stopped;	    /* the cache read too little: decide nothing new */
 	uint32_t surprises; /* replies in a row that read too little */
 	bool warned;
 

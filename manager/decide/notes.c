@@ -100,9 +100,9 @@ static void one_line(char *line, const char *text)
 	char name[WORDS_MAX + 4]; \
 	one_line(name, (text) ? (text) : "")
 
-#define NAMED(name, text)                    \
-	char name##_quoted[QUOTE_NAME_SIZE]; \
-	const char *name = quote_name(text, name##_quoted)
+#define NAMED(name, text)           \
+	char name[QUOTE_NAME_SIZE]; \
+	(void)quote_name((text), name)
 
 int note_changes(struct buf *out, const char *path, const char *why,
 		 const char *diff, size_t len)

@@ -111,7 +111,8 @@ static void fill_new_stubs(struct plan *p)
 	for (uint32_t i = 0; i < p->r->count; i++) {
 		struct held *stub = p->held[i], *read;
 
-		if (stub->kind != RECORD_STUB || stub->text || !stub->fresh)
+		if (stub->kind != RECORD_STUB || stub->text || stub->left ||
+		    !stub->fresh)
 			continue;
 		read = stub_target(p, stub);
 		if (read && (read->replaced >= REPLACED_PART ||
@@ -350,6 +351,8 @@ static void list_stale(struct plan *p, struct plan_choice *c)
 
 		if (h->tracked)
 			p->counts.held += h->tokens;
+		if (h->left)
+			continue;
 		if (h->evict)
 			list_finished(p, c, h);
 		else if (h->replaced == REPLACED_TOMBSTONE)

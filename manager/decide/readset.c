@@ -186,3 +186,9 @@ void readset_release(struct readset *r)
 	array_release(&r->searched);
 	array_release(&r->processes);
 }
+
+bool readset_opened(const struct readset *r, const char *path)
+{
+	return r->opened.count && bsearch(&path, r->opened.at, r->opened.count,
+					  sizeof(*r->opened.at), string_order);
+}

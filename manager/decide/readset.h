@@ -39,6 +39,8 @@ struct readset {
 /* Between two times (CLOCK_REALTIME). Fails as client.h says. */
 int readset_ask(struct client *c, int64_t from_ns, int64_t to_ns,
 		struct readset *ret);
+/* Did one of the processes open `path`? */
+bool readset_opened(const struct readset *r, const char *path);
 void readset_release(struct readset *r);
 
 #endif

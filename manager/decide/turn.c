@@ -3,6 +3,7 @@
  * and the conversation learns what the provider's cache did.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/base/cleanup.h"
@@ -17,7 +18,9 @@
 /* A cache that read this share of what was predicted did its work. */
 #define KEPT_PERCENT 70
 #define KEPT_LEAST   2048
-#define HOLD_MS	     (24u * 3600 * 1000)
+/* The archive is looked at after so many requests. */
+#define KEEP_EVERY 256
+#define HOLD_MS	   (24u * 3600 * 1000)
 /* A reply's end waits no longer than this for the tape to take a hold. */
 #define HOLD_WITHIN_MS 200
 #define TELL_WITHIN_MS 200
@@ -37,6 +40,8 @@ void turn_sent(struct turn *t)
 		brain_say(t->b,
 			  "The decisions of a request could not be saved; "
 			  "after a restart they may differ");
+	else if (t->row.id % KEEP_EVERY == 0)
+		brain_keep(t->b);
 }
 
 bool turn_wants_agent(const struct turn *t)
@@ -59,13 +64,15 @@ void turn_drop_body(struct turn *t)
 		free(TAKE(t->body));
 }
 
-void turn_unsent(struct turn *t)
+void turn_unsent(struct turn *t, const char *why)
 {
 	/* The decisions stand, and are sent with the next request. But the
 	 * cache now holds another prefix than predicted. */
 	t->predicted = -1;
-	archive_count(t->b->archive, "not sent in time", 1);
-	t->row.withheld = "not sent in time";
+	archive_count(t->b->archive, why, 1);
+	if (t->c && !t->unkept)
+		archive_withheld(t->b->archive, &t->row, why);
+	t->row.withheld = why;
 	DEBUG(DEBUG_MANAGER, "request %u: %s: the request received is sent",
 	      t->row.request, t->row.withheld);
 	if (!t->c)
@@ -76,8 +83,70 @@ void turn_unsent(struct turn *t)
 	(void)pthread_mutex_unlock(&t->c->lock);
 }
 
+/* Withdraw the newest section of a note that names the record. */
+static void withdraw_note(struct conversation *c, const char *key)
+{
+	struct pin *pin, *next, *newest = NULL;
+	uint32_t first = 0, last;
+
+	HASH_ITER (hh, c->pins, pin, next)
+		for (uint32_t i = pin->item == ITEM_NONE ? 0
+							 : pin->mentions.count;
+		     i-- > 0;)
+			if (strcmp(pin->mentions.at[i].key, key) == 0 &&
+			    (!newest ||
+			     pin->mentions.at[i].entry >
+				     newest->mentions.at[first].entry)) {
+				newest = pin;
+				first = i;
+			}
+	if (!newest)
+		return;
+	last = first + 1;
+	while (first > 0 && newest->mentions.at[first - 1].end ==
+				    newest->mentions.at[first].end)
+		first--;
+	while (last < newest->mentions.count &&
+	       newest->mentions.at[last].end == newest->mentions.at[first].end)
+		last++;
+	pin_cut(newest, first, last);
+	newest->gone = !newest->mentions.count;
+	newest->changed = true;
+}
+
+/* False: it put nothing into the request. */
+static bool withdraw_one(struct conversation *c, const struct decided *d)
+{
+	struct held *h = conversation_find(c, d->key);
+
+	if (!h || (d->place != DECIDED_NOTE && d->place != DECIDED_IN_PLACE))
+		return false;
+	if (d->place == DECIDED_NOTE) {
+		withdraw_note(c, d->key);
+	} else {
+		free(h->text);
+		h->text = NULL;
+		h->len = 0;
+		h->replaced = REPLACED_NOT;
+	}
+	h->left = h->changed = true;
+	return true;
+}
+
+/* Withdraw what this request decided newly. False: that was nothing. */
+static bool withdraw(struct turn *t)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->decided.at.count; i++)
+		any |= withdraw_one(t->c, &t->decided.at.at[i]);
+	return any;
+}
+
 void turn_refused(struct turn *t, int status)
 {
+	bool again;
+
 	archive_count(t->b->archive, "refused upstream", 1);
 	t->predicted = -1;
 	if (!t->c)
@@ -89,13 +158,17 @@ void turn_refused(struct turn *t, int status)
 	      t->row.request, status);
 	archive_withheld(t->b->archive, &t->row, "refused upstream");
 	(void)pthread_mutex_lock(&t->c->lock);
-	t->c->refused = true;
+	again = t->c->refusals++ > 0;
+	t->c->refused = !withdraw(t) || again;
+	if (t->head && t->request == t->c->requests)
+		t->head->kept = -1;
 	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
 	(void)pthread_mutex_unlock(&t->c->lock);
 	brain_say(t->b,
-		  "Upstream answered %d to a rewritten request; its "
-		  "conversation is left alone from now on",
-		  status);
+		  "Upstream answered %d to a rewritten request; %s from now on",
+		  status,
+		  t->c->refused ? "its conversation is left alone"
+				: "what was changed in it is left alone");
 }
 
 void turn_status(struct turn *t, int status, const char *content_type)

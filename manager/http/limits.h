@@ -40,6 +40,12 @@
 /* The longest body we read, compressed or not; longer ones stream through. */
 #define PROXY_BODY_MAX (64u << 20)
 
+/*
+ * Bodies longer than this are thought about one at a time, so that a few of
+ * them cannot take all processors from the requests of other conversations.
+ */
+#define PROXY_BODY_LARGE (8u << 20)
+
 /* Bodies held by all connections together. Beyond it bodies stream through. */
 #define PROXY_BODIES_MAX (512u << 20)
 

@@ -136,7 +136,7 @@ static int end_of(int (*name)(int, struct sockaddr *, socklen_t *), int fd,
 
 int peer_socket(int fd, struct peer_socket *ret)
 {
-	struct peer_end theirs, ours;
+	struct peer_end theirs = { 0 }, ours = { 0 };
 	int r = end_of(getpeername, fd, &theirs);
 
 	if (r == -ENOTCONN)

@@ -224,6 +224,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 		return -ENOMEM;
 	limit_malloc();
 	s->callers = (struct callers)CALLERS_INIT;
+	(void)pthread_mutex_init(&s->large, NULL);
 	s->brain = c->brain;
 	s->deadline_ms = c->deadline_ms ? c->deadline_ms : PROXY_DEADLINE_MS;
 	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;
@@ -288,6 +289,7 @@ void proxy_free(struct proxy *s)
 	door_free(s->door);
 	for (int i = 0; i < APIS; i++)
 		free(s->bases[i]);
+	(void)pthread_mutex_destroy(&s->large);
 	free(s);
 }
 

@@ -6,6 +6,7 @@
 #define STATETAPE_MANAGER_HTTP_PROXY_I_H
 
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -48,7 +49,9 @@ struct proxy {
 	char *bases[APIS];
 	int deadline_ms, grace_ms;
 	uint16_t port;
-	atomic_bool draining; /* shutting down: close each connection */
+	atomic_bool draining;  /* shutting down: close each connection */
+	pthread_mutex_t large; /* held while a large body is thought about;
+				  before all locks of the brain */
 	struct callers callers;
 	struct counters counters;
 };

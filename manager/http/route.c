@@ -84,8 +84,8 @@ enum api route_api(const struct request *r)
 bool route_is_turn(const struct request *r)
 {
 	static const char *const paths[] = {
-		"/v1/messages", "/v1/responses",     "/v1/chat/completions",
-		"/responses",	"/chat/completions",
+		"/v1/messages", "/v1/responses", "/v1/chat/completions",
+		"/messages",	"/responses",	 "/chat/completions",
 	};
 	size_t len = strcspn(r->target, "?");
 

@@ -100,6 +100,7 @@ static void count_pass(const struct visit *v)
 		[FATE_TOO_LONG] = "a body that was too long",
 		[FATE_MEMORY] = "too many bodies at once",
 		[FATE_CODING] = "a body that could not be decoded",
+		[FATE_LATE] = "too many large bodies at once",
 	};
 
 	if (v->proxy->brain && !v->turn && why[v->fate])
@@ -365,6 +366,29 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 	return MHD_YES;
 }
 
+/*
+ * The brain's body; NULL: none. Of large ones one is thought about at a time;
+ * one whose turn does not come before its deadline is late.
+ */
+static const char *ask_in_turn(struct visit *v, size_t *ret_len)
+{
+	struct request *r = &v->request;
+	struct timespec until = { .tv_sec = r->deadline_ns / NS_PER_S,
+				  .tv_nsec = r->deadline_ns % NS_PER_S };
+	bool large = r->len > PROXY_BODY_LARGE;
+	const char *made;
+
+	if (large && pthread_mutex_clocklock(&v->proxy->large, CLOCK_MONOTONIC,
+					     &until) != 0) {
+		v->fate = FATE_LATE;
+		return NULL;
+	}
+	made = brain_think(v->proxy->brain, r, ret_len, &v->turn);
+	if (large)
+		(void)pthread_mutex_unlock(&v->proxy->large);
+	return made;
+}
+
 /* The brain's body, in the coding of the one received; NULL: none to send. */
 static const char *ask_brain(struct visit *v, enum coding coding,
 			     size_t *ret_len)
@@ -377,7 +401,7 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 	assert(!v->turn && r->body);
 	r->at_ns = clock_wall_ns();
 	r->deadline_ns = clock_mono_ns() + allowed;
-	made = brain_think(v->proxy->brain, r, &len, &v->turn);
+	made = ask_in_turn(v, &len);
 	if (!made)
 		return NULL;
 	v->fate = FATE_REWRITTEN;
@@ -388,7 +412,7 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 			     &len) < 0)
 		v->fate = FATE_CODING;
 	if (v->fate != FATE_REWRITTEN) {
-		turn_unsent(v->turn);
+		turn_unsent(v->turn, "not sent in time");
 		return NULL;
 	}
 	*ret_len = len;
@@ -459,6 +483,24 @@ static bool is_refusal(int status)
 	return status == 400 || status == 413 || status == 422;
 }
 
+/*
+ * The rewritten body was refused: send the one received. The refusal was ours
+ * only if that one passes.
+ */
+static int ask_again(struct visit *v, int refused)
+{
+	int r = send_held(v, v->body.data, v->body.len);
+	bool ours = r == 0 && transfer_status(v->transfer) < 400;
+
+	assert(v->turn && v->fate == FATE_REWRITTEN);
+	v->fate = ours ? FATE_REFUSED : FATE_UNCHANGED;
+	if (ours)
+		turn_refused(v->turn, refused);
+	else
+		turn_unsent(v->turn, "refused upstream, as was the original");
+	return r;
+}
+
 static int ask_upstream(struct visit *v)
 {
 	const char *made = NULL;
@@ -473,12 +515,7 @@ static int ask_upstream(struct visit *v)
 	if (r < 0)
 		return r;
 	status = transfer_status(v->transfer);
-	if (!is_refusal(status))
-		return 0;
-	assert(v->turn && v->fate == FATE_REWRITTEN);
-	v->fate = FATE_REFUSED;
-	turn_refused(v->turn, status);
-	return send_held(v, v->body.data, v->body.len);
+	return is_refusal(status) ? ask_again(v, status) : 0;
 }
 
 static void show(void *arg, const char *bytes, size_t len)

@@ -45,19 +45,46 @@ static bool inside(struct transcript *all, const struct item *i,
 	return true;
 }
 
+/* How many files with the hash of an item came before it: a hash table. */
+struct attached_seen {
+	uint64_t hash;
+	uint32_t count; /* 0: a free slot */
+};
+
+struct attached_table {
+	struct attached_seen *slots; /* NULL: there was none yet */
+	uint32_t mask;
+};
+
+static uint32_t count_equal(struct transcript *t, struct attached_table *seen,
+			    uint64_t hash)
+{
+	struct attached_seen *s;
+	uint32_t at = (uint32_t)hash;
+
+	if (!seen->slots) {
+		for (seen->mask = 15; seen->mask < 2 * t->items_count;)
+			seen->mask = 2 * seen->mask + 1;
+		seen->slots = arena_take(&t->arena,
+					 ((size_t)seen->mask + 1) * sizeof(*s));
+		memset(seen->slots, 0, ((size_t)seen->mask + 1) * sizeof(*s));
+	}
+	while ((s = &seen->slots[at & seen->mask])->count && s->hash != hash)
+		at++;
+	s->hash = hash;
+	return s->count++;
+}
+
 /* An id; of several equal texts each has its own. */
-static struct text make_id(struct transcript *t, uint32_t item)
+static struct text make_id(struct transcript *t, struct attached_table *seen,
+			   const struct item *i)
 {
 	uint64_t hash =
-		t->items[item].hash ^ XXH3_64bits(t->items[item].arguments.at,
-						  t->items[item].arguments.len);
+		i->hash ^ XXH3_64bits(i->arguments.at, i->arguments.len);
 	char id[48];
 	int len;
 
-	for (uint32_t i = 0; i < item; i++)
-		if (t->items[i].attached.at &&
-		    t->items[i].hash == t->items[item].hash)
-			hash++;
+	hash += count_equal(t, seen, i->hash);
 	len = snprintf(id, sizeof(id), "attached-%016" PRIx64, hash);
 	return (struct text){ arena_copy(&t->arena, id, (size_t)len),
 			      (size_t)len };
@@ -65,6 +92,8 @@ static struct text make_id(struct transcript *t, uint32_t item)
 
 void attached_find(struct transcript *t)
 {
+	struct attached_table seen = { 0 };
+
 	for (uint32_t i = 1; i < t->items_count; i++) {
 		struct item *item = &t->items[i];
 		struct text body;
@@ -80,7 +109,7 @@ void attached_find(struct transcript *t)
 			continue;
 		item->name = (struct text){ "Read", 4 };
 		item->attached = body;
-		item->id = make_id(t, i);
+		item->id = make_id(t, &seen, item);
 		/* It is a block: another can be put behind it. */
 		if (t->dialect == DIALECT_MESSAGES &&
 		    t->body[item->span.start] == '{')

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Who may use the proxy's port: the agent, and nobody else."""
 
-import os
 import resource
 import socket
 import statistics
@@ -12,38 +11,6 @@ import proxy
 import st
 
 TURN = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
-
-
-class Neighbour:
-    """A process of its own, of another user if that is asked for, which runs
-    `work` and says what came of it; then it stays until it is told to go."""
-
-    def __init__(self, work, *args, uid=None):
-        said, says = os.pipe()
-        go, goes = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                os.close(goes)
-                if uid is not None:
-                    os.setgroups([])
-                    os.setresgid(uid, uid, uid)
-                    os.setresuid(uid, uid, uid)
-                kept = work(*args)
-                os.write(says, str(kept).encode() or b"-")
-                os.read(go, 1)
-            finally:
-                os._exit(0)
-        os.close(says)
-        os.close(go)
-        self.goes = goes
-        with open(said) as f:
-            self.said = os.read(f.fileno(), 4096).decode()
-
-    def end(self):
-        os.close(self.goes)
-        os.waitpid(self.pid, 0)
-        return self.said
 
 
 def ask(e):
@@ -103,9 +70,9 @@ def a_refused_body_is_not_read():
 def another_user_is_refused_with_the_secret():
     st.need_root("to be two users")
     with fakemodel.Model() as m, proxy.Proxy(m.url) as e:
-        assert Neighbour(ask, e, uid=st.NOBODY).end() == "403"
+        assert proxy.Neighbour(ask, e, uid=st.NOBODY).end() == "403"
         assert not m.requests
-        assert Neighbour(ask, e).end() == "200"
+        assert proxy.Neighbour(ask, e).end() == "200"
         assert e.counters()["strangers"] == 1
 
 
@@ -163,7 +130,7 @@ def a_crowd_at_the_door_does_not_keep_the_agent_out():
         alone = typical(e)
         for uid in users:
             for text in (b"", line):
-                p = Neighbour(Crowd, e, 700, text, uid=uid)
+                p = proxy.Neighbour(Crowd, e, 700, text, uid=uid)
                 assert p.said == "all here", p.said
                 crowded = typical(e)
                 print("%.1f ms alone, %.1f in a crowd" % (

@@ -145,8 +145,9 @@ void brain_passed(struct brain *b, const char *why)
 	(void)why;
 }
 
-void turn_unsent(struct turn *t)
+void turn_unsent(struct turn *t, const char *why)
 {
+	(void)why;
 	t->unsent = true;
 }
 

@@ -61,6 +61,13 @@ static const struct verb_option manager_options[] = {
 	  .name = "no-prompts",
 	  .text = "Tell the tape no words of what the user asks for; else it "
 		  "keeps the first words, for 'statetape log --turns'" },
+	{ .id = OPTION_KEEP,
+	  .name = "keep",
+	  .kind = OPTION_TEXT,
+	  .value = "DAYS/SIZE",
+	  .text = "Forget conversations and requests older than DAYS, then the "
+		  "oldest until the archive is at most SIZE, as with tape (if "
+		  "not given: STATETAPE_KEEP, else 30/256M)" },
 	{ .id = OPTION_FORWARD,
 	  .name = "forward",
 	  .text = "Forward every request unread, keep nothing, need no tape: "

@@ -6,15 +6,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/json.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
+#include "tools/run/agent_files.h"
 
 #define VARIABLES_MAX 4
+#define WORDS_MAX     2
 
 /* "%s" in a value is the manager's address. */
 struct agent {
@@ -25,12 +29,14 @@ struct agent {
 		enum agent_api api;
 	} variables[VARIABLES_MAX];
 	const char *usual;    /* its default API; NULL: the public one */
-	const char *words[2]; /* put before the user's own arguments */
 	const char *settings; /* its own file names the API; we do not change
 				 that file */
-	void (*point)(const char *address);
-	char *(*find)(enum agent_api api);
-	char *(*note)(void);
+	void (*point)(char *const *command, const char *address);
+	/* Words to put before the user's own arguments: how many. */
+	size_t (*words)(char *const *command, const char *address,
+			char *ret[WORDS_MAX]);
+	char *(*find)(char *const *command, enum agent_api api);
+	char *(*note)(char *const *command);
 };
 
 #define PLAIN "%s"
@@ -57,12 +63,235 @@ static void set(const char *name, const char *value)
 	(void)setenv(name, value, 1);
 }
 
-/* opencode: settings as JSON, in a variable. */
+/* Does the address end in "/v1"? Then ours does, too. */
+static char *ours_for(const char *theirs, const char *address)
+{
+	size_t len = strlen(theirs);
+
+	while (len && theirs[len - 1] == '/')
+		len--;
+	if (len >= 3 && strncmp(theirs + len - 3, "/v1", 3) == 0)
+		return format_text(V1, address);
+	return must_strdup(address);
+}
+
+/*
+ * The value of an option, as "--name value" or "--name=value"; of several the
+ * last; NULL: it is not given.
+ */
+static const char *option(char *const *command, const char *name)
+{
+	const char *value = NULL;
+	size_t len = strlen(name);
+
+	for (; *command; command++) {
+		if (strcmp(*command, name) == 0 && command[1])
+			value = command[1];
+		else if (strncmp(*command, name, len) == 0 &&
+			 (*command)[len] == '=')
+			value = *command + len + 1;
+	}
+	return value;
+}
+
+/*
+ * Claude Code: variables in its settings override those of the environment, and
+ * settings named on the command line override both.
+ */
+
+#define CLAUDE_URL "ANTHROPIC_BASE_URL"
+
+static char *find_claude(char *const *command, enum agent_api api)
+{
+	(void)command;
+	return api == AGENT_ANTHROPIC ? claude_variable(CLAUDE_URL) : NULL;
+}
+
+/* Does a file of settings say where to send requests? */
+static bool claude_is_set(void)
+{
+	CLEANUP(free_p) char *users = claude_variable(CLAUDE_URL);
+	CLEANUP(free_p) char *local = claude_local_variable(CLAUDE_URL);
+
+	return users || local;
+}
+
+/* The settings are in memory that only the agent's processes inherit. */
+static size_t words_claude(char *const *command, const char *address,
+			   char *ret[WORDS_MAX])
+{
+	CLEANUP(free_p) char *text = NULL;
+	ssize_t len;
+	int fd;
+
+	if (!claude_is_set() || option(command, "--settings"))
+		return 0;
+	text = format_text("{\"env\":{\"" CLAUDE_URL "\":\"%s\"}}", address);
+	len = (ssize_t)strlen(text);
+	fd = memfd_create("settings", 0);
+	if (fd < 0 || write(fd, text, (size_t)len) != len)
+		return 0;
+	ret[0] = must_strdup("--settings");
+	ret[1] = format_text("/proc/self/fd/%d", fd);
+	return 2;
+}
+
+/* Other clouds that it talks to by their own protocols. */
+static const char *claude_cloud(void)
+{
+	static const char *const names[] = { "CLAUDE_CODE_USE_BEDROCK",
+					     "CLAUDE_CODE_USE_VERTEX",
+					     "CLAUDE_CODE_USE_FOUNDRY" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		CLEANUP(free_p) char *said = claude_variable(names[i]);
+		const char *value = said ? said : setting(names[i]);
+
+		if (value && strcmp(value, "0") != 0 &&
+		    strcmp(value, "false") != 0)
+			return names[i];
+	}
+	return NULL;
+}
+
+static char *note_claude(char *const *command)
+{
+	CLEANUP(free_p) char *managed = claude_managed_variable(CLAUDE_URL);
+	CLEANUP(free_p) char *local = claude_local_variable(CLAUDE_URL);
+	const char *cloud = claude_cloud();
+
+	if (cloud)
+		return format_text("claude is set to another cloud's service "
+				   "by %s: its requests bypass the manager",
+				   cloud);
+	if (managed)
+		return format_text("claude's managed settings name its model's "
+				   "address, which cannot be overridden: its "
+				   "requests bypass the manager");
+	if (claude_is_set() && option(command, "--settings"))
+		return format_text(
+			"claude's settings name its model's "
+			"address, and --settings is in use: its "
+			"requests may bypass the manager; set " CLAUDE_URL
+			" in the environment instead");
+	if (local)
+		return format_text("the repository's .claude settings name a "
+				   "model's address; it is not used, since a "
+				   "repository is not trusted with keys: name "
+				   "it as upstream if you trust it");
+	return NULL;
+}
+
+/* Codex: it reads no variable, and a provider of the user's own may be set. */
+
+/* The value that "-c key=value" gives a key (free it). */
+static char *codex_flag(char *const *command, const char *key)
+{
+	char *value = NULL;
+
+	for (; *command; command++) {
+		bool flag = strcmp(*command, "-c") == 0 ||
+			    strcmp(*command, "--config") == 0;
+		size_t len = strlen(key);
+		const char *at = flag ? command[1] : NULL;
+
+		if (!at || strncmp(at, key, len) != 0 || at[len] != '=')
+			continue;
+		free(value);
+		at += len + 1;
+		len = strlen(at);
+		if (len >= 2 && (*at == '"' || *at == '\''))
+			value = must_have(strndup(at + 1, len - 2));
+		else
+			value = must_strdup(at);
+	}
+	return value;
+}
+
+static char *codex_key(char *const *command, const char *key)
+{
+	char *value = codex_flag(command, key);
+
+	return value ? value : codex_setting(key);
+}
+
+/* The provider in use (free it). */
+static char *codex_provider(char *const *command)
+{
+	const char *said = option(command, "--profile");
+	const char *brief = said ? said : option(command, "-p");
+	CLEANUP(free_p)
+	char *profile = brief ? must_strdup(brief) : codex_setting("profile");
+	CLEANUP(free_p) char *key = NULL;
+	char *found = codex_flag(command, "model_provider");
+
+	if (!found && profile) {
+		key = format_text("profiles.%s.model_provider", profile);
+		found = codex_setting(key);
+	}
+	if (!found)
+		found = codex_setting("model_provider");
+	return found ? found : must_strdup("openai");
+}
+
+static char *codex_url_key(const char *provider)
+{
+	if (strcmp(provider, "openai") == 0)
+		return must_strdup("openai_base_url");
+	return format_text("model_providers.%s.base_url", provider);
+}
+
+static char *find_codex(char *const *command, enum agent_api api)
+{
+	CLEANUP(free_p) char *provider = codex_provider(command);
+	CLEANUP(free_p) char *key = codex_url_key(provider);
+
+	return api == AGENT_OPENAI ? codex_key(command, key) : NULL;
+}
+
+static size_t words_codex(char *const *command, const char *address,
+			  char *ret[WORDS_MAX])
+{
+	CLEANUP(free_p) char *provider = codex_provider(command);
+	CLEANUP(free_p) char *key = codex_url_key(provider);
+	CLEANUP(free_p) char *theirs = codex_key(command, key);
+	CLEANUP(free_p) char *ours = NULL;
+
+	if (strcmp(provider, "openai") != 0 && !theirs)
+		return 0;
+	ours = ours_for(theirs ? theirs : "/v1", address);
+	ret[0] = must_strdup("-c");
+	ret[1] = format_text("%s=\"%s\"", key, ours);
+	return 2;
+}
+
+static char *note_codex(char *const *command)
+{
+	CLEANUP(free_p) char *provider = codex_provider(command);
+	CLEANUP(free_p) char *key = codex_url_key(provider);
+	CLEANUP(free_p) char *flag = codex_flag(command, key);
+	CLEANUP(free_p) char *theirs = codex_setting(key);
+
+	if (flag)
+		return format_text("codex is given %s on its command line: its "
+				   "requests bypass the manager; put it into "
+				   "its config.toml instead",
+				   key);
+	if (strcmp(provider, "openai") != 0 && !theirs)
+		return format_text("codex uses its provider '%s', whose "
+				   "address is not in its config.toml: its "
+				   "requests bypass the manager",
+				   provider);
+	return NULL;
+}
+
+/* opencode: settings as JSON, in files and in a variable that overrides them.
+ */
 
 #define OPENCODE "OPENCODE_CONFIG_CONTENT"
 
-/* The user's own settings; an empty object if there are none. */
-static cJSON *opencode_settings(void)
+/* The variable's own settings; an empty object if there are none. */
+static cJSON *opencode_variable(void)
 {
 	const char *text = setting(OPENCODE);
 	cJSON *root = text ? cJSON_Parse(text) : NULL;
@@ -73,10 +302,64 @@ static cJSON *opencode_settings(void)
 	return must_have(cJSON_CreateObject());
 }
 
-/* The options of one provider, created if missing. */
-static cJSON *opencode_options(cJSON *root, enum agent_api api)
+static const char *opencode_url(const cJSON *root, const char *provider)
 {
-	const char *path[] = { "provider", api_names[api], "options" };
+	const char *const path[] = { "provider", provider, "options", "baseURL",
+				     NULL };
+	const char *url = json_inside(root, path);
+
+	return url && *url ? url : NULL;
+}
+
+static bool opencode_is_ours(const char *provider)
+{
+	return strcmp(provider, api_names[AGENT_ANTHROPIC]) == 0 ||
+	       strcmp(provider, api_names[AGENT_OPENAI]) == 0;
+}
+
+/*
+ * The provider of the model in use, if the user has defined it with an address
+ * (free it); its protocol follows from its package. NULL: none.
+ */
+static char *opencode_own(char *const *command, const cJSON *root,
+			  enum agent_api *ret_api)
+{
+	static const char *const model[] = { "model", NULL };
+	const char *said = option(command, "--model");
+	const char *brief = said ? said : option(command, "-m");
+	const char *name = brief ? brief : json_inside(root, model);
+	CLEANUP(free_p)
+	char *provider =
+		name ? must_have(strndup(name, strcspn(name, "/"))) : NULL;
+	const char *const path[] = { "provider", provider, "npm", NULL };
+	const char *package;
+
+	if (!provider || opencode_is_ours(provider) ||
+	    !opencode_url(root, provider))
+		return NULL;
+	package = json_inside(root, path);
+	*ret_api = package && strstr(package, "anthropic") ? AGENT_ANTHROPIC
+							   : AGENT_OPENAI;
+	return TAKE(provider);
+}
+
+static char *find_opencode(char *const *command, enum agent_api api)
+{
+	CLEANUP(json_p) cJSON *root = opencode_settings();
+	enum agent_api own_api = AGENT_APIS;
+	CLEANUP(free_p) char *own = opencode_own(command, root, &own_api);
+	const char *url =
+		opencode_url(root, own_api == api ? own : api_names[api]);
+
+	if (!url)
+		url = setting(api == AGENT_OPENAI ? "OPENAI_BASE_URL"
+						  : "ANTHROPIC_BASE_URL");
+	return url ? must_strdup(url) : NULL;
+}
+
+static void opencode_set(cJSON *root, const char *provider, const char *url)
+{
+	const char *const path[] = { "provider", provider, "options" };
 	cJSON *at = root;
 
 	for (size_t k = 0; k < 3; k++) {
@@ -84,37 +367,49 @@ static cJSON *opencode_options(cJSON *root, enum agent_api api)
 
 		at = in ? in : cJSON_AddObjectToObject(at, path[k]);
 	}
-	return at;
+	cJSON_DeleteItemFromObject(at, "baseURL");
+	(void)cJSON_AddStringToObject(at, "baseURL", url);
 }
 
-static char *find_opencode(enum agent_api api)
+/* A key for one service is never sent to another: one provider per API. */
+static void point_opencode(char *const *command, const char *address)
 {
-	cJSON *root = opencode_settings();
-	const char *url = cJSON_GetStringValue(
-		cJSON_GetObjectItem(opencode_options(root, api), "baseURL"));
-	char *copy = url && *url ? must_have(strdup(url)) : NULL;
-
-	cJSON_Delete(root);
-	url = setting(api == AGENT_OPENAI ? "OPENAI_BASE_URL"
-					  : "ANTHROPIC_BASE_URL");
-	return copy || !url ? copy : must_have(strdup(url));
-}
-
-static void point_opencode(const char *address)
-{
-	CLEANUP(free_p) char *url = format_text(V1, address);
+	CLEANUP(json_p) cJSON *all = opencode_settings();
+	CLEANUP(json_p) cJSON *root = opencode_variable();
+	enum agent_api own_api = AGENT_APIS;
+	CLEANUP(free_p) char *own = opencode_own(command, all, &own_api);
+	CLEANUP(free_p) char *v1 = format_text(V1, address);
 	CLEANUP(free_p) char *text = NULL;
-	cJSON *root = opencode_settings();
 
-	for (int api = 0; api < AGENT_APIS; api++) {
-		cJSON *at = opencode_options(root, (enum agent_api)api);
+	for (int api = 0; api < AGENT_APIS; api++)
+		if ((enum agent_api)api != own_api)
+			opencode_set(root, api_names[api], v1);
+	if (own) {
+		CLEANUP(free_p)
+		char *url = ours_for(opencode_url(all, own), address);
 
-		cJSON_DeleteItemFromObject(at, "baseURL");
-		(void)cJSON_AddStringToObject(at, "baseURL", url);
+		opencode_set(root, own, url);
 	}
 	text = must_have(cJSON_PrintUnformatted(root));
-	cJSON_Delete(root);
 	set(OPENCODE, text);
+}
+
+static char *note_opencode(char *const *command)
+{
+	CLEANUP(json_p) cJSON *root = opencode_settings();
+	enum agent_api own_api = AGENT_APIS;
+	CLEANUP(free_p) char *own = opencode_own(command, root, &own_api);
+	const cJSON *p;
+
+	cJSON_ArrayForEach (p, cJSON_GetObjectItem(root, "provider"))
+		if (!opencode_is_ours(p->string) &&
+		    opencode_url(root, p->string) &&
+		    (!own || strcmp(own, p->string) != 0))
+			return format_text("opencode's provider '%s' keeps its "
+					   "address: what is sent to it "
+					   "bypasses the manager",
+					   p->string);
+	return NULL;
 }
 
 /*
@@ -131,10 +426,11 @@ static bool copilot_speaks(enum agent_api api)
 	return strcmp(type ? type : "openai", api_names[api]) == 0;
 }
 
-static char *find_copilot(enum agent_api api)
+static char *find_copilot(char *const *command, enum agent_api api)
 {
 	const char *url = setting(COPILOT);
 
+	(void)command;
 	return url && copilot_speaks(api) ? must_have(strdup(url)) : NULL;
 }
 
@@ -144,11 +440,12 @@ static bool copilot_can_be_pointed(void)
 				    copilot_speaks(AGENT_OPENAI));
 }
 
-static void point_copilot(const char *address)
+static void point_copilot(char *const *command, const char *address)
 {
 	CLEANUP(free_p) char *plain = format_text(PLAIN, address);
 	CLEANUP(free_p) char *v1 = format_text(V1, address);
 
+	(void)command;
 	if (!copilot_can_be_pointed())
 		return;
 	set(COPILOT, copilot_speaks(AGENT_ANTHROPIC) ? plain : v1);
@@ -157,8 +454,9 @@ static void point_copilot(const char *address)
 	(void)unsetenv("COPILOT_PROVIDER_TRANSPORT");
 }
 
-static char *note_copilot(void)
+static char *note_copilot(char *const *command)
 {
+	(void)command;
 	if (copilot_can_be_pointed())
 		return NULL;
 	return format_text(
@@ -167,8 +465,9 @@ static char *note_copilot(void)
 		" to a provider of type openai or anthropic");
 }
 
-static char *note_gemini(void)
+static char *note_gemini(char *const *command)
 {
+	(void)command;
 	return format_text("gemini's protocol is not supported: its requests "
 			   "are not changed");
 }
@@ -193,12 +492,18 @@ static char *note_gemini(void)
 static const struct agent agents[] = {
 	{ .program = "claude",
 	  .variables = { ANTHROPIC("ANTHROPIC_BASE_URL"),
-			 { "ENABLE_TOOL_SEARCH", "true", AGENT_APIS } } },
-	/* It does not read OPENAI_BASE_URL. */
-	{ .program = "codex", .words = { "-c", "openai_base_url=\"" V1 "\"" } },
+			 { "ENABLE_TOOL_SEARCH", "true", AGENT_APIS } },
+	  .words = words_claude,
+	  .find = find_claude,
+	  .note = note_claude },
+	{ .program = "codex",
+	  .words = words_codex,
+	  .find = find_codex,
+	  .note = note_codex },
 	{ .program = "opencode",
 	  .point = point_opencode,
-	  .find = find_opencode },
+	  .find = find_opencode,
+	  .note = note_opencode },
 	{ .program = "qwen",
 	  .variables = { OPENAI("OPENAI_BASE_URL"),
 			 ANTHROPIC("ANTHROPIC_BASE_URL") } },
@@ -242,14 +547,14 @@ static char *filled(const char *form, const char *address)
 	return format_text("%.*s%s%s", (int)(at - form), form, address, at + 2);
 }
 
-char *agent_upstream(const char *program, enum agent_api api)
+char *agent_upstream(char *const *command, enum agent_api api)
 {
 	static const char *const public_apis[AGENT_APIS] = {
 		[AGENT_ANTHROPIC] = "https://api.anthropic.com",
 		[AGENT_OPENAI] = "https://api.openai.com",
 	};
-	const struct agent *c = find(program);
-	char *found = c->find ? c->find(api) : NULL;
+	const struct agent *c = find(command[0]);
+	char *found = c->find ? c->find(command, api) : NULL;
 
 	assert(api < AGENT_APIS);
 	for (size_t i = 0; !found && i < VARIABLES_MAX; i++) {
@@ -271,12 +576,12 @@ bool agent_is_known(const char *program)
 	return c->program && strcmp(c->program, "statetape") != 0;
 }
 
-char *agent_note(const char *program)
+char *agent_note(char *const *command)
 {
-	const struct agent *c = find(program);
+	const struct agent *c = find(command[0]);
 
 	if (c->note)
-		return c->note();
+		return c->note(command);
 	if (c->settings)
 		return format_text(
 			"%s reads its model's address from %s: set it to "
@@ -289,7 +594,23 @@ char *agent_note(const char *program)
 		return NULL;
 	return format_text("'%s' is not an agent we know; it is pointed at the "
 			   "manager by ANTHROPIC_BASE_URL and OPENAI_BASE_URL",
-			   program);
+			   command[0]);
+}
+
+char *agent_login_note(const char *program)
+{
+	const struct agent *c = find(program);
+	bool claude = c->program && strcmp(c->program, "claude") == 0;
+	bool codex = c->program && strcmp(c->program, "codex") == 0;
+
+	if (!(claude && claude_has_subscription()) &&
+	    !(codex && codex_has_subscription()))
+		return NULL;
+	return format_text("%s has a subscription login: the manager adds "
+			   "notes to its requests and replaces nothing in "
+			   "them; with an API key it would also refresh and "
+			   "remove stale text where that pays",
+			   c->program);
 }
 
 /* Set `name` to `old` plus our address. */
@@ -326,26 +647,32 @@ static void avoid_proxies(void)
 char **agent_prepare(char **command, const char *address)
 {
 	const struct agent *c = find(command[0]);
-	size_t n = 0, to = 0;
+	char *words[WORDS_MAX];
+	size_t n = 0, to = 0, more = 0;
 	char **argv;
 
 	assert(strncmp(address, "http://127.0.0.1:", 17) == 0);
 	avoid_proxies();
 	for (size_t i = 0; i < VARIABLES_MAX && c->variables[i].name; i++) {
+		const char *name = c->variables[i].name;
 		CLEANUP(free_p)
 		char *value = filled(c->variables[i].value, address);
 
-		set(c->variables[i].name, value);
+		/* What is no address stays as the user has set it. */
+		if (c->variables[i].api < AGENT_APIS || !setting(name))
+			set(name, value);
 	}
+	if (c->words)
+		more = c->words(command, address, words);
 	if (c->point)
-		c->point(address);
+		c->point(command, address);
 	while (command[n])
 		n++;
-	argv = must_have(calloc(n + 3, sizeof(*argv)));
+	argv = must_have(calloc(n + WORDS_MAX + 1, sizeof(*argv)));
 	argv[to++] = command[0];
-	for (size_t i = 0; i < 2 && c->words[i]; i++)
-		argv[to++] = filled(c->words[i], address);
-	assert(to <= 3 && n > 0);
+	for (size_t i = 0; i < more; i++)
+		argv[to++] = words[i];
+	assert(to <= 1 + WORDS_MAX && n > 0);
 	memcpy(argv + to, command + 1, (n - 1) * sizeof(*argv));
 	return argv;
 }

@@ -13,20 +13,25 @@ enum agent_api { AGENT_ANTHROPIC, AGENT_OPENAI, AGENT_APIS };
 
 /*
  * The address that the agent sends requests of this kind to without us (free
- * it), according to this process's environment; not validated. Call it before
- * agent_prepare(), which changes that environment.
+ * it), according to its own settings, its command line and this process's
+ * environment; not validated. Settings in the repository do not count. Call it
+ * before agent_prepare(), which changes that environment.
  */
-char *agent_upstream(const char *program, enum agent_api api);
+char *agent_upstream(char *const *command, enum agent_api api);
 
 /* Is it the name of an agent that has a row in our table? */
 bool agent_is_known(const char *program);
 
 /*
  * A remark about this agent for the user (free it), NULL: none. Some agents
- * cannot be pointed at the manager; unknown ones get the variables that most
- * agents read.
+ * cannot be pointed at the manager, or not from here; unknown ones get the
+ * variables that most agents read.
  */
-char *agent_note(const char *program);
+char *agent_note(char *const *command);
+
+/* What users of a subscription login should know (free it), NULL: it is none.
+ */
+char *agent_login_note(const char *program);
 
 /*
  * The command line to run in place of `command` (free the array, not its

@@ -211,7 +211,7 @@ static int settle_config(struct run *r, const struct invocation *in)
  * Unless the user named an upstream, forward to the address this agent uses
  * without us.
  */
-static int settle_upstreams(struct run *r, const char *program)
+static int settle_upstreams(struct run *r, char *const *command)
 {
 	static const enum config_key keys[AGENT_APIS] = {
 		[AGENT_ANTHROPIC] = CONFIG_ANTHROPIC,
@@ -223,13 +223,13 @@ static int settle_upstreams(struct run *r, const char *program)
 		CLEANUP(free_p) char *why = NULL;
 
 		if (!*said)
-			*said = agent_upstream(program, (enum agent_api)api);
+			*said = agent_upstream(command, (enum agent_api)api);
 		if (config_allows(keys[api], *said))
 			continue;
 		why = config_complaint(keys[api], *said);
 		return say_error("the address that '%s' sends requests to "
 				 "cannot be used: %s",
-				 program, why);
+				 command[0], why);
 	}
 	return 0;
 }
@@ -674,14 +674,29 @@ static _Noreturn void become_agent(struct run *r, char **command, pid_t parent)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
+/* Once for each repository: a file in its state says that it was said. */
+static void note_login(struct run *r, const char *program)
+{
+	CLEANUP(free_p) char *about = agent_login_note(program);
+	CLEANUP(free_p) char *said = format_text("%s/said.login", r->state.dir);
+	CLEANUP(close_p)
+	int fd = about ? open(said, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			      0600)
+		       : -1;
+
+	if (fd >= 0)
+		note(r, TAKE(about));
+}
+
 static void start_agent(struct run *r, char **command)
 {
-	char *about = agent_note(command[0]);
+	char *about = agent_note(command);
 	pid_t self = getpid();
 
 	assert(r->agent == 0 && !r->ended_by);
 	if (about)
 		note(r, about);
+	note_login(r, command[0]);
 	(void)fflush(NULL);
 	terminal_keep(&r->terminal);
 	/*
@@ -710,7 +725,7 @@ static int run_in(struct run *r, const struct invocation *in)
 	if (code == 0)
 		code = settle_config(r, in);
 	if (code == 0)
-		code = settle_upstreams(r, in->command[0]);
+		code = settle_upstreams(r, in->command);
 	if (code == 0)
 		code = settle_secret(r);
 	if (code == 0)

@@ -23,12 +23,16 @@
 #include "tape/wire/state.h"
 #include "tape/wire/wire.h"
 #include "tools/cli/handover.h"
+#include "tools/cli/options.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 
 #define PORT_MAX 65535
 #define OWN_NAME "statetape" /* what users call policy_defaults */
+/* Of the archive, unless the user says otherwise. */
+#define KEEP_DAYS  30
+#define KEEP_BYTES (256ull << 20)
 
 struct service {
 	struct state state;
@@ -198,6 +202,20 @@ static char *other_path(const struct state *s, const char *cwd)
 	return NULL;
 }
 
+static int find_keep(const struct invocation *in, struct brain_options *o)
+{
+	const struct option_value *given = &in->options[OPTION_KEEP];
+	const char *text = given->given ? given->text : env("STATETAPE_KEEP");
+
+	o->keep_days = KEEP_DAYS;
+	o->keep_bytes = KEEP_BYTES;
+	if (text && options_keep(text, &o->keep_days, &o->keep_bytes) < 0)
+		return say_usage_error("--keep wants days, a size, or both, "
+				       "such as 30, 2G or 30/2G, not '%s'",
+				       text);
+	return EXIT_SUCCESS;
+}
+
 static int open_brain(const struct invocation *in, struct service *s)
 {
 	const char *policy = in->options[OPTION_POLICY].text;
@@ -222,6 +240,8 @@ static int open_brain(const struct invocation *in, struct service *s)
 	int code = find_mode(in->options[OPTION_MODE].text, &o.mode);
 	int r;
 
+	if (code == EXIT_SUCCESS)
+		code = find_keep(in, &o);
 	if (code != EXIT_SUCCESS)
 		return code;
 	if (!o.policy)

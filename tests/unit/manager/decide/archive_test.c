@@ -3,11 +3,13 @@
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -250,6 +252,95 @@ static void an_archive_of_version_1_goes_on(void **state)
 	archive_free(m);
 }
 
+static void only_its_owner_may_read_it(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		archive_free(open_archive(true));
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+		/* As an older program may have left it. */
+		assert_int_equal(chmod(path, 0644), 0);
+	}
+}
+
+#define DAY (86400 * INT64_C(1000000000))
+
+/* A conversation with one record, last used at `at_ns`. */
+static void save_used(struct archive *m, const char *key, int64_t at_ns,
+		      const char *text)
+{
+	struct conversation *c = conversation_new(key);
+	struct archive_request r = { .at_ns = at_ns,
+				     .outcome = "rewritten",
+				     .epoch = "none" };
+	struct held *h = conversation_hold(c, "toolu_1");
+
+	h->text = strdup(text);
+	h->len = strlen(text);
+	h->changed = true;
+	assert_int_equal(archive_save(m, c, &r), 0);
+	conversation_free(c);
+}
+
+static bool is_kept(struct archive *m, const char *key)
+{
+	struct conversation *c = conversation_new(key);
+	bool kept = archive_load(m, c) == 0;
+
+	assert_int_equal(kept, conversation_find(c, "toolu_1") != NULL);
+	conversation_free(c);
+	return kept;
+}
+
+static void conversations_that_ended_are_forgotten(void **state)
+{
+	struct archive *m = open_archive(true);
+
+	(void)state;
+	save_used(m, "old", 69 * DAY, "x");
+	save_used(m, "new", 71 * DAY, "y");
+	assert_int_equal(archive_keep(m, 0, 0, 100 * DAY), 0);
+	assert_true(is_kept(m, "old"));
+	assert_int_equal(archive_keep(m, 30, 0, 100 * DAY), 0);
+	assert_false(is_kept(m, "old"));
+	assert_true(is_kept(m, "new"));
+	archive_free(m);
+}
+
+static void its_size_has_a_limit(void **state)
+{
+	const uint64_t limit = 2 << 20;
+	struct archive *m = open_archive(true);
+	char *text = malloc(64 << 10), key[16];
+	struct stat st;
+
+	(void)state;
+	memset(text, 'x', 64 << 10);
+	text[(64 << 10) - 1] = '\0';
+	for (int i = 0; i < 200; i++) {
+		(void)snprintf(key, sizeof(key), "c%d", i);
+		save_used(m, key, 50 * DAY + i, text);
+		if (i % 16 == 0)
+			assert_int_equal(archive_keep(m, 30, limit, 51 * DAY),
+					 0);
+	}
+	assert_int_equal(archive_keep(m, 30, limit, 51 * DAY), 0);
+	assert_false(is_kept(m, "c0"));
+	assert_true(is_kept(m, "c199"));
+	/* One that may go on is not deleted. */
+	save_used(m, "live", 51 * DAY, text);
+	assert_int_equal(archive_keep(m, 30, 1, 51 * DAY), 0);
+	assert_true(is_kept(m, "live"));
+	assert_false(is_kept(m, "c199"));
+	archive_free(m);
+	assert_int_equal(stat(path, &st), 0);
+	assert_in_range(st.st_size, 1, 3 * limit);
+	free(text);
+}
+
 static void a_newer_programs_archive_is_refused(void **state)
 {
 	struct archive *m = NULL;
@@ -268,6 +359,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(a_decision_is_read_back_as_it_was_saved),
 		IN_DIRECTORY(a_text_is_cut_between_two_characters),
+		IN_DIRECTORY(only_its_owner_may_read_it),
+		IN_DIRECTORY(conversations_that_ended_are_forgotten),
+		IN_DIRECTORY(its_size_has_a_limit),
 		cmocka_unit_test(a_list_has_a_maximum),
 		IN_DIRECTORY(what_was_refused_is_said_of_its_request),
 		IN_DIRECTORY(decisions_go_with_their_requests),

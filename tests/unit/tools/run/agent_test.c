@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
+#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/run/agent.h"
+#include "tools/run/agent_files.h"
 
 #define AT "http://127.0.0.1:80/secret"
 
@@ -31,6 +34,11 @@ static int clear(void **state)
 		"COPILOT_PROVIDER_TYPE",
 		"COPILOT_PROVIDER_TRANSPORT",
 		"GROK_BASE_URL",
+		"CLAUDE_CONFIG_DIR",
+		"CLAUDE_CODE_USE_BEDROCK",
+		"CODEX_HOME",
+		"OPENCODE_CONFIG",
+		"XDG_CONFIG_HOME",
 		"GOOGLE_GEMINI_BASE_URL",
 		"http_proxy",
 		"HTTP_PROXY",
@@ -43,6 +51,7 @@ static int clear(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		(void)unsetenv(names[i]);
+	(void)setenv("HOME", "/nonexistent", 1);
 	return 0;
 }
 
@@ -69,14 +78,20 @@ static void assert_set(const char *name, const char *want)
 static void assert_upstream(const char *program, enum agent_api api,
 			    const char *want)
 {
-	CLEANUP(free_p) char *url = agent_upstream(program, api);
+	char *command[] = { must_strdup(program), NULL };
+	CLEANUP(free_p) char *url = agent_upstream(command, api);
+
+	free(command[0]);
 
 	assert_string_equal(url, want);
 }
 
 static void assert_noted(const char *program, const char *want)
 {
-	CLEANUP(free_p) char *note = agent_note(program);
+	char *command[] = { must_strdup(program), NULL };
+	CLEANUP(free_p) char *note = agent_note(command);
+
+	free(command[0]);
 
 	if (!want)
 		assert_null(note);
@@ -299,6 +314,189 @@ static void git_is_told_of_an_owner_that_only_we_changed(void **state)
 
 /* NOLINTEND(concurrency-mt-unsafe) */
 
+/* A file of the agent's own, in a directory that $variable names. */
+static char *settings_dir(const char *variable, const char *name,
+			  const char *text)
+{
+	char *dir = must_strdup("/tmp/st.agent.XXXXXX"), path[64];
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	(void)fputs(text, f);
+	(void)fclose(f);
+	(void)setenv(variable, dir, 1);
+	return dir;
+}
+
+static void forget_dir(char *dir, const char *name)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	free(dir);
+}
+
+static void a_tool_search_of_the_users_own_stays(void **state)
+{
+	char name[] = "claude";
+
+	(void)state;
+	(void)setenv("ENABLE_TOOL_SEARCH", "auto:5", 1);
+	prepare(name);
+	assert_set("ENABLE_TOOL_SEARCH", "auto:5");
+}
+
+static void claudes_settings_are_overridden_by_a_file(void **state)
+{
+	char name[] = "claude", text[256] = "";
+	char *command[] = { name, NULL };
+	char *dir = settings_dir("CLAUDE_CONFIG_DIR", "settings.json",
+				 "{ // mine\n\"env\": {\"ANTHROPIC_BASE_URL\": "
+				 "\"https://gw.example/a\"}}");
+	CLEANUP(free_p) char **argv = NULL;
+	FILE *f;
+
+	(void)state;
+	assert_upstream(name, AGENT_ANTHROPIC, "https://gw.example/a");
+	assert_upstream(name, AGENT_OPENAI, "https://api.openai.com");
+	assert_noted(name, NULL);
+	argv = agent_prepare(command, AT);
+	assert_string_equal(argv[1], "--settings");
+	f = fopen(argv[2], "re");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	assert_string_equal(text,
+			    "{\"env\":{\"ANTHROPIC_BASE_URL\":\"" AT "\"}}");
+	(void)fclose(f);
+	assert_null(argv[3]);
+	free(argv[1]);
+	free(argv[2]);
+	forget_dir(dir, "settings.json");
+}
+
+static void what_cannot_be_overridden_is_said(void **state)
+{
+	char name[] = "claude", flag[] = "--settings", file[] = "x";
+	char *command[] = { name, flag, file, NULL };
+	char *dir = settings_dir("CLAUDE_CONFIG_DIR", "settings.json",
+				 "{\"env\":{\"ANTHROPIC_BASE_URL\":\"https://"
+				 "gw.example\"}}");
+	CLEANUP(free_p) char *note = agent_note(command);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
+
+	(void)state;
+	assert_non_null(strstr(note, "--settings is in use"));
+	assert_ptr_equal(argv[1], flag);
+	forget_dir(dir, "settings.json");
+	(void)setenv("CLAUDE_CODE_USE_BEDROCK", "1", 1);
+	assert_noted(name, "bypass the manager");
+}
+
+#define CODEX_TOML                                                        \
+	"model = \"m\"\nprofile = 'work' # mine\n[profiles.work]\n"       \
+	"model_provider = \"gw\"\n[model_providers.\"gw\"]\nname = "      \
+	"\"A gateway\"\nbase_url = \"https://gw.example/x\"\nwire_api = " \
+	"\"responses\"\n[other]\nbase_url = \"no\"\n"
+
+static void codexs_own_provider_is_pointed_at_us(void **state)
+{
+	char name[] = "codex", flag[] = "-c", key[] = "model_provider=openai";
+	char *command[] = { name, NULL };
+	char *back[] = { name, flag, key, NULL };
+	char *dir = settings_dir("CODEX_HOME", "config.toml", CODEX_TOML);
+	CLEANUP(free_p) char **argv = agent_prepare(command, AT);
+	CLEANUP(free_p) char **other = agent_prepare(back, AT);
+	CLEANUP(free_p) char *usual = agent_upstream(back, AGENT_OPENAI);
+
+	(void)state;
+	assert_upstream(name, AGENT_OPENAI, "https://gw.example/x");
+	assert_noted(name, NULL);
+	assert_string_equal(argv[1], "-c");
+	assert_string_equal(argv[2], "model_providers.gw.base_url=\"" AT "\"");
+	assert_null(argv[3]);
+	assert_string_equal(other[2], "openai_base_url=\"" AT "/v1\"");
+	assert_string_equal(usual, "https://api.openai.com");
+	for (int i = 1; i < 3; i++) {
+		free(argv[i]);
+		free(other[i]);
+	}
+	forget_dir(dir, "config.toml");
+}
+
+static void a_provider_of_codex_without_an_address_is_said(void **state)
+{
+	char name[] = "codex";
+	char *dir = settings_dir("CODEX_HOME", "config.toml",
+				 "model_provider = \"oss\"\n");
+
+	(void)state;
+	assert_noted(name, "its provider 'oss'");
+	prepare(name);
+	forget_dir(dir, "config.toml");
+}
+
+static void opencodes_own_provider_is_pointed_at_us(void **state)
+{
+	char name[] = "opencode", flag[] = "-m", model[] = "gw/big";
+	char *command[] = { name, flag, model, NULL };
+	char *dir = settings_dir(
+		"XDG_CONFIG_HOME", "o.json",
+		"{\"provider\":{\"gw\":{\"npm\":\"@ai-sdk/openai-compatible\","
+		"\"options\":{\"baseURL\":\"https://gw.example/v1\"}},"
+		"\"anthropic\":{\"options\":{\"baseURL\":\"https://a/v1\"}}}}");
+	CLEANUP(free_p) char *file = NULL;
+	CLEANUP(free_p) char *url = NULL;
+	CLEANUP(free_p) char **argv = NULL;
+	const char *said;
+
+	(void)state;
+	assert_true(asprintf(&file, "%s/o.json", dir) > 0);
+	(void)setenv("OPENCODE_CONFIG", file, 1);
+	url = agent_upstream(command, AGENT_OPENAI);
+	assert_string_equal(url, "https://gw.example/v1");
+	assert_upstream(name, AGENT_ANTHROPIC, "https://a/v1");
+	/* Another model's: it would bypass us, and that is said. */
+	assert_noted(name, "opencode's provider 'gw'");
+	argv = agent_prepare(command, AT);
+	said = getenv("OPENCODE_CONFIG_CONTENT");
+	assert_non_null(strstr(said, "\"gw\":{\"options\":{\"baseURL\":\"" AT
+				     "/v1\"}}"));
+	assert_non_null(strstr(said, "\"anthropic\""));
+	/* OpenAI's own key is not sent to the gateway. */
+	assert_null(strstr(said, "\"openai\""));
+	forget_dir(dir, "o.json");
+}
+
+static void strings_are_found_in_toml(void **state)
+{
+	static const char text[] = "a = 1\nb=\"x\" # c = \"no\"\n[t.'u v']\n"
+				   "  c.d = 'y'\nb = \"esc\\n\"\n# b = \"z\"\n"
+				   "[[list]]\nb = \"l\"\n";
+	static const char *const want[][2] = {
+		{ "a", NULL },	     { "b", "x" },  { "t.u v.c.d", "y" },
+		{ "t.u v.b", NULL }, { "c", NULL }, { "list.b", "l" },
+		{ "nothing", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		CLEANUP(free_p) char *value = toml_string(text, want[i][0]);
+
+		if (!want[i][1])
+			assert_null(value);
+		else
+			assert_string_equal(value ? value : "(none)",
+					    want[i][1]);
+	}
+	assert_null(toml_string("a = \"never closed", "a"));
+	assert_null(toml_string("", "a"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +519,19 @@ int main(void)
 		cmocka_unit_test_setup(those_that_read_a_file_are_told_of,
 				       clear),
 		cmocka_unit_test(git_is_told_of_an_owner_that_only_we_changed),
+		cmocka_unit_test_setup(a_tool_search_of_the_users_own_stays,
+				       clear),
+		cmocka_unit_test_setup(
+			claudes_settings_are_overridden_by_a_file, clear),
+		cmocka_unit_test_setup(what_cannot_be_overridden_is_said,
+				       clear),
+		cmocka_unit_test_setup(codexs_own_provider_is_pointed_at_us,
+				       clear),
+		cmocka_unit_test_setup(
+			a_provider_of_codex_without_an_address_is_said, clear),
+		cmocka_unit_test_setup(opencodes_own_provider_is_pointed_at_us,
+				       clear),
+		cmocka_unit_test_setup(strings_are_found_in_toml, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
