@@ -315,6 +315,16 @@ static void begin(struct asking *a, struct own_change *ret)
 	}
 }
 
+/* This change ends the version from outside, which nobody asked to keep. */
+static void forget_outside(struct fs *fs, struct inode *i)
+{
+	if (!i)
+		return;
+	pages_lock(fs, i);
+	i->outside = false;
+	pages_unlock(fs, i);
+}
+
 void keep_change(fuse_req_t req, struct inode *i, const struct handle *h,
 		 struct keep_change *ret)
 {
@@ -326,6 +336,7 @@ void keep_change(fuse_req_t req, struct inode *i, const struct handle *h,
 	*ret = (struct keep_change){ .i = i };
 	if (!is_wanted(fs, i)) {
 		pages_change(fs, i, &ret->own);
+		forget_outside(fs, i);
 		return;
 	}
 	name_author(req, h, &a.pid, &a.start);
