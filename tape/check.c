@@ -122,8 +122,7 @@ static bool has_known_content(struct tape *t, const struct known_file *k)
 	       XXH128_isEqual(k->hash, now.hash);
 }
 
-/* True: the file is as known, and needs no entry. */
-static bool is_as_known(struct tape *t, const char *path)
+bool check_is_known(struct tape *t, const char *path)
 {
 	struct known_file *k = known_find(t, path);
 	struct look now;
@@ -152,7 +151,7 @@ static bool is_explained(struct tape *t, const struct check *c,
 		if (settle_has(t->settle, s->at.path))
 			return true;
 	}
-	return is_as_known(t, s->at.path);
+	return check_is_known(t, s->at.path);
 }
 
 /* Does it have the stamp and the newest entry of the last look? */

@@ -345,6 +345,8 @@ void check_begin(struct tape *t, struct check *c, uint64_t upto);
 void check_begin_paths(struct tape *t, struct check *c,
 		       const char *const *paths, size_t count);
 void check_step(struct tape *t, struct check *c);
+/* Is the file as the tape knows it, so that it needs no entry? */
+bool check_is_known(struct tape *t, const char *path);
 
 /* start.c: from nothing to ready. */
 int start_all(struct tape *t);

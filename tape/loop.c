@@ -308,7 +308,8 @@ static void ask_again(struct loop *l)
 /* Before the end, everything written so far gets on the tape. True: it is. */
 static bool is_last_done(struct loop *l)
 {
-	static const struct answers_wish everything = { .within_ms = -1 };
+	static const struct answers_wish everything = { .everything = true,
+							.within_ms = -1 };
 	struct tape *t = l->t;
 
 	if (!l->last)

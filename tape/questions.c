@@ -122,6 +122,37 @@ static int answer_sync(void *ctx, const struct answers_wish *wish,
 	return t->error;
 }
 
+/* -- NOMINATE. */
+
+struct below {
+	struct tape *t;
+	const char *dir;
+	bool found;
+};
+
+/* Most suspects are as known. */
+static void see_suspect(struct paths_node *n, void *arg)
+{
+	struct below *b = arg;
+
+	if (!b->found && (!*b->dir || paths_below(n->path, b->dir)))
+		b->found = !check_is_known(b->t, n->path);
+}
+
+static bool answer_pending(void *ctx, const char *path, bool below)
+{
+	struct below b = { .t = ctx, .dir = path };
+
+	if (below ? settle_below(b.t->settle, path)
+		  : settle_has(b.t->settle, path))
+		return true;
+	if (below)
+		paths_each(&b.t->suspects, see_suspect, &b);
+	else if (paths_find(&b.t->suspects, path))
+		b.found = !check_is_known(b.t, path);
+	return b.found;
+}
+
 /* -- READSET. */
 
 static void forget_call(struct tape *t, struct wire_call *c)
@@ -216,6 +247,7 @@ int questions_answers(struct tape *t)
 		.root_fd = t->c->root_fd,
 		.again = asked_again,
 		.sync = answer_sync,
+		.pending = answer_pending,
 		.reads = answer_reads,
 		.status = answer_status,
 		.anchor = anchoring_ask,

@@ -130,5 +130,7 @@ size_t settle_pending(const struct settle *s);
 /* Is this path dirty, or was a dirty one known by its name, or is a directory
    above it dirty? */
 bool settle_has(const struct settle *s, const char *path);
+/* Is a path below this directory ("": the root) dirty? */
+bool settle_below(const struct settle *s, const char *dir);
 
 #endif

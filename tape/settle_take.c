@@ -413,3 +413,8 @@ bool settle_has(const struct settle *s, const char *path)
 	return settle_find(s, path) || paths_find(&s->origins, path) ||
 	       paths_find(&s->cuts, path) || is_moved_along(s, path);
 }
+
+bool settle_below(const struct settle *s, const char *dir)
+{
+	return *dir ? paths_find(&s->dirs, dir) != NULL : s->nodes.count > 0;
+}

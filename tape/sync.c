@@ -63,7 +63,7 @@ struct sync *sync_new(const struct tape *t, int64_t asked_ns,
 	s->asked_ns = (uint64_t)asked_ns;
 	if (w->within_ms >= 0)
 		s->until_ns = s->asked_ns + (uint64_t)w->within_ms * NS_PER_MS;
-	s->all = !w->paths;
+	s->all = w->everything;
 	for (size_t i = 0; i < w->count; i++)
 		array_push(&s->paths, must_strdup(w->paths[i]));
 	s->heard = outside_end(t->outside);

@@ -24,6 +24,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,12 +39,17 @@
 #include "manager/decide/step.h"
 #include "manager/transcript/sse.h"
 #include "tape/wire/links.h"
+#include "tape/wire/protocol.h"
 #include "tape/wire/subscribe.h"
 
 /* Conversations kept in memory; others are loaded from the archive. */
 #define CONVERSATIONS_MAX 32
-#define SYNC_MS		  250
-#define QUESTION_MS	  1000 /* any other question to the tape */
+/* What the tape may take for the held files, and then for all others; and how
+   long an answer is waited for. */
+#define SYNC_HELD_MS 100
+#define SYNC_ALL_MS  100
+#define SYNC_MS	     250
+#define QUESTION_MS  1000 /* any other question to the tape */
 /* Of the deadline, reserved for putting the new body together. */
 #define SPLICE_NS 5000000
 
@@ -343,14 +349,99 @@ static const char *tape_trouble(int rc)
 				       : "the tape is away";
 }
 
+/* Files that records depend on, without repetition. */
+struct held_paths {
+	struct conversation *c;
+	const struct roots *roots;
+	ARRAY(uint32_t) numbers; /* of names */
+	ARRAY(const char *) names;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_fresh(struct held_paths *p, const struct record *r)
+{
+	char path[PATH_MAX];
+
+	for (uint32_t i = 0; i < r->files_count; i++)
+		if (evidence_path(p->roots, r->dir, r->files[i].path, path,
+				  sizeof(path)))
+			array_push(&p->numbers,
+				   intern_add(p->c->names, path, strlen(path)));
+}
+
+static void add_held(struct held_paths *p, const struct held *h)
+{
+	for (uint32_t i = 0; i < h->referents.count; i++)
+		array_push(&p->numbers, h->referents.at[i].path);
+	array_append(&p->numbers, h->opened.at, h->opened.count);
+	array_append(&p->numbers, h->missed.at, h->missed.count);
+}
+
+static void add_names(struct held_paths *p)
+{
+	uint32_t last = 0;
+
+	if (p->numbers.count)
+		qsort(p->numbers.at, p->numbers.count, sizeof(*p->numbers.at),
+		      by_number);
+	for (uint32_t i = 0; i < p->numbers.count; i++) {
+		const char *name = conversation_name(p->c, p->numbers.at[i]);
+
+		if ((i == 0 || p->numbers.at[i] != last) && *name)
+			array_push(&p->names, name);
+		last = p->numbers.at[i];
+	}
+}
+
+/*
+ * The barrier: first for the files of all records, then for a while for the
+ * rest, which may change calls and names that they depend on. Usually there is
+ * none; a tree that is being copied in takes longer.
+ */
+static int sync_tape(struct thought *th, const struct roots *roots,
+		     struct client_head *ret)
+{
+	struct held_paths p = { .c = th->p.c, .roots = roots };
+	struct client_paths paths;
+	int rc;
+
+	for (uint32_t i = 0; i < th->p.r->count; i++) {
+		const struct held *h = th->p.held[i];
+
+		if (h->fresh)
+			add_fresh(&p, records_read(th->p.r, i));
+		else if (h->tracked)
+			add_held(&p, h);
+	}
+	add_names(&p);
+	paths = (struct client_paths){ p.names.at, p.names.count };
+	rc = client_sync(&th->client,
+			 paths.count <= SYNC_PATHS_MAX ? &paths : NULL,
+			 SYNC_HELD_MS, SYNC_MS, ret);
+	if (rc == 0 && ret->pending)
+		rc = client_sync(&th->client, NULL, SYNC_ALL_MS, SYNC_MS, ret);
+	array_release(&p.numbers);
+	array_release(&p.names);
+	return rc;
+}
+
 /* Births and nominations. False: nothing new can be decided. */
 static bool ask_tape(struct thought *th)
 {
 	struct conversation *c = th->p.c;
+	const struct roots roots = { .repo = th->b->repo,
+				     .other = th->b->other,
+				     .cwd = th->b->cwd };
 	struct client_head head;
 	bool fresh = false;
 	uint64_t n;
-	int rc = client_sync(&th->client, SYNC_MS, &head);
+	int rc = sync_tape(th, &roots, &head);
 
 	if (rc < 0) {
 		th->outcome = tape_trouble(rc);
@@ -365,21 +456,20 @@ static bool ask_tape(struct thought *th)
 		conversation_begin_anew(c);
 	th->e = (struct evidence){ .client = &th->client,
 				   .c = c,
-				   .roots = { .repo = th->b->repo,
-					      .other = th->b->other,
-					      .cwd = th->b->cwd },
+				   .roots = roots,
 				   .lower = c->nominated ? c->last_n : 0,
 				   .first = !c->nominated,
 				   .from_ns = c->reply_ns,
 				   .to_ns = th->r->at_ns,
 				   .crowded = is_crowded(th->b, c),
+				   .pending = head.pending > 0,
 				   .n = n };
 	for (uint32_t i = 0; i < th->p.r->count; i++)
 		fresh |= th->p.held[i]->fresh;
 	evidence_init(&th->e);
 	if (!find_births(th))
 		rc = -ETIME;
-	else if (fresh || n != c->nominated_n)
+	else if (fresh || n != c->nominated_n || head.pending)
 		rc = evidence_nominate(&th->e, th->p.held, th->p.r->count);
 	if (rc < 0) {
 		/* Some records were asked about, some not: ask again about all.

@@ -55,6 +55,7 @@ struct evidence {
 	uint64_t lower, n;	/* newest entry at the last request, and now */
 	bool first;		/* there was no request before */
 	int64_t from_ns, to_ns; /* from the last reply to this request */
+	bool pending;		/* changes are not on the tape yet */
 	bool crowded;		/* other conversations went on meanwhile and
 				   may have run commands */
 

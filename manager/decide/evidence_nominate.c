@@ -186,7 +186,8 @@ static bool is_run(const struct held *h)
  */
 static bool goes_on(const struct evidence *e)
 {
-	if (e->first || !e->entries_known || e->c->nominated_n != e->lower)
+	if (e->first || e->pending || !e->entries_known ||
+	    e->c->nominated_n != e->lower)
 		return false;
 	for (uint32_t i = 0; i < e->entries.count; i++)
 		if (e->entries.at[i].elsewhere)

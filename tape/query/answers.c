@@ -130,13 +130,15 @@ static int read_wish(struct answers *a, const cJSON *q, cJSON *ret,
 	if (json_member(q, "within_ms"))
 		w->within_ms =
 			(int)(answers_number32(q, "within_ms", 0) & INT32_MAX);
+	w->everything = !paths;
 	if (!paths)
 		return 0;
 	if (cJSON_GetArraySize(paths) > SYNC_PATHS_MAX)
 		return answers_refuse(ret, -E2BIG,
 				      "SYNC takes %d paths at most.",
 				      SYNC_PATHS_MAX);
-	return answers_paths_in(a, paths, ret, &w->paths, &w->count);
+	w->paths = answers_paths_in(a, paths, &w->count);
+	return 0;
 }
 
 static void put_open(const struct answers_head *head, const cJSON *q,

@@ -24,7 +24,8 @@ struct store_retired;
 
 /* What a SYNC question asks for. */
 struct answers_wish {
-	const char *const *paths; /* NULL: everything */
+	bool everything; /* else: */
+	const char *const *paths;
 	size_t count;
 	int within_ms; /* to wait at most; -1: no limit */
 };
@@ -59,6 +60,11 @@ struct answers_config {
 	 */
 	int (*sync)(void *ctx, const struct answers_wish *wish,
 		    struct answers_head *ret);
+	/*
+	 * Was `path` changed, or if `below` a path in that directory ("": the
+	 * root), without being on the tape yet?
+	 */
+	bool (*pending)(void *ctx, const char *path, bool below);
 	/* READSET: ask the file system's READS. As wire_ask(). */
 	int (*reads)(void *ctx, const cJSON *question, cJSON **ret);
 	/*

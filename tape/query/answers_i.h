@@ -107,11 +107,11 @@ const char *answers_bytes_in(struct answers *a, const cJSON *q,
  */
 const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret);
 /*
- * The paths of the list "paths", which must lie below the root, with symbolic
- * links resolved; valid until the question is answered.
+ * The paths of a list, with symbolic links resolved; "": not below the root.
+ * Valid until the question is answered.
  */
-int answers_paths_in(struct answers *a, const cJSON *list, cJSON *ret,
-		     const char *const **ret_paths, size_t *ret_count);
+const char *const *answers_paths_in(struct answers *a, const cJSON *list,
+				    size_t *ret_count);
 /*
  * Resolve the symbolic links in a path. Returns `path` itself if there are
  * none, or if they lead out of the repository.

@@ -388,6 +388,52 @@ static bool symbol_exists(const char *name, void *arg)
 	return s != SYMBOL_NONE && graph_symbol(g, s, &is);
 }
 
+/* -- What is not on the tape yet. */
+
+static bool is_pending(const char *path, bool below, void *arg)
+{
+	const struct answers *a = arg;
+
+	return a->config.pending(a->config.ctx, path, below);
+}
+
+#define EDGES_ALL ((1U << EDGE_KINDS) - 1)
+
+struct near {
+	const struct answers *a;
+	bool found;
+};
+
+static bool see_edge(const struct edge *e, void *arg)
+{
+	struct near *n = arg;
+	struct symbol other;
+
+	n->found = graph_symbol(n->a->graph, e->other, &other) && other.file &&
+		   n->a->config.pending(n->a->config.ctx, other.file, false);
+	return !n->found;
+}
+
+/* Calls come and go with the files at both of their ends. */
+static bool is_near_pending(const char *symbol, void *arg)
+{
+	struct near n = { .a = arg };
+	struct symbol is;
+	symbol_t s;
+
+	if (!n.a->graph)
+		return false;
+	s = graph_find(n.a->graph, symbol);
+	if (s == SYMBOL_NONE || !graph_symbol(n.a->graph, s, &is))
+		return false;
+	if (is.file && n.a->config.pending(n.a->config.ctx, is.file, false))
+		return true;
+	graph_out(n.a->graph, s, EDGES_ALL, see_edge, &n);
+	if (!n.found)
+		graph_in(n.a->graph, s, EDGES_ALL, see_edge, &n);
+	return n.found;
+}
+
 static void put_hits(cJSON *o, const struct nomination *n)
 {
 	static const char *const sets[] = {
@@ -452,7 +498,7 @@ static int nominate_records(struct answers *a, const struct nominate_view *v,
 		if (r < 0)
 			return r;
 		/* There are no entries after its birth. */
-		if (record.birth >= v->head)
+		if (record.birth >= v->head && !v->pending)
 			continue;
 		read_symbols(a, item, &record);
 		if (needs_paths(&record))
@@ -513,7 +559,7 @@ static int nominate_brief(struct answers *a, const struct nominate_view *v,
 		if (end == line || (*end && *end != '\t'))
 			return answers_refuse(ret, -EINVAL,
 					      "\"brief\" makes no sense.");
-		if (r.birth >= v->head || !*end)
+		if ((r.birth >= v->head && !v->pending) || !*end)
 			continue;
 		names = names_on(a, end + 1);
 		r.symbols = names.at;
@@ -547,6 +593,12 @@ int ask_nominate(struct answers *a, const cJSON *q, cJSON *ret)
 				    .head = store_head(a->config.store),
 				    .exists = a->graph ? symbol_exists : NULL,
 				    .arg = u.arg };
+	/* Usually nothing is pending. */
+	if (a->config.pending && a->config.pending(a->config.ctx, "", true)) {
+		v.pending = is_pending;
+		v.pending_near = is_near_pending;
+		v.pending_arg = a;
+	}
 	json_put_number(ret, "n", v.head);
 	list = json_array(ret, "nominations");
 	if (brief)

@@ -156,14 +156,6 @@ const char *answers_follow_links(struct answers *a, const char *path)
 	return arena_copy(&a->scratch, w.done, w.done_len);
 }
 
-static const char *refuse_path(cJSON *ret, const char *path)
-{
-	(void)answers_refuse(ret, 0,
-			     "'%s' is not a path of a file in the repository.",
-			     path);
-	return NULL;
-}
-
 const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret)
 {
 	const char *path = answers_bytes_in(a, q, "path");
@@ -172,15 +164,20 @@ const char *answers_path_in(struct answers *a, const cJSON *q, cJSON *ret)
 		(void)answers_refuse(ret, 0, "The question wants a \"path\".");
 		return NULL;
 	}
-	if (!is_below(path))
-		return refuse_path(ret, path);
+	if (!is_below(path)) {
+		(void)answers_refuse(
+			ret, 0,
+			"'%s' is not a path of a file in the repository.",
+			path);
+		return NULL;
+	}
 	if (cJSON_IsFalse(json_member(q, "follow")))
 		return path;
 	return answers_follow_links(a, path);
 }
 
-int answers_paths_in(struct answers *a, const cJSON *list, cJSON *ret,
-		     const char *const **ret_paths, size_t *ret_count)
+const char *const *answers_paths_in(struct answers *a, const cJSON *list,
+				    size_t *ret_count)
 {
 	size_t n = 0, most = (size_t)cJSON_GetArraySize(list);
 	const char **paths = arena_take(&a->scratch, most * sizeof(*paths));
@@ -189,13 +186,11 @@ int answers_paths_in(struct answers *a, const cJSON *list, cJSON *ret,
 	cJSON_ArrayForEach (item, list) {
 		const char *path = answers_bytes_of(a, item);
 
-		if (!path || !is_below(path)) {
-			(void)refuse_path(ret, path ? path : "");
-			return -EINVAL;
-		}
-		paths[n++] = answers_follow_links(a, path);
+		/* What is no path of a file never changes. */
+		paths[n++] = path && is_below(path)
+				     ? answers_follow_links(a, path)
+				     : "";
 	}
-	*ret_paths = paths;
 	*ret_count = n;
-	return 0;
+	return paths;
 }

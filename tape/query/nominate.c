@@ -282,6 +282,77 @@ static bool nominate_run(const struct nominate_view *v,
 	return true;
 }
 
+/* -- What is not on the tape yet. */
+
+static bool is_pending(const struct nominate_view *v, const char *path,
+		       bool below, struct nomination *n)
+{
+	if (!v->pending(path, below, v->pending_arg))
+		return false;
+	n->name = path;
+	n->file = true;
+	return true;
+}
+
+static bool any_pending(const struct nominate_view *v,
+			const struct nominate_paths *p, bool below,
+			struct nomination *n)
+{
+	for (size_t k = 0; k < p->count; k++)
+		if (is_pending(v, below ? directory(p->at[k]) : p->at[k], below,
+			       n))
+			return true;
+	return false;
+}
+
+static bool run_pending(const struct nominate_view *v,
+			const struct nominate_record *r, struct nomination *n)
+{
+	if (!r->observed)
+		return is_pending(v, "", true, n);
+	return any_pending(v, &r->opened, false, n) ||
+	       any_pending(v, &r->missed, false, n) ||
+	       any_pending(v, &r->listed, true, n);
+}
+
+static bool span_pending(const struct nominate_view *v,
+			 const struct nominate_record *r, struct nomination *n)
+{
+	if (r->path && is_pending(v, r->path, false, n))
+		return true;
+	for (size_t k = 0; k < r->symbols_count; k++) {
+		const char *name = r->symbols[k];
+
+		if (is_file(name)) {
+			if (is_pending(v, name + strlen(NOMINATE_FILE), false,
+				       n))
+				return true;
+		} else if (v->pending_near(name, v->pending_arg)) {
+			n->name = name;
+			n->file = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The change gets an entry after the newest. */
+static bool nominate_pending(const struct nominate_view *v,
+			     const struct nominate_record *r,
+			     struct nomination *n)
+{
+	bool run = r->kind == NOMINATE_RUN;
+
+	if (!v->pending || r->kind == NOMINATE_SEARCH ||
+	    !(run ? run_pending(v, r, n) : span_pending(v, r, n)))
+		return false;
+	n->action = run ? NOMINATE_RERUN : NOMINATE_DROP;
+	n->why = WHY_PENDING;
+	n->by = v->head;
+	n->entry = v->head + 1;
+	return true;
+}
+
 bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 	      struct nomination *ret)
 {
@@ -299,6 +370,8 @@ bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 		nominated = nominate_run(v, r, &n);
 	else if (r->kind != NOMINATE_SEARCH)
 		nominated = nominate_span(v, r, &n);
+	if (!nominated || n.action == NOMINATE_KEEP)
+		nominated = nominate_pending(v, r, &n) || nominated;
 	assert(!nominated || n.entry > r->birth);
 	assert(!nominated ||
 	       (r->kind == NOMINATE_RUN) == (n.action == NOMINATE_RERUN ||
@@ -432,6 +505,7 @@ static const struct nominate_phrase {
 	[WHY_GAP] = { ", up to entry", false, false },
 	[WHY_LONG_AGO] = { ", up to entry", false, false },
 	[WHY_UNTOUCHED] = { " up to entry", false, false },
+	[WHY_PENDING] = { ", after entry", false, false },
 };
 
 static void say_why(FILE *out, const struct nomination *n,
@@ -476,6 +550,16 @@ static void say_why(FILE *out, const struct nomination *n,
 		break;
 	case WHY_GAP:
 		(void)fputs("some changes were not recorded", out);
+		break;
+	case WHY_PENDING:
+		if (n->file && !*n->name)
+			(void)fputs("files are being changed", out);
+		else
+			(void)fprintf(out,
+				      n->file ? "%s is being changed"
+					      : "the calls from or to %s "
+						"are being changed",
+				      name);
 		break;
 	case WHY_LONG_AGO:
 		(void)fputs("more has changed since than is remembered", out);

@@ -66,6 +66,8 @@ enum nominate_why {
 	WHY_GAP,       /* journal lines were lost: changes are unknown */
 	WHY_UNTOUCHED, /* run: nothing it read was written: KEEP */
 	WHY_LONG_AGO,  /* older than the touches kept */
+	WHY_PENDING,   /* path `name` was changed, or may be, and the change is
+			  not on the tape yet: what it says is not known */
 };
 
 struct nominate_hit {
@@ -96,9 +98,18 @@ struct nominate_view {
 	/* Does a symbol of that name exist now? NULL: derived from `drift`. */
 	bool (*exists)(const char *name, void *arg);
 	void *arg;
+	/*
+	 * Is there a change of `path` that is not on the tape yet, or, if
+	 * `below`, of a path in it? And is there one of a file that calls this
+	 * symbol, or that it calls? NULL: there is none at all.
+	 */
+	bool (*pending)(const char *path, bool below, void *arg);
+	bool (*pending_near)(const char *symbol, void *arg);
+	void *pending_arg;
 };
 
-/* False: not nominated, *ret is not set. */
+/* False: not nominated, *ret is not set. A record that nothing on the tape
+   nominates is, if what is pending may do so. */
 bool nominate(const struct nominate_view *v, const struct nominate_record *r,
 	      struct nomination *ret);
 

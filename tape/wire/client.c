@@ -199,17 +199,27 @@ static void copy_hash(char to[static CLIENT_HASH_SIZE], const cJSON *j)
 
 /* -- Where the tape is, and what came. */
 
-int client_sync(struct client *c, int timeout_ms, struct client_head *ret)
+int client_sync(struct client *c, const struct client_paths *paths,
+		int within_ms, int timeout_ms, struct client_head *ret)
 {
+	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	CLEANUP(json_p) cJSON *answer = NULL;
-	int r = ask_within(c, "SYNC", NULL, timeout_ms, &answer);
+	cJSON *list = paths ? json_array(q, "paths") : NULL;
+	int r;
 
+	for (size_t k = 0; paths && k < paths->count; k++)
+		json_push(list, json_bytes(paths->at[k]));
+	if (within_ms >= 0)
+		json_put_number(q, "within_ms", (uint64_t)within_ms);
+	r = ask_within(c, "SYNC", q, timeout_ms, &answer);
 	if (r < 0)
 		return r;
 	*ret = (struct client_head){
 		.n = json_number(answer, "n", 0),
 		.journal = json_number(answer, "journal", 0),
 		.ready = client_truth(answer, "ready"),
+		.pending = json_number(answer, "pending", 0),
+		.open = (uint32_t)client_length(json_member(answer, "open")),
 	};
 	return 0;
 }

@@ -69,16 +69,26 @@ static inline bool client_is_unknown(int rc)
 int client_ask(struct client *c, const char *ask, const cJSON *question,
 	       cJSON **ret);
 
+struct client_paths {
+	const char *const *at;
+	size_t count;
+};
+
 /*
  * The barrier: when it returns, every change whose syscall returned before
- * the call is on the tape, at or before entry `n`. `ready`: the graph is
- * built; until then nothing is nominated soundly.
+ * the call is on the tape, at or before entry `n`. With `paths`, only theirs
+ * need be: these are first, and others go on behind. What is not on the tape
+ * within `within_ms` is left out (negative: no limit); `ret` says so. `ready`:
+ * the graph is built; until then nothing is nominated soundly.
  */
 struct client_head {
 	uint64_t n, journal;
 	bool ready;
+	uint64_t pending; /* changed paths that are not on the tape */
+	uint32_t open;	  /* of `paths`, so many may have changed, too */
 };
-int client_sync(struct client *c, int timeout_ms, struct client_head *ret);
+int client_sync(struct client *c, const struct client_paths *paths,
+		int within_ms, int timeout_ms, struct client_head *ret);
 
 /* An entry, as far as the manager needs it. */
 struct client_entry {
@@ -103,11 +113,6 @@ void client_entries_release(struct client_entries *e);
 /* -- Nominations (client_nominate.c). */
 
 enum client_kind { CLIENT_READ, CLIENT_EDIT, CLIENT_RUN, CLIENT_SEARCH };
-
-struct client_paths {
-	const char *const *at;
-	size_t count;
-};
 
 struct client_record {
 	uint64_t id;

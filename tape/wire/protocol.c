@@ -105,8 +105,7 @@ static const struct protocol_member sync_answer[] = {
 	NUMBER("pending", "How many changed paths are not on the tape yet, "
 			  "as far as is known: with \"paths\", others that "
 			  "wait; without, those that could not be decided. "
-			  "What calls changed by them, no question about "
-			  "symbols (NOMINATE, DRIFT) knows yet."),
+			  "NOMINATE takes them for changed."),
 	NAMES("open", "Of the \"paths\", those that may have changed and are "
 		      "not on the tape yet."),
 	END,

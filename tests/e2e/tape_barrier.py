@@ -162,6 +162,80 @@ def a_killed_file_system_leaves_nothing_in_flight():
             assert answer["open"] == [], answer
 
 
+def paths_are_settled_before_others():
+    """Two thousand new files wait for their quiet time; two are asked for, and
+    a third that was moved."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        os.mkdir(m.path + "/d")
+        put(m.path + "/d/moved.txt", "here\n")
+        t.ask("SYNC")
+        least, k = 0, 0
+        while least == 0:
+            k += 1
+            top = m.path + "/new%d" % k
+            os.mkdir(top)
+            for i in range(2000):
+                put(top + "/f%d.txt" % i, "x\n")
+            put(m.path + "/d/a.txt", "%d\n" % k)
+            os.rename(m.path + "/d", m.path + "/e")
+            answer = t.ask("SYNC", paths=["e/a.txt", "e/moved.txt",
+                                          "no/such", "../up"])
+            assert answer["open"] == [], answer
+            for path, text in (("e/a.txt", "%d\n" % k),
+                               ("e/moved.txt", "here\n")):
+                got = t.ask("SOURCE", path=path, n=answer["n"])["text"]
+                assert got == text, (path, got)
+            # A busy machine may have let them settle meanwhile.
+            least = answer["pending"]
+            os.rename(m.path + "/e", m.path + "/d")
+        assert t.ask("SYNC")["pending"] == 0
+        files = [e for e in t.since(0) if e["kind"] == "rename"]
+        assert files and all(e["author"]["origin"] == "mount" for e in files)
+
+
+def what_is_pending_may_falsify_a_record():
+    """A new file waits for its quiet time: nothing is said that it may make
+    false. When it is on the tape, its own entry speaks."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        put(m.path + "/a.py", "def f():\n    return 1\n")
+        put(m.path + "/b.txt", "b\n")
+        n = t.ask("SYNC")["n"]
+        records = [
+            {"id": 1, "kind": "read", "birth": n, "path": "a.py"},
+            {"id": 2, "kind": "run", "birth": n},
+            {"id": 3, "kind": "run", "birth": n, "opened": ["a.py"],
+             "missed": ["new.txt"], "listed": []},
+            {"id": 4, "kind": "run", "birth": n, "opened": [], "missed": [],
+             "listed": ["."]},
+            {"id": 5, "kind": "run", "birth": n, "opened": ["b.txt"],
+             "missed": [], "listed": ["d"]}]
+
+        def nominated():
+            got = t.ask("NOMINATE", records=records)
+            return got["n"], {x["id"]: (x["action"], x["entry"])
+                              for x in got["nominations"]
+                              if x["action"] != "KEEP"}
+        assert nominated() == (n, {})
+
+        def seen_pending():
+            put(m.path + "/new.txt", "x\n")
+            t.ask("SYNC", paths=["a.py"])
+            head, found = nominated()
+            if head == n:
+                assert found == {2: ("RERUN", n + 1), 3: ("RERUN", n + 1),
+                                 4: ("RERUN", n + 1)}, found
+                return True
+            os.unlink(m.path + "/new.txt")
+            records[:] = [dict(r, birth=t.ask("SYNC")["n"]) for r in records]
+            return None
+        while True:
+            n = records[0]["birth"]
+            if seen_pending():
+                break
+        t.ask("SYNC")
+        assert set(nominated()[1]) == {2, 3, 4}
+
+
 def questions_are_answered_while_others_wait():
     """A client asks SYNC and never reads; another one's is put off."""
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
@@ -192,4 +266,6 @@ if __name__ == "__main__":
             new_directories_are_covered,
             a_stopped_file_system_delays_no_answer,
             a_killed_file_system_leaves_nothing_in_flight,
+            paths_are_settled_before_others,
+            what_is_pending_may_falsify_a_record,
             questions_are_answered_while_others_wait)

@@ -138,7 +138,7 @@ static void bench_sync(struct client *c, size_t rounds)
 		double from = now_us();
 		struct client_head head;
 
-		tape_must(client_sync(c, -1, &head) == 0, "sync");
+		tape_must(client_sync(c, NULL, -1, -1, &head) == 0, "sync");
 		us[k] = now_us() - from;
 	}
 	tell("an empty question", us, rounds, cpu_us() - cpu);

@@ -175,7 +175,7 @@ int tape_open(const char *argument, bool raw, struct tape_reader *ret)
 	t.client = client_new(t.state.tape_socket);
 	t.client->timeout_ms = PATIENCE_MS;
 	/* SYNC: every earlier change is then on the tape. */
-	r = client_sync(t.client, PATIENCE_MS, &head);
+	r = client_sync(t.client, NULL, -1, PATIENCE_MS, &head);
 	t.raw = raw;
 	/* A tape that is still starting has no graph to answer from. */
 	if (r == -ECONNREFUSED || (r == 0 && (raw || !head.ready))) {
@@ -278,7 +278,7 @@ void tape_settle(struct tape_reader *t)
 	struct client_head head;
 
 	if (t->client)
-		(void)client_sync(t->client, PATIENCE_MS, &head);
+		(void)client_sync(t->client, NULL, -1, PATIENCE_MS, &head);
 }
 
 char *tape_text(const cJSON *answer, size_t *ret_len)

@@ -73,7 +73,7 @@ static void the_barrier_says_how_far_the_tape_is(void **state)
 	struct client_head head;
 
 	(void)tape_write(&f->w, "a.txt", "x\n", &sed);
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 	assert_int_equal(head.n, 1);
 	assert_int_equal(head.journal, 7);
 	assert_true(head.ready);
@@ -232,7 +232,7 @@ static void an_error_leaves_its_sentence(void **state)
 
 	assert_int_equal(client_source(f->c, &span, &text), -EREMOTEIO);
 	assert_string_equal(client_error(f->c), "There is no file 'none'.");
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 	assert_string_equal(client_error(f->c), "");
 }
 
@@ -241,15 +241,16 @@ static void a_tape_that_was_restarted_is_asked_again(void **state)
 	struct fixture *f = *state;
 	struct client_head head;
 
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 	wire_server_free(f->server);
 	f->server = NULL;
-	assert_int_equal(client_sync(f->c, 20000, &head), -ECONNREFUSED);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head),
+			 -ECONNREFUSED);
 	serve(f);
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 	wire_server_free(f->server);
 	serve(f);
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 }
 
 static void a_late_answer_is_not_taken_for_the_next(void **state)
@@ -260,10 +261,10 @@ static void a_late_answer_is_not_taken_for_the_next(void **state)
 	struct client_source text;
 
 	pthread_mutex_lock(&f->late);
-	assert_int_equal(client_sync(f->c, 20, &head), -ETIMEDOUT);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20, &head), -ETIMEDOUT);
 	pthread_mutex_unlock(&f->late);
 	assert_int_equal(client_source(f->c, &span, &text), -EREMOTEIO);
-	assert_int_equal(client_sync(f->c, 20000, &head), 0);
+	assert_int_equal(client_sync(f->c, NULL, -1, 20000, &head), 0);
 }
 
 static void a_hold_is_held(void **state)
