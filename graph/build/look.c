@@ -134,26 +134,21 @@ static int read_text(int fd, struct buf *text, size_t expected)
 	}
 }
 
-/* Hashes what the buffer holds, and the rest of the file. */
-static int hash_rest(int fd, struct buf *text, struct look *ret)
+/* Reading gigabytes would stop all else, and a sparse file has any number of
+   them. What a change leaves as it was is not in here: a move changes ctime. */
+static XXH128_hash_t hash_stamp(const struct tree_stamp *st)
 {
-	XXH3_state_t *state = XXH3_createState();
-	ssize_t n = (ssize_t)text->len;
+	const uint64_t parts[] = { st->size, st->inode,
+				   (uint64_t)st->mtime_ns };
 
-	if (!state)
-		return -ENOMEM;
-	(void)XXH3_128bits_reset(state);
-	ret->bytes = 0;
-	while (n > 0) {
-		(void)XXH3_128bits_update(state, text->data, (size_t)n);
-		ret->bytes += (uint64_t)n;
-		do
-			n = read(fd, text->data, text->size);
-		while (n < 0 && errno == EINTR);
-	}
-	ret->hash = XXH3_128bits_digest(state);
-	(void)XXH3_freeState(state);
-	return n < 0 ? -errno : 0;
+	return XXH3_128bits_withSeed(parts, sizeof(parts), LOOK_HASH_MAX);
+}
+
+static void take_large(struct look *ret)
+{
+	ret->stamped = true;
+	ret->bytes = ret->stamp.size;
+	ret->hash = hash_stamp(&ret->stamp);
 }
 
 static void read_file(int root_fd, const char *path, struct buf *text,
@@ -174,13 +169,22 @@ static void read_file(int root_fd, const char *path, struct buf *text,
 	ret->names = st.st_nlink;
 	if (ret->kind != LOOK_FILE)
 		return;
+	if (ret->stamp.size > LOOK_HASH_MAX && ret->stamp.size > text->max) {
+		take_large(ret);
+		return;
+	}
 	r = read_text(fd, text, (size_t)st.st_size);
+	if (r < 0) {
+		fail(ret, -r);
+		return;
+	}
 	if (r == 0)
 		take_text(ret, text);
-	else if (r > 0)
-		r = hash_rest(fd, text, ret);
-	if (r < 0)
-		fail(ret, -r);
+	/* It may have grown meanwhile. */
+	if (r > 0 || ret->len > LOOK_HASH_MAX) {
+		ret->stamp.size = text->len;
+		take_large(ret);
+	}
 }
 
 /* Tries a file first: most are, and that saves a system call. */

@@ -15,6 +15,10 @@
 #include "graph/base/buf.h"
 #include "graph/build/tree.h"
 
+/* The content of a larger file is not hashed: its size, inode and time of
+   modification stand for it. */
+#define LOOK_HASH_MAX TREE_FILE_MAX
+
 enum look_kind {
 	LOOK_ABSENT,
 	LOOK_FILE,
@@ -28,6 +32,7 @@ struct look {
 	enum look_kind kind;
 	struct tree_stamp stamp; /* from before the first byte was read */
 	XXH128_hash_t hash;
+	bool stamped; /* the hash is of the stamp: larger than LOOK_HASH_MAX */
 	uint64_t bytes;
 	uint64_t names; /* number of hard links */
 	/* The content, in the caller's buffer; NULL: too large for it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/base/json.h"
+#include "graph/build/look.h"
 #include "graph/graph.h"
 #include "tape/journal/journal.h"
 #include "tape/query/answers.h"
@@ -198,6 +199,8 @@ cJSON *entry_json(const struct entry *e)
 	json_push_number(journal, e->journal_first);
 	json_push_number(journal, e->journal_last);
 	json_put_number(o, "bytes", e->bytes);
+	if (e->bytes > LOOK_HASH_MAX)
+		json_put_bool(o, "stamped", true);
 	if (e->marker)
 		json_put_bool(o, "marker", true);
 	if (e->has_sha)

@@ -210,7 +210,8 @@ int client_sync(struct client *c, const struct client_paths *paths,
 	for (size_t k = 0; paths && k < paths->count; k++)
 		json_push(list, json_bytes(paths->at[k]));
 	if (within_ms >= 0)
-		json_put_number(q, "within_ms", (uint64_t)within_ms);
+		json_put_number(q, "within_ms",
+				(uint64_t)time_left(c, 3 * within_ms) / 3);
 	r = ask_within(c, "SYNC", q, timeout_ms, &answer);
 	if (r < 0)
 		return r;

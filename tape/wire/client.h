@@ -78,8 +78,9 @@ struct client_paths {
  * The barrier: when it returns, every change whose syscall returned before
  * the call is on the tape, at or before entry `n`. With `paths`, only theirs
  * need be: these are first, and others go on behind. What is not on the tape
- * within `within_ms` is left out (negative: no limit); `ret` says so. `ready`:
- * the graph is built; until then nothing is nominated soundly.
+ * within `within_ms`, or a third of the time to the deadline, is left out
+ * (negative: no limit); `ret` says so. `ready`: the graph is built; until then
+ * nothing is nominated soundly.
  */
 struct client_head {
 	uint64_t n, journal;

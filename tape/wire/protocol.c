@@ -583,6 +583,9 @@ const struct protocol_member protocol_entry[] = {
 	LIST("journal", "First and last line of the journal it is made of; "
 			"0, 0: none."),
 	NUMBER("bytes", "Of the content after."),
+	FLAG("stamped", "The file has more than 16 MiB and was not read: "
+			"\"after\" is a hash of its size, inode and time of "
+			"modification. Absent otherwise."),
 	FLAG("marker", "Present only if true: added lines contain StateTape's "
 		       "marker (\"[statetape]\"), which a model may have "
 		       "imitated."),

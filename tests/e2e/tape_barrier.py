@@ -236,6 +236,52 @@ def what_is_pending_may_falsify_a_record():
         assert set(nominated()[1]) == {2, 3, 4}
 
 
+def change_times(t, path, small, change):
+    """Median times of SYNC after a change of either file."""
+    times = {path: [], small: []}
+    for k in range(9):
+        for name in (path, small):
+            change(name, k)
+            times[name].append(timed(lambda: t.ask("SYNC")))
+            got = t.news()
+            assert [e["path"] for e in got] == [os.path.basename(name)], got
+            assert got[0].get("stamped", False) == (name == path), got
+    return [statistics.median(times[name]) for name in (path, small)]
+
+
+def a_files_size_stops_nothing():
+    """A sparse file of 20 GiB, and a real one of 512 MiB."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        small = m.path + "/small.bin"
+
+        def poke(name, k):
+            with open(name, "r+b") as f:
+                f.seek(k)
+                f.write(b"%d" % (k % 10))
+        for name, size in (("sparse", 20 << 30), ("real", 512 << 20)):
+            path = m.path + "/" + name
+            put(small, name * 20)
+            with open(path, "wb") as f:
+                if name == "real":
+                    for _ in range(size >> 20):
+                        f.write(b"r" * (1 << 20))
+                f.truncate(size)
+            t.ask("SYNC")
+            e, = [e for e in t.news() if e["path"] == name]
+            assert e["bytes"] == size and e["stamped"], e
+            large, plain = change_times(t, path, small, poke)
+            print("SYNC after a change: %s %.2f ms, small %.2f ms" % (
+                name, large * 1e3, plain * 1e3))
+            assert large < 10 * plain, (name, large, plain)
+            shown = m.home.run("show", str(e["n"]), m.repo, check=True).stdout
+            assert "too large to be read" in str(shown), shown
+            os.rename(path, path + "2")
+            t.ask("SYNC")
+            e, = t.news()
+            assert e["kind"] == "rename" and e["before"] == e["after"], e
+            os.unlink(path + "2")
+
+
 def questions_are_answered_while_others_wait():
     """A client asks SYNC and never reads; another one's is put off."""
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
@@ -268,4 +314,5 @@ if __name__ == "__main__":
             a_killed_file_system_leaves_nothing_in_flight,
             paths_are_settled_before_others,
             what_is_pending_may_falsify_a_record,
+            a_files_size_stops_nothing,
             questions_are_answered_while_others_wait)

@@ -341,10 +341,14 @@ static void print_details(FILE *out, const cJSON *e)
 		first = (uint64_t)lines->child->valuedouble;
 		last = (uint64_t)lines->child->next->valuedouble;
 	}
-	(void)fprintf(out, "Before: %s\nAfter:  %s (%" PRIu64 " bytes)\n",
-		      *text(e, "before") ? text(e, "before") : "no file",
-		      *text(e, "after") ? text(e, "after") : "no file",
-		      json_number(e, "bytes", 0));
+	(void)fprintf(
+		out, "Before: %s\nAfter:  %s (%" PRIu64 " bytes%s)\n",
+		*text(e, "before") ? text(e, "before") : "no file",
+		*text(e, "after") ? text(e, "after") : "no file",
+		json_number(e, "bytes", 0),
+		cJSON_IsTrue(json_member(e, "stamped"))
+			? ", by size, inode and time: too large to be read"
+			: "");
 	if (*text(author, "exe")) {
 		(void)fputs("Runs:   ", out);
 		(void)print_safe(out, text(author, "exe"));
