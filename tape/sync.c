@@ -56,16 +56,17 @@ struct sync {
 };
 
 struct sync *sync_new(const struct tape *t, int64_t asked_ns,
-		      const struct answers_wish *w)
+		      const struct answers_wish *wish)
 {
 	struct sync *s = must_calloc(1, sizeof(*s));
 
 	s->asked_ns = (uint64_t)asked_ns;
-	if (w->within_ms >= 0)
-		s->until_ns = s->asked_ns + (uint64_t)w->within_ms * NS_PER_MS;
-	s->all = w->everything;
-	for (size_t i = 0; i < w->count; i++)
-		array_push(&s->paths, must_strdup(w->paths[i]));
+	if (wish->within_ms >= 0)
+		s->until_ns =
+			s->asked_ns + (uint64_t)wish->within_ms * NS_PER_MS;
+	s->all = wish->everything;
+	for (size_t i = 0; i < wish->count; i++)
+		array_push(&s->paths, must_strdup(wish->paths[i]));
 	s->heard = outside_end(t->outside);
 	return s;
 }

@@ -172,9 +172,11 @@ int sp_server_answer(struct sp_server *s, struct sp_conn *conn,
 /* While a client waits for its answer, only its hanging up is of interest. */
 static struct pollfd client_poll(const struct sp_client *c)
 {
-	return (struct pollfd){ .fd = c->conn.fd,
-				.events = c->waits ? 0
-						   : sp_conn_events(&c->conn) };
+	struct pollfd p = { .fd = c->conn.fd };
+
+	if (!c->waits)
+		p.events = sp_conn_events(&c->conn);
+	return p;
 }
 
 int64_t sp_server_poll(struct sp_server *s, struct pollfd *p)

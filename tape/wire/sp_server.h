@@ -71,8 +71,9 @@ void sp_server_serve(struct sp_server *s, const struct pollfd *p);
 
 /* Answer a message that was to be answered later, once, in two parts. Negative:
    the client is gone; `left` is not called. */
-int sp_server_answer(struct sp_server *s, struct sp_conn *c, const char *head,
-		     size_t head_len, const char *body, size_t body_len);
+int sp_server_answer(struct sp_server *s, struct sp_conn *conn,
+		     const char *head, size_t head_len, const char *body,
+		     size_t body_len);
 
 /*
  * Make `path` free for a listener, as sp_server_open() does: a dead process's

@@ -122,7 +122,7 @@ static int question_ask(const struct wire_server *s, struct wire_question *q)
 	if (rc == WIRE_LATER)
 		return rc;
 	answer_error(q, rc);
-	if (q->state)
+	if (s->ops && q->state)
 		s->ops->drop(s->ctx, q);
 	return 0;
 }
@@ -228,30 +228,39 @@ static void wire_left(void *ctx, const struct sp_conn *c)
 	waiting_release(s, w);
 }
 
+/* WIRE_LATER: `answer` was taken over. */
+static int answer_message(struct wire_server *s, struct sp_conn *c,
+			  size_t trace, cJSON *answer)
+{
+	CLEANUP(json_p)
+	cJSON *question = question_parse(c->in + trace, c->kept - trace,
+					 c->len - trace, answer);
+	struct wire_question q = { .answer = answer,
+				   .members = question,
+				   .asked_ns = clock_mono_ns() };
+
+	if (!question)
+		return 0;
+	q.ask = json_string(question, "ask");
+	if (question_ask(s, &q) != WIRE_LATER)
+		return 0;
+	wait_for_answer(s, c, trace, TAKE(question), &q);
+	return WIRE_LATER;
+}
+
 static int wire_message(void *ctx, struct sp_conn *c)
 {
 	CLEANUP(json_p) cJSON *answer = answer_new();
-	CLEANUP(json_p) cJSON *question = NULL;
 	CLEANUP(free_p) char *made = NULL;
 	size_t trace = trace_len(c->in, c->kept);
-	struct wire_question q = { .answer = answer,
-				   .asked_ns = clock_mono_ns() };
 	const char *text;
 
 	/* Without a number no answer can be sent. */
 	if (!trace)
 		return 0;
-	if (answer)
-		question = question_parse(c->in + trace, c->kept - trace,
-					  c->len - trace, answer);
-	if (question) {
-		q.ask = json_string(question, "ask");
-		q.members = question;
-		if (question_ask(ctx, &q) == WIRE_LATER) {
-			wait_for_answer(ctx, c, trace, TAKE(question), &q);
-			answer = NULL;
-			return SP_LATER;
-		}
+	if (answer && answer_message(ctx, c, trace, answer) == WIRE_LATER) {
+		answer = NULL;
+		return SP_LATER;
 	}
 	if (answer)
 		made = answer_text(answer);
