@@ -155,18 +155,32 @@ static bool is_explained(struct tape *t, const struct check *c,
 }
 
 /* Does it have the stamp and the newest entry of the last look? */
-static bool is_steady(const struct tape *t, struct suspect *s)
+static bool is_steady(const struct tape *t, const struct suspect *s,
+		      const struct look *now)
 {
-	uint64_t n = external_entry(t, s->at.path);
+	return s->seen && s->n == external_entry(t, s->at.path) &&
+	       tree_same_stamp(&s->stamp, &now->stamp);
+}
+
+/* What is seen here is what the fence is about. */
+static void note_stamp(const struct tape *t, struct suspect *s)
+{
 	struct look now;
-	bool steady;
 
 	look_only(t->c->root_fd, s->at.path, &now);
-	steady = s->seen && s->n == n && tree_same_stamp(&s->stamp, &now.stamp);
+	s->steady = is_steady(t, s, &now);
 	s->seen = true;
 	s->stamp = now.stamp;
-	s->n = n;
-	return steady;
+	s->n = external_entry(t, s->at.path);
+}
+
+/* A later change may be under way, and its line may follow. */
+static bool is_unchanged(const struct tape *t, const struct suspect *s)
+{
+	struct look now;
+
+	look_only(t->c->root_fd, s->at.path, &now);
+	return is_steady(t, s, &now);
 }
 
 static void look(struct tape *t, struct check *c)
@@ -179,7 +193,7 @@ static void look(struct tape *t, struct check *c)
 		release(t, s);
 		return;
 	}
-	s->steady = is_steady(t, s);
+	note_stamp(t, s);
 	c->any = true;
 }
 
@@ -309,7 +323,7 @@ static void enter(struct tape *t, struct check *c)
 	if (!s || (c->stage == CHECK_ENTER_NEW && known_find(t, s->at.path)))
 		return;
 	if (is_explained(t, c, s) ||
-	    (is_sure(c, s) && is_steady(t, s) && make_entry(t, c, s))) {
+	    (is_sure(c, s) && is_unchanged(t, s) && make_entry(t, c, s))) {
 		release(t, s);
 		return;
 	}

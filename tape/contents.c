@@ -38,9 +38,9 @@ struct contents_path {
 static void open_kept(struct tape *t)
 {
 	if (t->kept_fd < 0)
-		t->kept_fd = openat(t->c->state->dir_fd, JOURNAL_KEPT,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					    O_CLOEXEC);
+		t->kept_fd =
+			openat(t->c->state->dir_fd, JOURNAL_KEPT,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* -- What was entered before a restart. */

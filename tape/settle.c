@@ -108,9 +108,8 @@ static void come_back(struct settle *s, struct settle_node *n)
 		settle_read_anew(s, to);
 }
 
-static struct settle_node *on_make(struct settle *s,
-				   const struct journal_line *l,
-				   const char *path)
+static struct settle_node *
+on_make(struct settle *s, const struct journal_line *l, const char *path)
 {
 	bool is_new = !settle_find(s, path);
 	struct settle_node *n = touch(s, path, l, true);
@@ -172,9 +171,8 @@ static bool is_scratch(const struct settle_node *n,
 	enum content_state state =
 		n->content ? content_state(n->content) : CONTENT_READ;
 
-	return n->born &&
-	       (!n->authors.count || settle_is_own(n, l) ||
-		state == CONTENT_OPEN || state == CONTENT_LOST);
+	return n->born && (!n->authors.count || settle_is_own(n, l) ||
+			   state == CONTENT_OPEN || state == CONTENT_LOST);
 }
 
 static void go_away(struct settle *s, struct settle_node *n,
@@ -210,10 +208,9 @@ static void save_over(struct settle *s, struct settle_node *src,
 {
 	/* The content before is the one known by its own name. */
 	if (!dst->older)
-		settle_set_from(s, dst,
-				dst->born ? NULL
-					  : settle_former_name(s,
-							       dst->at.path));
+		settle_set_from(
+			s, dst,
+			dst->born ? NULL : settle_former_name(s, dst->at.path));
 	settle_set_like(s, dst, TAKE(src->like));
 	s->likes -= (size_t)(dst->like != NULL);
 	settle_drop_content(dst);

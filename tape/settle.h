@@ -54,9 +54,9 @@ struct settled {
 	bool outside;	      /* made outside the mount */
 	uint64_t first, last; /* journal lines */
 	int64_t at_ns;	      /* CLOCK_REALTIME of the last of them */
-	bool directory; /* it may be one, moved with all files below it */
-	bool gone;	/* the last line removed this name */
-	bool wrote;	/* the content changed, and not the name alone */
+	bool directory;	      /* it may be one, moved with all files below it */
+	bool gone;	      /* the last line removed this name */
+	bool wrote;	      /* the content changed, and not the name alone */
 	/* If it was written; CONTENT_READ or CONTENT_KEPT, or unwanted. */
 	struct content *content;
 };
@@ -109,11 +109,12 @@ void settle_heard(struct settle *s, uint64_t mono_ns);
 void settle_sure(struct settle *s);
 
 /*
- * -- Versions. Those of paths that have settled by `now_ns` (CLOCK_MONOTONIC), and those with a
- * line up to `upto`, whether settled or not (0: none; UINT64_MAX: every dirty
- * path), provided that their contents count. About `most` of them, those first whose last line is oldest; they are
- * handed over in the order of their last lines. The array belongs to `s` and is
- * valid until the next call, of the other function as well.
+ * -- Versions. Those of paths that have settled by `now_ns` (CLOCK_MONOTONIC),
+ * and those with a line up to `upto`, whether settled or not (0: none;
+ * UINT64_MAX: every dirty path), provided that their contents count. About
+ * `most` of them, those first whose last line is oldest; they are handed over
+ * in the order of their last lines. The array belongs to `s` and is valid until
+ * the next call, of the other function as well.
  */
 size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
 		   size_t most, const struct settled **ret);

@@ -80,7 +80,7 @@ struct settle_node {
 
 	struct settle_writer writers[WRITERS_MAX];
 	uint32_t writers_count;
-	uint64_t inode;			/* of a new name, see `like` */
+	uint64_t inode; /* of a new name, see `like` */
 };
 
 /* A directory with dirty paths below it, or a name that nodes came from. */
