@@ -183,8 +183,8 @@ struct tape {
 	/* Contents of versions. */
 	struct content_pool contents;
 	uint64_t published_ns; /* CLOCK_MONOTONIC, when some were read last */
-	int kept_fd;	       /* JOURNAL_KEPT, -1: not open */
-	bool linked;	       /* some file has several names */
+	int kept_fd;		   /* JOURNAL_KEPT, -1: not open */
+	bool linked;		   /* some file has several names */
 
 	/* Outside. */
 	struct outside *outside;

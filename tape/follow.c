@@ -443,8 +443,8 @@ static void applied(struct tape *t)
 
 bool follow_apply(struct tape *t)
 {
-	uint64_t upto =
-		settle_pending(t->settle) > DIRTY_MAX ? UINT64_MAX : t->wanted;
+	uint64_t upto = settle_pending(t->settle) > DIRTY_MAX ? UINT64_MAX
+							      : t->wanted;
 	bool more = true;
 
 	/* What was read now counts when the lines up to now were read. */

@@ -35,6 +35,7 @@
 #include "graph/base/clock.h"
 #include "graph/graph.h"
 #include "tape/daemon_i.h"
+#include "tape/journal/progress.h"
 #include "tape/outside.h"
 #include "tape/settle.h"
 #include "tape/store/store.h"
@@ -250,9 +251,26 @@ static void rest(struct tape *t, uint64_t now)
 	(void)store_checkpoint(t->store);
 }
 
+/*
+ * Every change outside the mount that returned a while ago was looked at, if
+ * inotify's queue is empty and says of every directory.
+ */
+static void tell_outside(struct tape *t, int64_t wall_ns)
+{
+	struct outside_stats st;
+
+	outside_stat(t->outside, &st);
+	if (!t->suspects.count && !sweep_busy(t->sweep) && !t->sweep_at_ns &&
+	    !st.refused &&
+	    outside_has_read(t->outside, outside_end(t->outside)))
+		progress_set_outside_ns(t->progress,
+					(uint64_t)(wall_ns - GRACE_NS));
+}
+
 /* One slice of everything. True: there is more to do. */
 static bool work(struct tape *t)
 {
+	int64_t wall_ns = clock_wall_ns();
 	bool more;
 	uint64_t now;
 
@@ -272,6 +290,8 @@ static bool work(struct tape *t)
 		more = start_bases(t);
 	if (!more && t->rest_at_ns && now >= t->rest_at_ns)
 		rest(t, now);
+	if (!more)
+		tell_outside(t, wall_ns);
 	return more || slice_over(t);
 }
 

@@ -416,5 +416,5 @@ bool settle_has(const struct settle *s, const char *path)
 
 bool settle_below(const struct settle *s, const char *dir)
 {
-	return *dir ? paths_find(&s->dirs, dir) != NULL : s->pending > 0;
+	return *dir ? paths_find(&s->dirs, dir) != NULL : s->nodes.count > 0;
 }
