@@ -99,8 +99,11 @@ static void come_back(struct settle *s, struct settle_node *n)
 {
 	struct settle_node *to = n->to ? settle_find(s, n->to) : NULL;
 
+	/* It may have moved on, as often as there are names. */
+	for (size_t i = 0; to && to->gone && to->to && i < s->pending; i++)
+		to = settle_find(s, to->to);
 	free(TAKE(n->to));
-	if (!to || !to->from || strcmp(to->from, n->at.path) != 0)
+	if (!to || to == n || !to->from || strcmp(to->from, n->at.path) != 0)
 		return;
 	to->born = !is_known(s, to->at.path);
 	to->parted = true;
@@ -245,7 +248,8 @@ static char *origin(const struct settle *s, const struct settle_node *n,
 	char *from;
 
 	if (n)
-		return must_strdup(n->from ? n->from : n->at.path);
+		return must_strdup(n->from && !n->parted ? n->from
+							 : n->at.path);
 	from = settle_former_name(s, path);
 	return from ? from : must_strdup(path);
 }
@@ -295,6 +299,7 @@ static void move_over(struct settle *s, const struct journal_line *l,
 		settle_part(s, src, l);
 	from = origin(s, src, path);
 	settle_set_from(s, dst, from);
+	dst->parted = false;
 	dst->wrote = dst->file = false;
 	settle_name_author(dst, l, false);
 	if (src) {
@@ -396,7 +401,6 @@ void settle_line(struct settle *s, const struct journal_line *line)
 {
 	const struct journal_event *e = &line->event;
 
-	s->line = line->n;
 	if (e->op == JOURNAL_KEEP)
 		settle_on_keep(s, line);
 	if (e->res < 0)

@@ -96,8 +96,9 @@ size_t settle_wanted(struct settle *s, uint64_t now_ns, uint64_t upto,
 /* The same for what settle_take_path() would hand over. */
 size_t settle_wanted_path(struct settle *s, const char *path,
 			  const struct settle_want **ret);
-/* The content of every version finished by lines up to this one was read. */
-uint64_t settle_read_line(const struct settle *s);
+/* The content of every version finished by lines up to this one was read;
+   `newest` is the newest line there is. */
+uint64_t settle_read_line(const struct settle *s, uint64_t newest);
 void settle_published(struct settle *s, uint64_t now_ns);
 /*
  * Every line was given to settle_line() of operations that returned before this
@@ -133,5 +134,13 @@ size_t settle_pending(const struct settle *s);
 bool settle_has(const struct settle *s, const char *path);
 /* Is a path below this directory ("": the root) dirty? */
 bool settle_below(const struct settle *s, const char *dir);
+/* The name under which the content of a path was known, if lines moved it;
+   NULL: the same. (Free it.) */
+char *settle_known_as(const struct settle *s, const char *path);
+/* What the path contains as far as it was read; NULL: it is not dirty, or was
+   not read. */
+const struct content *settle_content(const struct settle *s, const char *path);
+/* Was a dirty path known by this name? */
+bool settle_is_origin(const struct settle *s, const char *path);
 
 #endif

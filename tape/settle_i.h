@@ -94,7 +94,6 @@ struct settle {
 	void *ctx;
 	struct content_pool *pool;
 	uint64_t heard_ns; /* see settle_heard() */
-	uint64_t line;	   /* the newest */
 	uint64_t again;	   /* lines up to this one are read again */
 	struct table nodes;
 	struct settle_link late; /* all nodes, the oldest last line first */

@@ -111,9 +111,9 @@ size_t settle_wanted_path(struct settle *s, const char *path,
 	return s->wants.count;
 }
 
-uint64_t settle_read_line(const struct settle *s)
+uint64_t settle_read_line(const struct settle *s, uint64_t newest)
 {
-	uint64_t line = s->line;
+	uint64_t line = newest;
 
 	for (struct settle_link *l = s->late.next; l != &s->late; l = l->next) {
 		const struct settle_node *n = settle_of_late(l);
@@ -302,15 +302,18 @@ static bool is_replaced(const struct settle *s, const struct settle_node *n)
 	if (n->content && n->content->is_read &&
 	    n->content->look.kind == LOOK_DIRECTORY)
 		return false;
-	return n->parted || (other && !other->gone);
+	return (n->from && n->parted) || (other && !other->gone);
 }
 
 static void hand_over(struct settle *s, struct settle_node *n)
 {
 	struct settled *t = array_add(&s->settled);
 
-	if (is_replaced(s, n))
+	if (is_replaced(s, n)) {
+		if (!n->wrote && !n->like)
+			settle_set_like(s, n, must_strdup(n->from));
 		settle_set_from(s, n, NULL);
+	}
 	t->directory = n->directory;
 	settle_leave(s, n);
 	array_push(&s->taken, n);
@@ -406,6 +409,27 @@ static bool is_moved_along(const struct settle *s, const char *path)
 		if (paths_find_part(&s->nodes, path, (size_t)(slash - path)))
 			return true;
 	return false;
+}
+
+char *settle_known_as(const struct settle *s, const char *path)
+{
+	const struct settle_node *n = settle_find(s, path);
+
+	if (!n)
+		return settle_former_name(s, path);
+	return n->from ? must_strdup(n->from) : NULL;
+}
+
+const struct content *settle_content(const struct settle *s, const char *path)
+{
+	const struct settle_node *n = settle_find(s, path);
+
+	return n && n->content && n->content->is_read ? n->content : NULL;
+}
+
+bool settle_is_origin(const struct settle *s, const char *path)
+{
+	return paths_find(&s->origins, path);
 }
 
 bool settle_has(const struct settle *s, const char *path)
