@@ -302,14 +302,14 @@ static struct tape_change change_of(const struct tape *t,
 	};
 }
 
-struct below {
+struct follow_below {
 	const char *dir;
 	ARRAY(char *) paths;
 };
 
 static void collect(struct paths_node *n, void *arg)
 {
-	struct below *b = arg;
+	struct follow_below *b = arg;
 
 	if (paths_below(n->path, b->dir))
 		array_push(&b->paths, must_strdup(n->path));
@@ -334,7 +334,7 @@ static void apply_moved_file(struct tape *t, struct tape_change *c)
 /* Every known file below the former name is below the new one now. */
 static void apply_moved(struct tape *t, const struct settled *s)
 {
-	struct below b = { .dir = s->from };
+	struct follow_below b = { .dir = s->from };
 
 	paths_each(&t->known, collect, &b);
 	if (b.paths.count)

@@ -124,7 +124,7 @@ static int answer_sync(void *ctx, const struct answers_wish *wish,
 
 /* -- NOMINATE. */
 
-struct below {
+struct pending_below {
 	struct tape *t;
 	const char *dir;
 	bool found;
@@ -133,7 +133,7 @@ struct below {
 /* Most suspects are as known. */
 static void see_suspect(struct paths_node *n, void *arg)
 {
-	struct below *b = arg;
+	struct pending_below *b = arg;
 
 	if (!b->found && (!*b->dir || paths_below(n->path, b->dir)))
 		b->found = !check_is_known(b->t, n->path);
@@ -141,7 +141,7 @@ static void see_suspect(struct paths_node *n, void *arg)
 
 static bool answer_pending(void *ctx, const char *path, bool below)
 {
-	struct below b = { .t = ctx, .dir = path };
+	struct pending_below b = { .t = ctx, .dir = path };
 
 	if (below ? settle_below(b.t->settle, path)
 		  : settle_has(b.t->settle, path))

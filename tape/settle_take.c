@@ -214,14 +214,14 @@ static struct settle_node *split(struct settle *s, struct settle_node *n)
 
 /* Choose a node, and of those it moved from or to the ones that are due: a
    move is one change. */
-struct choice {
+struct take_choice {
 	struct settle *s;
 	uint64_t now_ns, upto;
 	bool any;	     /* take partners in any state */
 	ARRAY(void *) nodes; /* struct settle_node */
 };
 
-static bool is_ready(const struct choice *c, const struct settle_node *n)
+static bool is_ready(const struct take_choice *c, const struct settle_node *n)
 {
 	return c->any || n->first <= c->upto ||
 	       due_with_partner(c->s, n) <= c->now_ns;
@@ -234,7 +234,7 @@ static bool is_blocked(const struct settle *s, const struct settle_node *n)
 	return !are_sure(s, n) || (other && !are_sure(s, other));
 }
 
-static void add(struct choice *c, struct settle_node *n)
+static void add(struct take_choice *c, struct settle_node *n)
 {
 	if (n->chosen)
 		return;
@@ -244,7 +244,7 @@ static void add(struct choice *c, struct settle_node *n)
 	array_push(&c->nodes, n);
 }
 
-static void choose(struct choice *c, struct settle_node *n)
+static void choose(struct take_choice *c, struct settle_node *n)
 {
 	if (!n || n->chosen || !is_ready(c, n))
 		return;
@@ -256,7 +256,7 @@ static void choose(struct choice *c, struct settle_node *n)
 }
 
 /* With the partners of all chosen nodes, and theirs. */
-static void choose_with(struct choice *c, struct settle_node *n)
+static void choose_with(struct take_choice *c, struct settle_node *n)
 {
 	uint32_t i = c->nodes.count;
 
@@ -341,7 +341,7 @@ void settle_forget_taken(struct settle *s)
 	s->settled.count = 0;
 }
 
-static size_t hand_over_all(struct choice *c, const struct settled **ret)
+static size_t hand_over_all(struct take_choice *c, const struct settled **ret)
 {
 	struct settle *s = c->s;
 
@@ -360,7 +360,7 @@ static size_t hand_over_all(struct choice *c, const struct settled **ret)
 size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
 		   size_t most, const struct settled **ret)
 {
-	struct choice c = { .s = s, .now_ns = now_ns, .upto = upto };
+	struct take_choice c = { .s = s, .now_ns = now_ns, .upto = upto };
 
 	settle_forget_taken(s);
 	for (struct settle_link *l = s->late.next;
@@ -372,7 +372,7 @@ size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
 size_t settle_take_path(struct settle *s, const char *path,
 			const struct settled **ret)
 {
-	struct choice c = { .s = s, .any = true };
+	struct take_choice c = { .s = s, .any = true };
 
 	settle_forget_taken(s);
 	choose_with(&c, settle_find(s, path));

@@ -399,14 +399,14 @@ static bool is_pending(const char *path, bool below, void *arg)
 
 #define EDGES_ALL ((1U << EDGE_KINDS) - 1)
 
-struct near {
+struct pending_near {
 	const struct answers *a;
 	bool found;
 };
 
 static bool see_edge(const struct edge *e, void *arg)
 {
-	struct near *n = arg;
+	struct pending_near *n = arg;
 	struct symbol other;
 
 	n->found = graph_symbol(n->a->graph, e->other, &other) && other.file &&
@@ -417,7 +417,7 @@ static bool see_edge(const struct edge *e, void *arg)
 /* Calls come and go with the files at both of their ends. */
 static bool is_near_pending(const char *symbol, void *arg)
 {
-	struct near n = { .a = arg };
+	struct pending_near n = { .a = arg };
 	struct symbol is;
 	symbol_t s;
 
