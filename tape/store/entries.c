@@ -342,7 +342,6 @@ static int read_symbols(struct store *s, const struct packed *p,
 static int read_authors(struct store *s, const struct packed *p,
 			struct arena *a, struct entry *e)
 {
-	/* Pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	const size_t size = p->authors_count * sizeof(*e->authors);
 	const struct journal_author **authors = arena_take(a, size);
 	int rc = 0;

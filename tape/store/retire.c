@@ -186,18 +186,18 @@ static const char move_bases[] =
 /* Delete names and authors without references, after entries were deleted. */
 static const char *const sweeps[] = {
 	"DELETE FROM symbol WHERE id NOT IN (SELECT symbol FROM touch)",
-	"DELETE FROM path WHERE id NOT IN (SELECT path FROM file)"
-	" AND NOT EXISTS (SELECT 1 FROM entry WHERE path = path.id)"
-	" AND NOT EXISTS (SELECT 1 FROM entry WHERE path2 = path.id)",
-	"WITH RECURSIVE kept (id) AS (SELECT author FROM entry"
-	" WHERE author IS NOT NULL UNION SELECT author FROM merged"
-	" UNION SELECT a.parent FROM author a"
-	" JOIN kept k ON a.id = k.id WHERE a.parent IS NOT NULL)"
-	" DELETE FROM author WHERE id NOT IN (SELECT id FROM kept)",
+	("DELETE FROM path WHERE id NOT IN (SELECT path FROM file)"
+	 " AND NOT EXISTS (SELECT 1 FROM entry WHERE path = path.id)"
+	 " AND NOT EXISTS (SELECT 1 FROM entry WHERE path2 = path.id)"),
+	("WITH RECURSIVE kept (id) AS (SELECT author FROM entry"
+	 " WHERE author IS NOT NULL UNION SELECT author FROM merged"
+	 " UNION SELECT a.parent FROM author a"
+	 " JOIN kept k ON a.id = k.id WHERE a.parent IS NOT NULL)"
+	 " DELETE FROM author WHERE id NOT IN (SELECT id FROM kept)"),
 	"DELETE FROM program WHERE id NOT IN (SELECT program FROM author)",
 	/* A conversation stays: it counts its turns. */
-	"DELETE FROM turn WHERE at < (SELECT min(at) FROM entry)"
-	" AND id NOT IN (SELECT max(id) FROM turn GROUP BY conversation)",
+	("DELETE FROM turn WHERE at < (SELECT min(at) FROM entry)"
+	 " AND id NOT IN (SELECT max(id) FROM turn GROUP BY conversation)"),
 	"DELETE FROM call WHERE turn NOT IN (SELECT id FROM turn)",
 	"DELETE FROM agent WHERE turn NOT IN (SELECT id FROM turn)",
 };

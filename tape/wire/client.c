@@ -135,7 +135,6 @@ struct client_held *client_held_new(cJSON *answer)
 
 void client_held_keep(struct client_held *h, cJSON *answer)
 {
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&h->answers, answer);
 }
 

@@ -382,7 +382,6 @@ void publish_entry(struct publish *p, uint64_t n, const char *json)
 	memcpy((char *)nng_msg_body(m) + topic, json, len);
 	(void)pthread_mutex_lock(&p->lock);
 	inbox_shorten_locked(p);
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&p->inbox.messages, m);
 	(void)pthread_mutex_unlock(&p->lock);
 	p->waiting = true;

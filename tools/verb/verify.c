@@ -78,7 +78,6 @@ static void find_stores(const char *path, struct store *present,
 	char **asides = NULL;
 	size_t count = 0;
 
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&k->of, present);
 	if (store_asides(path, &asides, &count) < 0)
 		return;
@@ -87,7 +86,6 @@ static void find_stores(const char *path, struct store *present,
 
 		if (strcmp(asides[i], store_path(present)) != 0 &&
 		    store_open(asides[i], STORE_SALVAGE, &s, NULL) == 0)
-			/* NOLINTNEXTLINE(bugprone-sizeof-expression): same. */
 			array_push(&k->of, s);
 	}
 	store_asides_free(asides, count);

@@ -104,10 +104,8 @@ void groups_add(struct groups *g, cJSON *entry)
 		mine = must_calloc(1, sizeof(*mine));
 		mine->key = key;
 		mine->oldest_ns = at_ns;
-		/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers. */
 		array_push(&g->list, mine);
 	}
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&mine->entries, entry);
 	if (at_ns < mine->oldest_ns)
 		mine->oldest_ns = at_ns;

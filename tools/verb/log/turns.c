@@ -70,7 +70,6 @@ static struct turns_talk *talk_of(struct turns *t, const char *key)
 			return t->talks.at[i];
 	k = must_calloc(1, sizeof(*k));
 	k->key = key;
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&t->talks, k);
 	return k;
 }
@@ -121,7 +120,6 @@ bool turns_add(struct turns *t, cJSON *entry, uint64_t most)
 		in->ordinal = ordinal;
 		t->count++;
 	}
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): of pointers it is. */
 	array_push(&call_of(in, text(turn, "call"))->entries, entry);
 	return true;
 }
