@@ -133,7 +133,7 @@ int archive_list(struct archive *m, char ***ret, size_t *ret_n)
 		const char *key = archive_column(s, 0);
 		char *copy = must_strdup(key);
 
-		array_push(&keys, copy); /* NOLINT(bugprone-sizeof-*) */
+		array_push(&keys, copy);
 	}
 	(void)sqlite3_finalize(s);
 	(void)pthread_mutex_unlock(&m->lock);

@@ -457,8 +457,8 @@ static void apply_mentions(struct conversation *c)
 
 	HASH_ITER (hh, c->pins, p, next)
 		if (p->item != ITEM_NONE && !p->gone)
-			array_push(&pins, p); /* NOLINT(bugprone-sizeof-*) */
-	if (pins.count) /* NOLINTNEXTLINE(bugprone-sizeof-*) */
+			array_push(&pins, p);
+	if (pins.count)
 		qsort(pins.at, pins.count, sizeof(*pins.at), pin_order);
 	for (uint32_t i = 0; i < pins.count; i++)
 		for (uint32_t k = 0; k < pins.at[i]->mentions.count; k++)

@@ -56,7 +56,7 @@ const struct client_text *evidence_text(struct evidence *e, uint32_t path,
 					   strlen(source.path))
 			      : path;
 	free(source.path);
-	array_push(&e->files, f); /* NOLINT(bugprone-sizeof-*) */
+	array_push(&e->files, f);
 	return f->result < 0 ? NULL : &f->text;
 }
 
@@ -142,7 +142,7 @@ static struct evidence_history *history_of(struct evidence *e, uint32_t path)
 	h->texts = must_calloc(h->versions.count + 1, sizeof(*h->texts));
 	for (uint32_t i = 0; i < h->versions.count; i++)
 		h->texts[i].result = 1;
-	array_push(&e->histories, h); /* NOLINT(bugprone-sizeof-*) */
+	array_push(&e->histories, h);
 	return h;
 }
 

@@ -301,7 +301,7 @@ static void list(struct plan *p, struct plan_choice *c, struct held *h,
 	s.tokens = h->text ? cost_tokens(h->len) : h->tokens;
 	s.behind = cached_behind(p, h->item);
 	array_push(&c->stale, s);
-	array_push(&c->held, h); /* NOLINT(bugprone-sizeof-*) */
+	array_push(&c->held, h);
 }
 
 /* A record to evict, where that makes the request shorter. */
@@ -701,7 +701,7 @@ static void add_notes(struct plan *p, const struct plan_choice *c)
 		struct held *h = c->held.at[i];
 
 		if (c->decisions.at[i] == DECISION_NOTE)
-			array_push(&stale, h); /* NOLINT(bugprone-sizeof-*) */
+			array_push(&stale, h);
 		else if (h->notified == NOTIFIED_OWN &&
 			 h->entry > h->notified_entry &&
 			 !c->stale.at[i].unnotified)

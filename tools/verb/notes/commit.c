@@ -115,7 +115,7 @@ static char *read_change(struct examination *x, char *at, const char *end)
 		c.before[k] = is_file(word[k]) ? word[parents + 1 + k] : NULL;
 	c.after = word[2 * parents + 1];
 	if (is_file(word[parents]))
-		array_push(&x->changed, c); /* NOLINT(bugprone-sizeof-*) */
+		array_push(&x->changed, c);
 	return at + strlen(at) + 1;
 }
 

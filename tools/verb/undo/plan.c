@@ -132,7 +132,6 @@ static void take_content(struct planning *p, const struct undo_version *old)
 /* "lines 3-5 and 9 were changed since" */
 static char *conflicts_text(const struct merge *m)
 {
-	CLEANUP(free_p) char *lines = NULL;
 	char *text = NULL;
 	size_t size;
 	FILE *out = must_have(open_memstream(&text, &size));
