@@ -17,16 +17,17 @@ struct journal_line;
 
 /* What all contents hold together. Zeroed: nothing. */
 struct content_pool {
-	size_t bytes;	    /* of texts in memory */
-	ARRAY(char *) done; /* copies in JOURNAL_KEPT that are not needed any
-			     * more; the caller frees the names */
+	size_t bytes; /* of texts in memory */
+	ARRAY(char *)
+	done; /* copies in JOURNAL_KEPT that are not needed any
+	       * more; the caller frees the names */
 };
 
 enum content_state {
 	CONTENT_OPEN, /* it was not read, or has changed since */
 	CONTENT_READ,
 	CONTENT_KEPT,
-	CONTENT_LOST, /* overwritten before it was read, and not kept */
+	CONTENT_LOST,	 /* overwritten before it was read, and not kept */
 	CONTENT_MISSING, /* where it should be is nothing, or another file */
 };
 
@@ -40,12 +41,12 @@ struct content {
 
 	/* Read by the tape: */
 	bool is_read;
-	bool racy;		/* its stamp may also be that of a change after */
-	uint64_t read_line;	/* the newest line known when it was read */
-	uint64_t read_ns;	/* CLOCK_MONOTONIC, when it was complete */
-	uint64_t published_ns;	/* and when the file system could know; 0: not
-				 * yet */
-	struct look look;	/* its text is `text` */
+	bool racy;	    /* its stamp may also be that of a change after */
+	uint64_t read_line; /* the newest line known when it was read */
+	uint64_t read_ns;   /* CLOCK_MONOTONIC, when it was complete */
+	uint64_t published_ns; /* and when the file system could know; 0: not
+				* yet */
+	struct look look;      /* its text is `text` */
 	char *text;
 
 	/* By the KEEP line for it: */

@@ -38,9 +38,9 @@ struct contents_path {
 static void open_kept(struct tape *t)
 {
 	if (t->kept_fd < 0)
-		t->kept_fd = openat(t->c->state->dir_fd, JOURNAL_KEPT,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					    O_CLOEXEC);
+		t->kept_fd =
+			openat(t->c->state->dir_fd, JOURNAL_KEPT,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* -- What was entered before a restart. */
@@ -155,7 +155,8 @@ static bool read_all(struct tape *t, const struct settle_want *w, size_t n)
 			break;
 	}
 	if (t->line)
-		progress_set_line(t->progress, settle_read_line(t->settle));
+		progress_set_line(t->progress,
+				  settle_read_line(t->settle, t->line));
 	if (any)
 		t->published_ns = clock_mono_ns();
 	settle_published(t->settle, t->published_ns);
@@ -199,7 +200,8 @@ static void refresh_stamp(const struct tape *t, const struct settled *s,
 }
 
 /* The copy has the inode of the file, and no stamp that could be known. */
-static void look_kept(struct tape *t, const struct settled *s, struct look *l)
+/* False: a tape before used it, and removed it. */
+static bool look_kept(struct tape *t, const struct settled *s, struct look *l)
 {
 	const struct content *c = s->content;
 	const struct known_file *k = known_find(t, s->from ? s->from : s->path);
@@ -207,12 +209,10 @@ static void look_kept(struct tape *t, const struct settled *s, struct look *l)
 
 	open_kept(t);
 	look_at(t->kept_fd, c->kept, &t->text, l);
-	if (strchr(c->kept, '/') || l->kind != LOOK_FILE) {
-		tape_say("a kept version cannot be read: '%s'", c->kept);
-		l->kind = LOOK_UNREADABLE;
-	} else if (c->link) {
+	if (strchr(c->kept, '/') || l->kind != LOOK_FILE)
+		return false;
+	if (c->link)
 		l->kind = LOOK_LINK;
-	}
 	look_only(t->c->root_fd, s->path, &now);
 	l->stamp = (struct tree_stamp){
 		.inode = c->inode,
@@ -220,6 +220,7 @@ static void look_kept(struct tape *t, const struct settled *s, struct look *l)
 		.mode = k ? k->stamp.mode : now.stamp.mode,
 	};
 	l->names = t->linked ? 2 : 1;
+	return true;
 }
 
 void contents_of(struct tape *t, const struct settled *s, struct look *look,
@@ -234,14 +235,37 @@ void contents_of(struct tape *t, const struct settled *s, struct look *look,
 	if (s->gone || c->as_known || content->unwanted)
 		return;
 	if (content_state(content) == CONTENT_KEPT) {
-		look_kept(t, s, look);
 		c->racy = true;
+		if (!look_kept(t, s, look))
+			c->is = NULL;
 		return;
 	}
 	*look = content->look;
 	c->racy = content->racy;
 	refresh_stamp(t, s, look);
 	t->linked = t->linked || look->names > 1;
+}
+
+static bool knows(const struct tape *t, const char *path, XXH128_hash_t hash)
+{
+	const struct known_file *k = path ? known_find(t, path) : NULL;
+
+	return k && k->hashed && XXH128_isEqual(k->hash, hash);
+}
+
+bool contents_have(struct tape *t, const char *path, const char *kept)
+{
+	const struct content *c = settle_content(t->settle, path);
+	CLEANUP(free_p) char *from = settle_known_as(t->settle, path);
+	struct look l;
+
+	open_kept(t);
+	if (strchr(kept, '/'))
+		return false;
+	look_at(t->kept_fd, kept, &t->text, &l);
+	return l.kind == LOOK_FILE &&
+	       ((c && XXH128_isEqual(c->look.hash, l.hash)) ||
+		knows(t, path, l.hash) || knows(t, from, l.hash));
 }
 
 void contents_clean(struct tape *t)

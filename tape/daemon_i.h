@@ -183,8 +183,8 @@ struct tape {
 	/* Contents of versions. */
 	struct content_pool contents;
 	uint64_t published_ns; /* CLOCK_MONOTONIC, when some were read last */
-	int kept_fd;		   /* JOURNAL_KEPT, -1: not open */
-	bool linked;		   /* some file has several names */
+	int kept_fd;	       /* JOURNAL_KEPT, -1: not open */
+	bool linked;	       /* some file has several names */
 
 	/* Outside. */
 	struct outside *outside;
@@ -306,6 +306,9 @@ bool contents_read_path(struct tape *t, const char *path);
    with contents_done(). */
 void contents_of(struct tape *t, const struct settled *s, struct look *look,
 		 struct tape_change *c);
+/* Is this copy, said to be from outside, a content that is known or was read?
+ */
+bool contents_have(struct tape *t, const char *path, const char *kept);
 /* Remove copies that no entry to come needs. Not in a transaction. */
 void contents_clean(struct tape *t);
 /* Was a version of the path with this line, or a later one, entered before the

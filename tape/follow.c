@@ -190,6 +190,17 @@ static bool is_applied(const struct tape *t, const struct journal_line *l)
 	       l->event.path && contents_applied(t, l->event.path, l->n);
 }
 
+/* The file system takes no risk: it keeps what may be from outside. */
+static bool is_needless(struct tape *t, const struct journal_event *e)
+{
+	if (e->op != JOURNAL_KEEP || !e->detail || !e->path || !e->path2 ||
+	    strcmp(e->detail, JOURNAL_OUTSIDE) != 0 ||
+	    !contents_have(t, e->path, e->path2))
+		return false;
+	array_push(&t->contents.done, must_strdup(e->path2));
+	return true;
+}
+
 static void on_line(struct tape *t, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
@@ -198,7 +209,7 @@ static void on_line(struct tape *t, const struct journal_line *l)
 		on_gone(t, (uint64_t)e->off, (uint64_t)(e->off + e->len - 1));
 	else if (is_nameless(e->path) || is_nameless(e->path2))
 		external_sweep(t, ENTRY_MOUNT, true);
-	else if (!is_applied(t, l))
+	else if (!is_applied(t, l) && !is_needless(t, e))
 		settle_line(t->settle, l);
 	read_ahead(t, e);
 }
@@ -339,8 +350,7 @@ static void apply_moved(struct tape *t, const struct settled *s)
 		/* It is, if directories changed places. */
 		c.as_known = c.moved && !known_find(t, path);
 		/* A path with lines of its own is applied by these. */
-		if (!settle_has(t->settle, path) &&
-		    !settle_has(t->settle, from))
+		if (!settle_is_origin(t->settle, from))
 			apply_moved_file(t, &c);
 		free(b.paths.at[i]);
 	}
@@ -360,7 +370,7 @@ static void apply_directory(struct tape *t, const struct settled *s)
 		external_below(t, s->path, ENTRY_MOUNT);
 }
 
-/* The file is not what the lines say: it was changed outside the mount. */
+/* The file is not what the lines say: look what there is now. */
 static bool is_odd(const struct settled *s)
 {
 	return s->wrote && !s->content->unwanted &&
@@ -372,12 +382,8 @@ static void apply_version(struct tape *t, const struct settled *s)
 	struct tape_change c = change_of(t, s);
 	struct look look;
 
-	if (is_odd(s)) {
-		external_suspect(t, s->path, ENTRY_OUTSIDE, clock_mono_ns());
-		return;
-	}
 	/* Lines that are read again only say where to look. */
-	if (s->first > t->again || s->content)
+	if (!is_odd(s) && (s->first > t->again || s->content))
 		contents_of(t, s, &look, &c);
 	(void)apply_change(t, &c);
 }
@@ -443,8 +449,8 @@ static void applied(struct tape *t)
 
 bool follow_apply(struct tape *t)
 {
-	uint64_t upto = settle_pending(t->settle) > DIRTY_MAX ? UINT64_MAX
-							      : t->wanted;
+	uint64_t upto =
+		settle_pending(t->settle) > DIRTY_MAX ? UINT64_MAX : t->wanted;
 	bool more = true;
 
 	/* What was read now counts when the lines up to now were read. */

@@ -99,8 +99,11 @@ static void come_back(struct settle *s, struct settle_node *n)
 {
 	struct settle_node *to = n->to ? settle_find(s, n->to) : NULL;
 
+	/* It may have moved on, as often as there are names. */
+	for (size_t i = 0; to && to->gone && to->to && i < s->pending; i++)
+		to = settle_find(s, to->to);
 	free(TAKE(n->to));
-	if (!to || !to->from || strcmp(to->from, n->at.path) != 0)
+	if (!to || to == n || !to->from || strcmp(to->from, n->at.path) != 0)
 		return;
 	to->born = !is_known(s, to->at.path);
 	to->parted = true;
@@ -108,9 +111,8 @@ static void come_back(struct settle *s, struct settle_node *n)
 		settle_read_anew(s, to);
 }
 
-static struct settle_node *on_make(struct settle *s,
-				   const struct journal_line *l,
-				   const char *path)
+static struct settle_node *
+on_make(struct settle *s, const struct journal_line *l, const char *path)
 {
 	bool is_new = !settle_find(s, path);
 	struct settle_node *n = touch(s, path, l, true);
@@ -172,9 +174,8 @@ static bool is_scratch(const struct settle_node *n,
 	enum content_state state =
 		n->content ? content_state(n->content) : CONTENT_READ;
 
-	return n->born &&
-	       (!n->authors.count || settle_is_own(n, l) ||
-		state == CONTENT_OPEN || state == CONTENT_LOST);
+	return n->born && (!n->authors.count || settle_is_own(n, l) ||
+			   state == CONTENT_OPEN || state == CONTENT_LOST);
 }
 
 static void go_away(struct settle *s, struct settle_node *n,
@@ -210,10 +211,9 @@ static void save_over(struct settle *s, struct settle_node *src,
 {
 	/* The content before is the one known by its own name. */
 	if (!dst->older)
-		settle_set_from(s, dst,
-				dst->born ? NULL
-					  : settle_former_name(s,
-							       dst->at.path));
+		settle_set_from(
+			s, dst,
+			dst->born ? NULL : settle_former_name(s, dst->at.path));
 	settle_set_like(s, dst, TAKE(src->like));
 	s->likes -= (size_t)(dst->like != NULL);
 	settle_drop_content(dst);
@@ -248,7 +248,8 @@ static char *origin(const struct settle *s, const struct settle_node *n,
 	char *from;
 
 	if (n)
-		return must_strdup(n->from ? n->from : n->at.path);
+		return must_strdup(n->from && !n->parted ? n->from
+							 : n->at.path);
 	from = settle_former_name(s, path);
 	return from ? from : must_strdup(path);
 }
@@ -298,6 +299,7 @@ static void move_over(struct settle *s, const struct journal_line *l,
 		settle_part(s, src, l);
 	from = origin(s, src, path);
 	settle_set_from(s, dst, from);
+	dst->parted = false;
 	dst->wrote = dst->file = false;
 	settle_name_author(dst, l, false);
 	if (src) {
@@ -399,7 +401,6 @@ void settle_line(struct settle *s, const struct journal_line *line)
 {
 	const struct journal_event *e = &line->event;
 
-	s->line = line->n;
 	if (e->op == JOURNAL_KEEP)
 		settle_on_keep(s, line);
 	if (e->res < 0)

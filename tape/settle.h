@@ -54,9 +54,9 @@ struct settled {
 	bool outside;	      /* made outside the mount */
 	uint64_t first, last; /* journal lines */
 	int64_t at_ns;	      /* CLOCK_REALTIME of the last of them */
-	bool directory; /* it may be one, moved with all files below it */
-	bool gone;	/* the last line removed this name */
-	bool wrote;	/* the content changed, and not the name alone */
+	bool directory;	      /* it may be one, moved with all files below it */
+	bool gone;	      /* the last line removed this name */
+	bool wrote;	      /* the content changed, and not the name alone */
 	/* If it was written; CONTENT_READ or CONTENT_KEPT, or unwanted. */
 	struct content *content;
 };
@@ -96,8 +96,9 @@ size_t settle_wanted(struct settle *s, uint64_t now_ns, uint64_t upto,
 /* The same for what settle_take_path() would hand over. */
 size_t settle_wanted_path(struct settle *s, const char *path,
 			  const struct settle_want **ret);
-/* The content of every version finished by lines up to this one was read. */
-uint64_t settle_read_line(const struct settle *s);
+/* The content of every version finished by lines up to this one was read;
+   `newest` is the newest line there is. */
+uint64_t settle_read_line(const struct settle *s, uint64_t newest);
 void settle_published(struct settle *s, uint64_t now_ns);
 /*
  * Every line was given to settle_line() of operations that returned before this
@@ -109,11 +110,12 @@ void settle_heard(struct settle *s, uint64_t mono_ns);
 void settle_sure(struct settle *s);
 
 /*
- * -- Versions. Those of paths that have settled by `now_ns` (CLOCK_MONOTONIC), and those with a
- * line up to `upto`, whether settled or not (0: none; UINT64_MAX: every dirty
- * path), provided that their contents count. About `most` of them, those first whose last line is oldest; they are
- * handed over in the order of their last lines. The array belongs to `s` and is
- * valid until the next call, of the other function as well.
+ * -- Versions. Those of paths that have settled by `now_ns` (CLOCK_MONOTONIC),
+ * and those with a line up to `upto`, whether settled or not (0: none;
+ * UINT64_MAX: every dirty path), provided that their contents count. About
+ * `most` of them, those first whose last line is oldest; they are handed over
+ * in the order of their last lines. The array belongs to `s` and is valid until
+ * the next call, of the other function as well.
  */
 size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
 		   size_t most, const struct settled **ret);
@@ -130,5 +132,13 @@ size_t settle_pending(const struct settle *s);
 /* Is this path dirty, or was a dirty one known by its name, or is a directory
    above it dirty? */
 bool settle_has(const struct settle *s, const char *path);
+/* The name under which the content of a path was known, if lines moved it;
+   NULL: the same. (Free it.) */
+char *settle_known_as(const struct settle *s, const char *path);
+/* What the path contains as far as it was read; NULL: it is not dirty, or was
+   not read. */
+const struct content *settle_content(const struct settle *s, const char *path);
+/* Was a dirty path known by this name? */
+bool settle_is_origin(const struct settle *s, const char *path);
 
 #endif

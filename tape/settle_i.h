@@ -80,7 +80,7 @@ struct settle_node {
 
 	struct settle_writer writers[WRITERS_MAX];
 	uint32_t writers_count;
-	uint64_t inode;			/* of a new name, see `like` */
+	uint64_t inode; /* of a new name, see `like` */
 };
 
 /* A directory with dirty paths below it, or a name that nodes came from. */
@@ -94,7 +94,6 @@ struct settle {
 	void *ctx;
 	struct content_pool *pool;
 	uint64_t heard_ns; /* see settle_heard() */
-	uint64_t line;	   /* the newest */
 	uint64_t again;	   /* lines up to this one are read again */
 	struct table nodes;
 	struct settle_link late; /* all nodes, the oldest last line first */

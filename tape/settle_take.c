@@ -111,9 +111,9 @@ size_t settle_wanted_path(struct settle *s, const char *path,
 	return s->wants.count;
 }
 
-uint64_t settle_read_line(const struct settle *s)
+uint64_t settle_read_line(const struct settle *s, uint64_t newest)
 {
-	uint64_t line = s->line;
+	uint64_t line = newest;
 
 	for (struct settle_link *l = s->late.next; l != &s->late; l = l->next) {
 		const struct settle_node *n = settle_of_late(l);
@@ -244,13 +244,34 @@ static void add(struct choice *c, struct settle_node *n)
 	array_push(&c->nodes, n);
 }
 
+/* A file that moved on has taken the versions it had under this name along:
+   they come first. False: they cannot be handed over yet. */
+static bool choose_cuts(struct choice *c, const struct settle_node *n)
+{
+	struct settle_link *l = n->cut || !paths_find(&c->s->cuts, n->at.path)
+					? &c->s->late
+					: c->s->late.next;
+
+	for (; l != &c->s->late; l = l->next) {
+		struct settle_node *cut = settle_of_late(l);
+
+		if (!cut->cut || cut->chosen || cut->newer == n ||
+		    strcmp(cut->at.path, n->at.path) != 0)
+			continue;
+		if (!are_sure(c->s, cut))
+			return false;
+		add(c, cut);
+	}
+	return true;
+}
+
 static void choose(struct choice *c, struct settle_node *n)
 {
 	if (!n || n->chosen || !is_ready(c, n))
 		return;
 	if (is_part_sure(c->s, n) && !partner(c->s, n))
 		n = split(c->s, n);
-	else if (is_blocked(c->s, n))
+	else if (is_blocked(c->s, n) || !choose_cuts(c, n))
 		return;
 	add(c, n);
 }
@@ -302,16 +323,23 @@ static bool is_replaced(const struct settle *s, const struct settle_node *n)
 	if (n->content && n->content->is_read &&
 	    n->content->look.kind == LOOK_DIRECTORY)
 		return false;
-	return n->parted || (other && !other->gone);
+	return (n->from && n->parted) || (other && !other->gone);
 }
 
 static void hand_over(struct settle *s, struct settle_node *n)
 {
 	struct settled *t = array_add(&s->settled);
 
-	if (is_replaced(s, n))
+	if (is_replaced(s, n)) {
+		if (!n->wrote && !n->like)
+			settle_set_like(s, n, must_strdup(n->from));
 		settle_set_from(s, n, NULL);
+	}
 	t->directory = n->directory;
+	/* The tape knows the file from now on. */
+	for (struct settle_node *later = n->newer; later && n->born;
+	     later = later->newer)
+		later->born = false;
 	settle_leave(s, n);
 	array_push(&s->taken, n);
 	t->path = n->at.path;
@@ -406,6 +434,27 @@ static bool is_moved_along(const struct settle *s, const char *path)
 		if (paths_find_part(&s->nodes, path, (size_t)(slash - path)))
 			return true;
 	return false;
+}
+
+char *settle_known_as(const struct settle *s, const char *path)
+{
+	const struct settle_node *n = settle_find(s, path);
+
+	if (!n)
+		return settle_former_name(s, path);
+	return n->from ? must_strdup(n->from) : NULL;
+}
+
+const struct content *settle_content(const struct settle *s, const char *path)
+{
+	const struct settle_node *n = settle_find(s, path);
+
+	return n && n->content && n->content->is_read ? n->content : NULL;
+}
+
+bool settle_is_origin(const struct settle *s, const char *path)
+{
+	return paths_find(&s->origins, path);
 }
 
 bool settle_has(const struct settle *s, const char *path)

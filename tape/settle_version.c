@@ -40,17 +40,18 @@ static bool descends(const struct journal_author *a,
 
 bool settle_is_own(const struct settle_node *n, const struct journal_line *l)
 {
-	return n->pid == pid_of(&l->event) && is_same(n->author, l->event.author);
+	return n->pid == pid_of(&l->event) &&
+	       is_same(n->author, l->event.author);
 }
 
 /* -- Who has it open to write. */
 
-static struct settle_writer *writer_of(struct settle_node *n,
-				       const struct journal_author *a,
-				       uint32_t pid)
+static struct settle_writer *
+writer_of(struct settle_node *n, const struct journal_author *a, uint32_t pid)
 {
 	for (uint32_t i = 0; i < n->writers_count; i++)
-		if (n->writers[i].pid == pid && is_same(n->writers[i].author, a))
+		if (n->writers[i].pid == pid &&
+		    is_same(n->writers[i].author, a))
 			return &n->writers[i];
 	return NULL;
 }

@@ -108,8 +108,7 @@ static bool has_applied(struct tape *t, struct sync *s)
 	uint64_t oldest;
 
 	for (; s->at < s->paths.count; s->at++) {
-		if (slice_over(t) ||
-		    !follow_apply_path(t, s->paths.at[s->at]))
+		if (slice_over(t) || !follow_apply_path(t, s->paths.at[s->at]))
 			break;
 	}
 	apply_commit(t);
