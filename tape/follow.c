@@ -370,7 +370,7 @@ static void apply_directory(struct tape *t, const struct settled *s)
 		external_below(t, s->path, ENTRY_MOUNT);
 }
 
-/* The file is not what the lines say: it was changed outside the mount. */
+/* The file is not what the lines say: look what there is now. */
 static bool is_odd(const struct settled *s)
 {
 	return s->wrote && !s->content->unwanted &&
@@ -382,12 +382,8 @@ static void apply_version(struct tape *t, const struct settled *s)
 	struct tape_change c = change_of(t, s);
 	struct look look;
 
-	if (is_odd(s)) {
-		external_suspect(t, s->path, ENTRY_OUTSIDE, clock_mono_ns());
-		return;
-	}
 	/* Lines that are read again only say where to look. */
-	if (s->first > t->again || s->content)
+	if (!is_odd(s) && (s->first > t->again || s->content))
 		contents_of(t, s, &look, &c);
 	(void)apply_change(t, &c);
 }

@@ -244,13 +244,34 @@ static void add(struct take_choice *c, struct settle_node *n)
 	array_push(&c->nodes, n);
 }
 
+/* A file that moved on has taken the versions it had under this name along:
+   they come first. False: they cannot be handed over yet. */
+static bool choose_cuts(struct take_choice *c, const struct settle_node *n)
+{
+	struct settle_link *l = n->cut || !paths_find(&c->s->cuts, n->at.path)
+					? &c->s->late
+					: c->s->late.next;
+
+	for (; l != &c->s->late; l = l->next) {
+		struct settle_node *cut = settle_of_late(l);
+
+		if (!cut->cut || cut->chosen || cut->newer == n ||
+		    strcmp(cut->at.path, n->at.path) != 0)
+			continue;
+		if (!are_sure(c->s, cut))
+			return false;
+		add(c, cut);
+	}
+	return true;
+}
+
 static void choose(struct take_choice *c, struct settle_node *n)
 {
 	if (!n || n->chosen || !is_ready(c, n))
 		return;
 	if (is_part_sure(c->s, n) && !partner(c->s, n))
 		n = split(c->s, n);
-	else if (is_blocked(c->s, n))
+	else if (is_blocked(c->s, n) || !choose_cuts(c, n))
 		return;
 	add(c, n);
 }
@@ -315,6 +336,10 @@ static void hand_over(struct settle *s, struct settle_node *n)
 		settle_set_from(s, n, NULL);
 	}
 	t->directory = n->directory;
+	/* The tape knows the file from now on. */
+	for (struct settle_node *later = n->newer; later && n->born;
+	     later = later->newer)
+		later->born = false;
 	settle_leave(s, n);
 	array_push(&s->taken, n);
 	t->path = n->at.path;
