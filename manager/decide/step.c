@@ -106,7 +106,7 @@ static void put_text(cJSON *to, const char *name, struct text t, size_t max)
 
 	while (len < t.len && len && ((unsigned char)t.at[len] & 0xc0) == 0x80)
 		len--;
-	copy = must_have(strndup(t.at, len));
+	copy = must_memdup(t.at, len);
 	json_put_bytes(to, name, copy);
 }
 
@@ -121,7 +121,7 @@ static void put_results(cJSON *to, const struct transcript *t)
 
 		if (item->kind != ITEM_RESULT || !item->id.len)
 			continue;
-		id = must_have(strndup(item->id.at, item->id.len));
+		id = must_memdup(item->id.at, item->id.len);
 		(void)json_push(list, json_bytes(id));
 		count++;
 	}
