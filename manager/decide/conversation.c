@@ -370,7 +370,7 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
  */
 static char *key_of(const struct conversation *c, const struct item *i)
 {
-	char *key = must_have(strndup(i->id.at, i->id.len));
+	char *key = must_memdup(i->id.at, i->id.len);
 	struct held *first = conversation_find(c, key), *h = first;
 
 	while (h && h->item != ITEM_NONE) {
