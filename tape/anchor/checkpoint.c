@@ -92,13 +92,17 @@ static bool take_date(const char **at, int64_t *ret)
 	char date[DATE_MAX];
 	struct tm tm = { 0 };
 	const char *end;
+	time_t seconds;
 
 	if (!take(at, "at", "0123456789TZ:-", date, sizeof(date)))
 		return false;
 	end = strptime(date, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	if (!end || *end)
 		return false;
-	*ret = timegm(&tm) * NS_PER_S;
+	seconds = timegm(&tm);
+	if (seconds < 0 || seconds > INT64_MAX / NS_PER_S)
+		return false;
+	*ret = seconds * NS_PER_S;
 	return true;
 }
 

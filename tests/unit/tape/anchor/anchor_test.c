@@ -50,6 +50,19 @@ static void a_checkpoint_is_one_line(void **state)
 	assert_memory_equal(again.chain, c.chain, sizeof(c.chain));
 }
 
+/* Nanoseconds of an int64_t end in 2262. */
+static void a_date_that_cannot_be_held_is_none(void **state)
+{
+	struct checkpoint c;
+	char line[] = LINE;
+
+	(void)state;
+	memcpy(strstr(line, " at=") + strlen(" at="), "9999", 4);
+	assert_false(checkpoint_parse(line, &c));
+	memcpy(strstr(line, " at=") + strlen(" at="), "1969", 4);
+	assert_false(checkpoint_parse(line, &c));
+}
+
 static void a_line_that_lacks_any_byte_is_none(void **state)
 {
 	struct checkpoint c;
@@ -225,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_checkpoint_is_one_line),
+		cmocka_unit_test(a_date_that_cannot_be_held_is_none),
 		cmocka_unit_test(a_line_that_lacks_any_byte_is_none),
 		cmocka_unit_test(wrong_anchors_are_refused),
 		T(words_of_a_command_are_taken_as_they_are),
