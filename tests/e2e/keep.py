@@ -537,6 +537,20 @@ def our_own_change_is_not_outside_after_the_kernel_forgot_the_file():
         assert not tape.kept(0)
 
 
+def a_version_is_kept_after_the_kernel_forgot_the_file():
+    st.need_root("dropping the kernel's caches")
+    with st.Mount() as m:
+        tape = Tape(m)
+        for way in WAYS:
+            written = last_write(m, way.__name__, made(m, way.__name__))
+            with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
+                f.write("2")
+            _, before = destroyed(m, way.__name__, way)
+            kept = tape.kept(before)
+            assert [x["text"] for x in kept] == [ONE], (way, kept)
+            assert kept[0]["off"] >= written, kept
+
+
 if __name__ == "__main__":
     st.main(what_the_tape_has_not_read_is_kept,
             what_the_tape_has_read_is_not_kept,
@@ -554,4 +568,5 @@ if __name__ == "__main__":
             writers_that_close_the_file_are_told_apart,
             a_log_of_many_processes_is_kept_a_bounded_number_of_times,
             a_change_outside_is_kept_before_our_own,
-            our_own_change_is_not_outside_after_the_kernel_forgot_the_file)
+            our_own_change_is_not_outside_after_the_kernel_forgot_the_file,
+            a_version_is_kept_after_the_kernel_forgot_the_file)
