@@ -85,10 +85,12 @@ static void on_write(struct settle *s, const struct journal_line *l)
 	n = touch(s, e->path, l, false);
 	settle_change(s, n, l);
 	n->emptied = opened;
+	n->by_name = is_detail(e, JOURNAL_BY_NAME);
 	if (opened)
 		settle_opened(n, l);
-	else
+	else if (!n->by_name)
 		settle_may_write(n, l);
+	n->urgent = n->by_name && !n->born;
 }
 
 /*
@@ -233,6 +235,7 @@ static void save_over(struct settle *s, struct settle_node *src,
 	dst->emptied = src->emptied;
 	dst->inode = src->inode;
 	dst->file = src->file;
+	dst->by_name = src->by_name;
 	dst->writers_count = src->writers_count;
 	memcpy(dst->writers, src->writers, sizeof(src->writers));
 	settle_begin_with(s, dst, src);

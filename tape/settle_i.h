@@ -55,6 +55,7 @@ struct settle_node {
 	bool wrote;   /* they wrote text, and did not only rename */
 	bool parted;  /* a file is at `from`, too: the move is none */
 	bool emptied; /* so far it was only made or emptied by an open */
+	bool by_name; /* its last change needed no handle: it is finished */
 	bool outside; /* made outside the mount, by what a KEEP line says */
 	/*
 	 * The content that is there now, as far as lines tell; NULL: as known,

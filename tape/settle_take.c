@@ -60,6 +60,14 @@ static bool is_open(const struct settle_node *n)
 	       content_state(n->content) == CONTENT_OPEN;
 }
 
+/* What is missing may have been renamed by a line that is still to come, and is
+   read then. */
+static bool is_unread(const struct settle_node *n)
+{
+	return is_open(n) || (n->content && !n->content->unwanted &&
+			      content_state(n->content) == CONTENT_MISSING);
+}
+
 /* The announced change did not come: the file is what it was. */
 static void doubt_keep(const struct settle_node *n, uint64_t now_ns)
 {
@@ -118,7 +126,7 @@ uint64_t settle_read_line(const struct settle *s, uint64_t newest)
 	for (struct settle_link *l = s->late.next; l != &s->late; l = l->next) {
 		const struct settle_node *n = settle_of_late(l);
 
-		if (!n->cut && is_open(n) && settle_is_finished(n) &&
+		if (!n->cut && is_unread(n) && settle_is_finished(n) &&
 		    n->content->last <= line)
 			line = n->content->last - 1;
 	}

@@ -141,6 +141,8 @@ static uint32_t index_of(const struct settle_authors *list,
 
 bool settle_is_finished(const struct settle_node *n)
 {
+	if (n->by_name)
+		return true;
 	for (uint32_t i = 0; i < n->writers_count; i++)
 		if (index_of(&n->authors, n->writers[i].author) <
 		    n->authors.count)
@@ -335,6 +337,7 @@ void settle_change(struct settle *s, struct settle_node *n,
 	settle_name_author(n, l, true);
 	settle_set_like(s, n, NULL);
 	n->wrote = true;
+	n->by_name = false;
 	n->file = true;
 	n->gone = false;
 }

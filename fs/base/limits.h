@@ -174,6 +174,9 @@ static inline int fs_descriptors(void)
  */
 #define FS_KEEP_OPEN_MAX 64
 
+/* Names that files lost lately, under which a new file is not temporary. */
+#define FS_LOST_NAMES 1024u
+
 /* Inodes in one message that asks the kernel to forget them. */
 #define FS_PRUNE_MAX 256
 

@@ -52,6 +52,7 @@ struct inodes {
 	uint64_t next_id;
 	uint64_t lookups;
 	_Atomic uint64_t forgotten_ns;
+	uint64_t forgotten_line; /* newest of any version that was forgotten */
 	atomic_int inotify_fd;
 };
 
@@ -153,9 +154,16 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 static void note_forgotten_locked(struct inodes *t, const struct inode *i)
 {
 	const struct inode_link *link = LIST_FIRST(&i->links);
+	const struct inode_version *v = &i->version;
 
-	if (link && !link->gone && i->own_ns > atomic_load(&t->forgotten_ns))
+	if (!link || link->gone)
+		return;
+	if (i->own_ns > atomic_load(&t->forgotten_ns))
 		atomic_store(&t->forgotten_ns, i->own_ns);
+	if (v->last > t->forgotten_line)
+		t->forgotten_line = v->last;
+	if (v->end > t->forgotten_line)
+		t->forgotten_line = v->end;
 }
 
 /*
@@ -263,6 +271,8 @@ static struct inode *inode_new(struct inodes *t, int fd, const struct stat *st)
 	i->type = st->st_mode & S_IFMT;
 	i->wd = -1;
 	i->id = ++t->next_id;
+	/* It may be one that was forgotten before the tape had read it. */
+	i->version.last = i->version.end = t->forgotten_line;
 	table_insert(&t->by_key, &i->by_key, hash_key(&i->key));
 	return i;
 }

@@ -11,7 +11,8 @@
  *   closed the file, though RELEASE may come later than its next open;
  * - another file is renamed over it;
  * - its name is removed, unless its author made the file and the tape has not
- *   read so far: a temporary file has no entry.
+ *   read so far: a temporary file has no entry. A file that took the place of
+ *   another is not temporary.
  *
  * A change of the version's author through the same handle goes on with it.
  *
@@ -31,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "fs/base/limits.h"
 #include "graph/base/clock.h"
@@ -41,6 +43,9 @@ struct keep {
 	struct kept *kept;
 	atomic_ullong done, merged, refused;
 	atomic_bool told; /* that versions cannot be kept */
+	/* Names that files lost, by their hashes: forgotten when another one
+	   falls into the same place. */
+	atomic_ullong lost[FS_LOST_NAMES];
 };
 
 int keep_open(struct fs *fs, int state_fd)
@@ -97,6 +102,7 @@ struct asking {
 	uint32_t pid;		    /* of the caller, 0: unknown */
 	uint64_t start;
 
+	bool scratch;	  /* a temporary file loses its name */
 	bool settled;	  /* do not ask again */
 	bool copied;	  /* the version at `changes` is kept */
 	uint64_t changes; /* i->changes under the lock */
@@ -138,18 +144,19 @@ static bool is_scratch(const struct asking *a, const struct inode_version *v,
 	return a->removes && v->born > line && is_author(v, a->pid, a->start);
 }
 
-static enum keep_verdict judge(const struct asking *a)
+static enum keep_verdict judge(struct asking *a)
 {
 	const struct inode_version *v = &a->i->version;
 	uint64_t line = progress_line(a->fs->progress);
 
+	a->scratch = is_scratch(a, v, line);
 	if (v->changing && !goes_on(a, v))
 		return VERDICT_BUSY;
 	if (a->i->outside)
 		return VERDICT_KEEP;
 	if (!v->last || goes_on(a, v))
 		return VERDICT_GO;
-	if ((v->end && v->end <= line) || is_scratch(a, v, line))
+	if ((v->end && v->end <= line) || a->scratch)
 		return VERDICT_GO;
 	return VERDICT_KEEP;
 }
@@ -410,6 +417,46 @@ void keep_failed(struct fs *fs, struct keep_change *c)
 		finish(fs, c, NULL, 0);
 }
 
+static atomic_ullong *place_of(struct fs *fs, const struct inode *dir,
+			       const char *name, unsigned long long *ret)
+{
+	*ret = XXH3_64bits_withSeed(name, strlen(name), dir->id);
+	return &fs->keep->lost[*ret % FS_LOST_NAMES];
+}
+
+static void note_lost(struct fs *fs, const struct inode *dir, const char *name)
+{
+	unsigned long long hash;
+	atomic_ullong *place = place_of(fs, dir, name, &hash);
+
+	atomic_store(place, hash);
+}
+
+static bool was_lost(struct fs *fs, const struct inode *dir, const char *name)
+{
+	unsigned long long hash;
+	atomic_ullong *place = place_of(fs, dir, name, &hash);
+
+	return atomic_load(place) == hash;
+}
+
+void keep_renamed(struct fs *fs, struct inode *i, const struct keep_name *from,
+		  const struct keep_name *to, bool replaced)
+{
+	bool temporary;
+
+	if (!is_wanted(fs, i))
+		return;
+	replaced = replaced || was_lost(fs, to->dir, to->name);
+	pages_lock(fs, i);
+	temporary = i->version.born > progress_line(fs->progress);
+	if (replaced)
+		i->version.born = 0;
+	pages_unlock(fs, i);
+	if (!temporary)
+		note_lost(fs, from->dir, from->name);
+}
+
 static void lose_name(struct asking *a, struct own_change *ret)
 {
 	struct inode *i = a->i;
@@ -422,6 +469,8 @@ static void lose_name(struct asking *a, struct own_change *ret)
 	}
 	name_author(a->req, NULL, &a->pid, &a->start);
 	begin(a, ret);
+	if (!a->scratch)
+		note_lost(a->fs, a->dir, a->name);
 }
 
 void keep_removed(fuse_req_t req, struct inode *dir, const char *name,
@@ -445,13 +494,15 @@ void keep_replaced(fuse_req_t req, struct inode *dir, const char *name,
 }
 
 void keep_made(fuse_req_t req, struct inode *i, const struct handle *h,
-	       uint64_t n)
+	       const struct keep_name *at, uint64_t n)
 {
 	struct fs *fs = fs_of(req);
 	struct inode_version v = { .last = n, .born = n, .end = h ? 0 : n };
 
 	if (!is_wanted(fs, i) || !n)
 		return;
+	if (at && was_lost(fs, at->dir, at->name))
+		v.born = 0;
 	name_author(req, h, &v.pid, &v.start);
 	v.handle = h ? h->id : 0;
 	pages_lock(fs, i);

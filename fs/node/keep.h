@@ -62,9 +62,17 @@ void keep_removed(fuse_req_t req, struct inode *dir, const char *name,
 void keep_replaced(fuse_req_t req, struct inode *dir, const char *name,
 		   struct inode *i, struct own_change *ret);
 
-/* Journal line `n` made `i`; `h` (or NULL) is its open handle. */
+struct keep_name {
+	struct inode *dir;
+	const char *name;
+};
+/* `i` has another name now; `replaced`: another file had that. */
+void keep_renamed(struct fs *fs, struct inode *i, const struct keep_name *from,
+		  const struct keep_name *to, bool replaced);
+/* Journal line `n` made `i`, under a name or (NULL) without one; `h` (or NULL)
+   is its open handle. */
 void keep_made(fuse_req_t req, struct inode *i, const struct handle *h,
-	       uint64_t n);
+	       const struct keep_name *at, uint64_t n);
 /* Line `n` tells of a store that was made into a mapping of `h` before. */
 void keep_stored(struct fs *fs, const struct handle *h, uint64_t n);
 /* Line `n` is of `h`'s release. */

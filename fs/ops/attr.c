@@ -155,7 +155,8 @@ static int change_size(struct attr_change *c)
 	r = c->h ? ftruncate(c->h->fd, size) : truncate(c->name.path, size);
 	if (r == 0)
 		fs_drop_setid(c->req, c->i, c->i->fd);
-	return note(c, JOURNAL_TRUNCATE, size, NULL, r);
+	return note(c, JOURNAL_TRUNCATE, size, c->h ? NULL : JOURNAL_BY_NAME,
+		    r);
 }
 
 static struct timespec time_to_set(const struct attr_change *c, int set,

@@ -62,7 +62,7 @@ static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 		r = entry_of_made(fs, dir, name, what, &e);
 	i = r == 0 ? fs_inode(fs, e.ino) : NULL;
 	n = record_name(fs, req, dir, name, i, what);
-	keep_made(req, i, NULL, n);
+	keep_made(req, i, NULL, &(struct keep_name){ dir, name }, n);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e) < 0)
@@ -171,7 +171,8 @@ static int open_created(struct fs *fs, struct inode *dir, const char *name,
  * unless a write through its pages has found that there is none.)
  */
 static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
-			  uint64_t made, struct fuse_file_info *fi)
+			  const struct keep_name *at, uint64_t made,
+			  struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, e->ino);
@@ -185,7 +186,7 @@ static void reply_created(fuse_req_t req, struct fuse_entry_param *e, int fd,
 	}
 	if (h->writable)
 		h->opener = actors_get(fs->actors, fuse_req_ctx(req)->pid);
-	keep_made(req, i, h, made);
+	keep_made(req, i, h, at, made);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = fs->directs && (fi->flags & O_ACCMODE) == O_WRONLY;
 	pass_begin(req, h, &e->attr, fi);
@@ -231,7 +232,8 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		(void)fuse_reply_err(req, fd < 0 ? -fd : -r);
 		return;
 	}
-	reply_created(req, &e, fd, created ? n : 0, fi);
+	reply_created(req, &e, fd, &(struct keep_name){ dir, name },
+		      created ? n : 0, fi);
 }
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
@@ -290,7 +292,7 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		(void)fuse_reply_err(req, -r);
 		return;
 	}
-	reply_created(req, &e, fd, n, fi);
+	reply_created(req, &e, fd, NULL, n, fi);
 }
 #endif
 

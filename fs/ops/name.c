@@ -136,6 +136,9 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		inodes_swap_names(fs->inodes, dir, name, to, newname);
 	else if (r == 0)
 		inodes_move_name(fs->inodes, dir, name, to, newname);
+	if (r == 0 && !exchange)
+		keep_renamed(fs, i, &(struct keep_name){ dir, name },
+			     &(struct keep_name){ to, newname }, old != NULL);
 	/* The watch thread may have dropped the old name already. */
 	if (r == 0 && !exchange && i)
 		inodes_add_name(fs->inodes, i, to, newname);

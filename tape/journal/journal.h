@@ -29,8 +29,8 @@ enum journal_op {
 	/* Operations reported by the file system. */
 	JOURNAL_WRITE,
 	JOURNAL_MMAP,	  /* write-back of a shared mapping */
-	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC, or
-			     "deleted" */
+	JOURNAL_TRUNCATE, /* len = new size; detail "open" when by O_TRUNC,
+			     JOURNAL_BY_NAME without a handle, or "deleted" */
 	JOURNAL_CREATE,
 	JOURNAL_TMPFILE, /* O_TMPFILE: path is the directory, ino the file's */
 	JOURNAL_MKNOD,
@@ -82,6 +82,7 @@ enum journal_op {
 #define JOURNAL_KEPT	 "kept"
 #define JOURNAL_KEPT_MAX (1 << 20)
 #define JOURNAL_OUTSIDE	 "outside"
+#define JOURNAL_BY_NAME	 "name"
 
 const char *journal_op_name(enum journal_op op);
 /* JOURNAL_NONE: `name` is not an operation. */

@@ -255,6 +255,37 @@ def a_temporary_file_is_not_kept():
         assert [x["text"] for x in tape.kept(before)] == [TWO]
 
 
+def what_took_another_files_place_is_not_temporary():
+    def make_and_remove(path):
+        save(path, TWO)
+        os.unlink(path)
+
+    def remove_and_make(path):
+        os.unlink(path)
+        make_and_remove(path)
+
+    def replace_and_remove(path):
+        replace(path)
+        os.unlink(path)
+
+    def move_and_make(path):
+        os.rename(path, path + ".old")
+        make_and_remove(path)
+
+    with st.Mount() as m:
+        tape = Tape(m)
+        for work in (remove_and_make, replace_and_remove, move_and_make):
+            made(m, work.__name__)
+            tape.read_all()
+            _, before = destroyed(m, work.__name__, work)
+            assert [x["text"] for x in tape.kept(before)] == [TWO], work
+        # A temporary name that is used again.
+        before = m.head()
+        as_process(make_and_remove, m.path + "/tmp")
+        as_process(make_and_remove, m.path + "/tmp")
+        assert not tape.kept(before)
+
+
 def each_save_by_rename_is_a_version():
     with st.Mount() as m:
         tape = Tape(m)
@@ -506,12 +537,27 @@ def our_own_change_is_not_outside_after_the_kernel_forgot_the_file():
         assert not tape.kept(0)
 
 
+def a_version_is_kept_after_the_kernel_forgot_the_file():
+    st.need_root("dropping the kernel's caches")
+    with st.Mount() as m:
+        tape = Tape(m)
+        for way in WAYS:
+            written = last_write(m, way.__name__, made(m, way.__name__))
+            with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
+                f.write("2")
+            _, before = destroyed(m, way.__name__, way)
+            kept = tape.kept(before)
+            assert [x["text"] for x in kept] == [ONE], (way, kept)
+            assert kept[0]["off"] >= written, kept
+
+
 if __name__ == "__main__":
     st.main(what_the_tape_has_not_read_is_kept,
             what_the_tape_has_read_is_not_kept,
             nothing_is_kept_if_no_tape_ever_followed,
             one_process_goes_on_with_its_version_until_it_closes,
             a_temporary_file_is_not_kept,
+            what_took_another_files_place_is_not_temporary,
             each_save_by_rename_is_a_version,
             symbolic_links_are_kept_by_their_target,
             names_of_one_file_are_one_version,
@@ -522,4 +568,5 @@ if __name__ == "__main__":
             writers_that_close_the_file_are_told_apart,
             a_log_of_many_processes_is_kept_a_bounded_number_of_times,
             a_change_outside_is_kept_before_our_own,
-            our_own_change_is_not_outside_after_the_kernel_forgot_the_file)
+            our_own_change_is_not_outside_after_the_kernel_forgot_the_file,
+            a_version_is_kept_after_the_kernel_forgot_the_file)

@@ -180,6 +180,24 @@ static void a_file_written_in_place_settles_when_it_is_closed(void **state)
 	assert_int_equal(settle_oldest(settle), 0);
 }
 
+static void what_is_truncated_by_name_is_finished(void **state)
+{
+	const struct settled *got;
+
+	(void)state;
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, JOURNAL_BY_NAME);
+	assert_ptr_equal(expect_one("a", "a")->author, &vim);
+	/* The next change comes after its content was read. */
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, JOURNAL_BY_NAME);
+	read_contents(0);
+	write_to(&sed, "a");
+	close_of(&sed, "a");
+	assert_int_equal(take(false, &got), 2);
+	assert_ptr_equal(got[0].author, &vim);
+	assert_ptr_equal(got[1].author, &sed);
+	assert_false(got[0].merged || got[1].merged);
+}
+
 static void the_last_of_several_writers_settles_it(void **state)
 {
 	(void)state;
@@ -579,6 +597,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_file_written_in_place_settles_when_it_is_closed),
+		CASE(what_is_truncated_by_name_is_finished),
 		CASE(the_last_of_several_writers_settles_it),
 		CASE(a_writer_whose_open_was_not_told_counts_by_his_writes),
 		CASE(an_open_file_settles_after_the_quiet_time),
