@@ -311,7 +311,10 @@ void settle_end_version(struct settle *s, struct settle_node *n,
 			const struct journal_line *l, bool always)
 {
 	bool own = settle_is_own(n, l);
-	bool ends = !own || (n->content && (always || settle_is_finished(n)));
+	/* It closed what was kept, though that line comes later. */
+	bool kept = n->content && n->content->kept;
+	bool ends = !own || kept ||
+		    (n->content && (always || settle_is_finished(n)));
 
 	if (!n->authors.count || !ends)
 		return;

@@ -198,6 +198,31 @@ static void what_is_truncated_by_name_is_finished(void **state)
 	assert_false(got[0].merged || got[1].merged);
 }
 
+static void what_was_kept_is_finished_though_its_close_comes_late(void **state)
+{
+	const struct settled *got;
+	struct journal_line keep = { .event = { .op = JOURNAL_KEEP,
+						.path = "a",
+						.path2 = "1-1",
+						.pid = vim.pid,
+						.author = &vim } };
+
+	(void)state;
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, "open");
+	write_to(&vim, "a");
+	keep.event.off = (int64_t)number;
+	keep.n = ++number;
+	keep.mono_ns = now;
+	settle_line(settle, &keep);
+	line(&vim, JOURNAL_TRUNCATE, "a", NULL, "open");
+	write_to(&vim, "a");
+	close_of(&vim, "a");
+	close_of(&vim, "a");
+	assert_int_equal(take(false, &got), 2);
+	assert_string_equal(got[0].content->kept, "1-1");
+	assert_false(got[0].merged || got[1].merged);
+}
+
 static void the_last_of_several_writers_settles_it(void **state)
 {
 	(void)state;
@@ -598,6 +623,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_file_written_in_place_settles_when_it_is_closed),
 		CASE(what_is_truncated_by_name_is_finished),
+		CASE(what_was_kept_is_finished_though_its_close_comes_late),
 		CASE(the_last_of_several_writers_settles_it),
 		CASE(a_writer_whose_open_was_not_told_counts_by_his_writes),
 		CASE(an_open_file_settles_after_the_quiet_time),
