@@ -199,8 +199,8 @@ static void refresh_stamp(const struct tape *t, const struct settled *s,
 	l->names = now.names;
 }
 
-/* The copy has the inode of the file, and no stamp that could be known. */
-/* False: a tape before used it, and removed it. */
+/* The copy has the inode of the file, and no stamp that could be known.
+   False: a tape before used it, and removed it. */
 static bool look_kept(struct tape *t, const struct settled *s, struct look *l)
 {
 	const struct content *c = s->content;
@@ -223,7 +223,7 @@ static bool look_kept(struct tape *t, const struct settled *s, struct look *l)
 	return true;
 }
 
-void contents_of(struct tape *t, const struct settled *s, struct look *look,
+bool contents_of(struct tape *t, const struct settled *s, struct look *look,
 		 struct tape_change *c)
 {
 	const struct content *content = s->content;
@@ -233,17 +233,16 @@ void contents_of(struct tape *t, const struct settled *s, struct look *look,
 	if (!c->as_known)
 		c->is = look;
 	if (s->gone || c->as_known || content->unwanted)
-		return;
+		return true;
 	if (content_state(content) == CONTENT_KEPT) {
 		c->racy = true;
-		if (!look_kept(t, s, look))
-			c->is = NULL;
-		return;
+		return look_kept(t, s, look);
 	}
 	*look = content->look;
 	c->racy = content->racy;
 	refresh_stamp(t, s, look);
 	t->linked = t->linked || look->names > 1;
+	return true;
 }
 
 static bool knows(const struct tape *t, const char *path, XXH128_hash_t hash)

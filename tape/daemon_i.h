@@ -302,9 +302,10 @@ void contents_stop(struct tape *t);
    `upto`, and tell the file system. True: then read the journal on. */
 bool contents_read(struct tape *t, uint64_t upto);
 bool contents_read_path(struct tape *t, const char *path);
-/* Fill in what the version contained: `look` is what `c` refers to. Undo it
-   with contents_done(). */
-void contents_of(struct tape *t, const struct settled *s, struct look *look,
+/* Fill in what the version contained: `look` is what `c` refers to. False: it
+   was kept, and a tape before this one used the copy up, so the version is on
+   the tape. */
+bool contents_of(struct tape *t, const struct settled *s, struct look *look,
 		 struct tape_change *c);
 /* Is this copy, said to be from outside, a content that is known or was read?
  */

@@ -383,8 +383,9 @@ static void apply_version(struct tape *t, const struct settled *s)
 	struct look look;
 
 	/* Lines that are read again only say where to look. */
-	if (!is_odd(s) && (s->first > t->again || s->content))
-		contents_of(t, s, &look, &c);
+	if (!is_odd(s) && (s->first > t->again || s->content) &&
+	    !contents_of(t, s, &look, &c))
+		return;
 	(void)apply_change(t, &c);
 }
 
