@@ -114,8 +114,9 @@ static int open_progress(struct tape *t)
 {
 	int r = progress_open(t->c->state->dir_fd, &t->progress);
 
-	t->fence.progress = t->progress;
-	if (r < 0)
+	if (r == 0)
+		fence_init(&t->fence, t->progress);
+	else
 		tape_say("the page shared with the file system in '%s' cannot "
 			 "be used: %s",
 			 t->c->state->dir, strerrordesc_np(-r));

@@ -13,6 +13,15 @@
 
 #include "tape/journal/progress.h"
 
+/* A tape that was killed may have left a turn under way: it is the first of
+   ours. */
+void fence_init(struct fence *f, struct progress *p)
+{
+	*f = (struct fence){ .progress = p,
+			     .begun = 1,
+			     .old = progress_old(p) };
+}
+
 uint64_t fence_ticket(const struct fence *f)
 {
 	return f->begun + 1;

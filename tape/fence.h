@@ -16,6 +16,9 @@ struct fence {
 	unsigned old;	       /* the counter that drains */
 };
 
+/* `p` must outlive it. */
+void fence_init(struct fence *f, struct progress *p);
+
 /* For fence_look(), about all operations in flight now. */
 uint64_t fence_ticket(const struct fence *f);
 

@@ -194,6 +194,11 @@ pid_t progress_server(const struct progress *p)
 	return server > 0 ? server : -1;
 }
 
+unsigned progress_old(const struct progress *p)
+{
+	return ~atomic_load(&p->page->now) & 1;
+}
+
 unsigned progress_turn(struct progress *p)
 {
 	return atomic_fetch_add(&p->page->now, 1) & 1;

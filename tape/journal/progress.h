@@ -73,6 +73,8 @@ void progress_leave(struct progress *p, unsigned counter);
 /* The process that counts; 0: none lives; -1: one lives that does not use this
    page. */
 pid_t progress_server(const struct progress *p);
+/* The counter that new operations do not use. */
+unsigned progress_old(const struct progress *p);
 /* New operations use the other counter from now on; returns the old one. */
 unsigned progress_turn(struct progress *p);
 bool progress_drained(const struct progress *p, unsigned counter);

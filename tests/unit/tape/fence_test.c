@@ -56,13 +56,15 @@ static void tell(const struct world *w, char what)
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
+	struct progress *p = NULL;
 	int to[2], from[2];
 
 	assert_non_null(w);
 	w->dir = scratch_new();
 	assert_non_null(w->dir);
 	w->dir_fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(progress_open(w->dir_fd, &w->fence.progress), 0);
+	assert_int_equal(progress_open(w->dir_fd, &p), 0);
+	fence_init(&w->fence, p);
 	assert_int_equal(pipe(to) | pipe(from), 0);
 	w->pid = fork();
 	if (w->pid == 0) {
@@ -147,6 +149,23 @@ static void a_later_ticket_waits_for_operations_of_its_own_time(void **state)
 	assert_int_equal(fence_look(&w->fence, second), FENCE_PASSED);
 }
 
+/* A killed tape leaves its turn under way. */
+static void the_next_tape_waits_for_what_the_last_turn_left(void **state)
+{
+	struct world *w = *state;
+	struct fence next;
+	uint64_t ticket;
+
+	tell(w, '+');
+	assert_int_equal(fence_look(&w->fence, fence_ticket(&w->fence)),
+			 FENCE_WAITS);
+	fence_init(&next, w->fence.progress);
+	ticket = fence_ticket(&next);
+	assert_int_equal(fence_look(&next, ticket), FENCE_WAITS);
+	tell(w, '-');
+	assert_int_equal(fence_look(&next, ticket), FENCE_PASSED);
+}
+
 static void a_stopped_process_is_recognized(void **state)
 {
 	struct world *w = *state;
@@ -185,6 +204,7 @@ int main(void)
 		CASE(it_is_passed_when_the_operation_has_ended),
 		CASE(operations_that_begin_later_are_not_waited_for),
 		CASE(a_later_ticket_waits_for_operations_of_its_own_time),
+		CASE(the_next_tape_waits_for_what_the_last_turn_left),
 		CASE(a_stopped_process_is_recognized),
 		CASE(a_dead_process_has_nothing_in_flight),
 	};
