@@ -21,8 +21,6 @@
 #include "tools/verb/tape.h"
 #include "tools/verb/unified.h"
 
-#define PAGE 500
-
 /* A file that was touched; a hash is "" if the file did not exist. */
 struct diff_touched {
 	char *path;
@@ -71,16 +69,25 @@ static const char *text(const cJSON *j, const char *name)
 	return t ? t : "";
 }
 
-static void touch_entry(struct touched_list *l, const cJSON *e,
-			const char *glob)
+struct collecting {
+	struct touched_list *files;
+	const char *glob; /* NULL: all */
+	uint64_t to;
+};
+
+static int touch_entry(cJSON *e, void *arg)
 {
+	const struct collecting *c = arg;
 	const char *path = text(e, "path"), *path2 = text(e, "path2");
 
-	if (*path2 && (!glob || path_matches(glob, path2)))
-		touch(l, path2, "", text(e, "after"));
-	if (*path && (!glob || path_matches(glob, path)))
-		touch(l, path, text(e, "before"),
+	if (json_number(e, "n", 0) > c->to)
+		return 1;
+	if (*path2 && (!c->glob || path_matches(c->glob, path2)))
+		touch(c->files, path2, "", text(e, "after"));
+	if (*path && (!c->glob || path_matches(c->glob, path)))
+		touch(c->files, path, text(e, "before"),
 		      *path2 ? "" : text(e, "after"));
+	return 0;
 }
 
 /* Is there an entry `n`? Prints a message if not. */
@@ -101,26 +108,10 @@ static int check_newest(struct tape_reader *t, uint64_t n)
 static int collect(struct tape_reader *t, uint64_t from, uint64_t to,
 		   const char *glob, struct touched_list *l)
 {
-	while (from < to) {
-		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
-		CLEANUP(json_p) cJSON *answer = NULL;
-		const cJSON *e;
-		int r;
+	struct collecting c = { .files = l, .glob = glob, .to = to };
+	int r = from < to ? tape_each(t, from, touch_entry, &c) : 0;
 
-		json_put_number(q, "n", from);
-		json_put_number(q, "limit", PAGE);
-		r = tape_ask(t, "SINCE", q, &answer);
-		if (r < 0)
-			return r;
-		cJSON_ArrayForEach (e, json_member(answer, "entries")) {
-			from = json_number(e, "n", from);
-			if (from <= to)
-				touch_entry(l, e, glob);
-		}
-		if (!cJSON_IsTrue(json_member(answer, "more")))
-			break;
-	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int by_path(const void *a, const void *b)

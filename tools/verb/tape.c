@@ -20,6 +20,9 @@
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
 
+/* Entries in one answer of tape_each(). */
+#define PAGE 500
+
 #define PATIENCE_MS 10000
 
 /* -EBADMSG, -EPROTONOSUPPORT: a store that the next tape will set aside. */
@@ -305,6 +308,32 @@ char *tape_content(struct tape_reader *t, const char *hash, size_t *ret_len)
 	if (tape_try(t, "CONTENT", q, &answer, NULL) < 0)
 		return NULL;
 	return tape_text(answer, ret_len);
+}
+
+int tape_each(struct tape_reader *t, uint64_t n, tape_visit *visit, void *arg)
+{
+	bool more = true;
+	int r = 0;
+
+	while (r == 0 && more) {
+		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
+		CLEANUP(json_p) cJSON *answer = NULL;
+		cJSON *e;
+
+		json_put_number(q, "n", n);
+		json_put_number(q, "limit", PAGE);
+		r = tape_ask(t, "SINCE", q, &answer);
+		if (r < 0)
+			return r;
+		cJSON_ArrayForEach (e, json_member(answer, "entries")) {
+			n = json_number(e, "n", n);
+			r = visit(e, arg);
+			if (r)
+				return r;
+		}
+		more = cJSON_IsTrue(json_member(answer, "more"));
+	}
+	return r;
 }
 
 char *tape_path(const struct tape_reader *t, const char *path)

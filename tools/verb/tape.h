@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tools/cli/repo.h"
 
@@ -72,6 +73,13 @@ int tape_ask(struct tape_reader *t, const char *ask, const cJSON *question,
 /* The same without a message; `why` (if given) is the sentence (free it). */
 int tape_try(struct tape_reader *t, const char *ask, const cJSON *question,
 	     cJSON **ret, char **why);
+
+/*
+ * Visit the entries after `n`, oldest first; a visitor's result other than 0
+ * ends that and is returned. Otherwise as tape_ask().
+ */
+typedef int tape_visit(cJSON *entry, void *arg);
+int tape_each(struct tape_reader *t, uint64_t n, tape_visit *visit, void *arg);
 
 /*
  * Have a running tape enter now what was changed until now, before others

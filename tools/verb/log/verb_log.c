@@ -328,34 +328,19 @@ int verb_show(const struct invocation *in)
 
 /* Export. */
 
-static int export_all(struct tape_reader *t, bool csv)
+/* 1: nobody reads on. */
+static int export_csv(cJSON *e, void *arg)
 {
-	uint64_t n = 0;
-	bool more = true;
+	(void)arg;
+	entry_print_csv(stdout, e);
+	return ferror(stdout) != 0;
+}
 
-	if (csv)
-		entry_print_csv_head(stdout);
-	while (more && !ferror(stdout)) {
-		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
-		CLEANUP(json_p) cJSON *answer = NULL;
-		const cJSON *e;
-		int r;
-
-		json_put_number(q, "n", n);
-		json_put_number(q, "limit", PAGE);
-		r = tape_ask(t, "SINCE", q, &answer);
-		if (r < 0)
-			return r;
-		cJSON_ArrayForEach (e, json_member(answer, "entries")) {
-			n = json_number(e, "n", n);
-			if (csv)
-				entry_print_csv(stdout, e);
-			else
-				print_json(e);
-		}
-		more = cJSON_IsTrue(json_member(answer, "more"));
-	}
-	return 0;
+static int export_json(cJSON *e, void *arg)
+{
+	(void)arg;
+	print_json(e);
+	return ferror(stdout) != 0;
 }
 
 int verb_export(const struct invocation *in)
@@ -369,8 +354,11 @@ int verb_export(const struct invocation *in)
 	if (!csv && strcmp(format, "jsonl") != 0)
 		return say_usage_error("--format wants jsonl or csv, not '%s'",
 				       format);
-	if (tape_open_for(in, in->arguments[0], true, &t) < 0 ||
-	    export_all(&t, csv) < 0)
+	if (tape_open_for(in, in->arguments[0], true, &t) < 0)
+		return EXIT_FAILURE;
+	if (csv)
+		entry_print_csv_head(stdout);
+	if (tape_each(&t, 0, csv ? export_csv : export_json, NULL) < 0)
 		return EXIT_FAILURE;
 	return EXIT_SUCCESS;
 }

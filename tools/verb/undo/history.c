@@ -15,7 +15,6 @@
 #include "tools/verb/tape.h"
 #include "tools/verb/undo/choice.h"
 
-#define PAGE	   500
 #define AUTHOR_MAX 60
 
 struct reading {
@@ -202,8 +201,9 @@ static void read_gap(struct reading *r, uint64_t n)
 				       n));
 }
 
-static void read_entry(struct reading *r, cJSON *e)
+static int read_entry(cJSON *e, void *arg)
 {
+	struct reading *r = arg;
 	uint64_t n = json_number(e, "n", 0);
 	const char *path =
 		json_unescaped(cJSON_GetObjectItemCaseSensitive(e, "path"));
@@ -211,9 +211,10 @@ static void read_entry(struct reading *r, cJSON *e)
 		json_unescaped(cJSON_GetObjectItemCaseSensitive(e, "path2"));
 	struct undo_file *f;
 
+	r->h->head = n;
 	if (!path) {
 		read_gap(r, n);
-		return;
+		return 0;
 	}
 	f = file_at(r->h, path);
 	if (is_chosen(r, n) && fits(r, path, path2) && !is_merged(r, e))
@@ -229,37 +230,19 @@ static void read_entry(struct reading *r, cJSON *e)
 		add_other(f, e);
 	if (path2)
 		move(r->h, f, path2);
+	return 0;
 }
 
 int history_read(struct history *h, struct tape_reader *t,
 		 const struct choice *c, char *const *patterns)
 {
 	struct reading r = { .h = h, .c = c, .patterns = patterns };
-	uint64_t n = c->entries.at[0] - 1;
 	size_t count = 0;
-	bool more = true;
 
 	assert(c->entries.count && c->entries.at[0]);
 	while (patterns[count])
 		count++;
 	h->used = must_calloc(count + 1, sizeof(*h->used));
-	while (more) {
-		CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
-		CLEANUP(json_p) cJSON *answer = NULL;
-		cJSON *e;
-		int rc;
-
-		json_put_number(q, "n", n);
-		json_put_number(q, "limit", PAGE);
-		rc = tape_ask(t, "SINCE", q, &answer);
-		if (rc < 0)
-			return rc;
-		cJSON_ArrayForEach (e, json_member(answer, "entries")) {
-			n = json_number(e, "n", n);
-			read_entry(&r, e);
-		}
-		h->head = n;
-		more = cJSON_IsTrue(json_member(answer, "more"));
-	}
-	return 0;
+	h->head = c->entries.at[0] - 1;
+	return tape_each(t, h->head, read_entry, &r);
 }
