@@ -7,10 +7,9 @@
 #include "tape/fence.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/types.h>
 
+#include "graph/base/proc_stat.h"
 #include "tape/journal/progress.h"
 
 /* A tape that was killed may have left a turn under way: it is the first of
@@ -30,19 +29,10 @@ uint64_t fence_ticket(const struct fence *f)
 /* Is it stopped by a signal or by a debugger? */
 static bool is_stopped(pid_t pid)
 {
-	char path[32], text[256] = "";
-	const char *end;
-	FILE *f;
+	struct proc_stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	(void)!fread(text, 1, sizeof(text) - 1, f);
-	(void)fclose(f);
-	/* The name, in parentheses, may contain any character. */
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+	return proc_stat_read(pid, &st) == 0 &&
+	       (st.state == 'T' || st.state == 't');
 }
 
 static bool is_passed(struct fence *f, uint64_t ticket)

@@ -56,12 +56,12 @@
 #include <unistd.h>
 
 #include "graph/base/cleanup.h"
+#include "graph/base/proc_stat.h"
 
 /* Looks at a process that execs meanwhile. */
 #define LOOKS_MAX 3
 
 /* Enough for the lines of status up to "Tgid", and for all of stat. */
-#define STAT_MAX   1024
 #define STATUS_MAX 512
 
 struct proc_probe {
@@ -196,34 +196,17 @@ static bool memory_lives(int fd)
 	return pread(fd, &byte, 1, 0) < 0 && errno == EINVAL;
 }
 
-/* The text after `n` more spaces, NULL: there are fewer. */
-static const char *skip_fields(const char *text, int n)
-{
-	while (text && n-- > 0) {
-		text = strchr(text, ' ');
-		if (text)
-			text++;
-	}
-	return text;
-}
-
-/*
- * "PID (COMM) STATE PPID ... START ...", where START is the 22nd field and
- * COMM may contain blanks and parentheses.
- */
 static int parse_stat(const char *text, struct proc_view *ret)
 {
-	const char *comm = strchr(text, '(');
-	const char *end = strrchr(text, ')');
-	const char *ppid = skip_fields(end, 2);
-	const char *start = skip_fields(ppid, 18);
+	struct proc_stat st;
+	int r = proc_stat_parse(text, &st);
 
-	if (!comm || !start || end - comm - 1 > PROC_COMM_MAX)
+	if (r < 0 || st.comm_len > PROC_COMM_MAX)
 		return -EBADMSG;
-	(void)snprintf(ret->comm, sizeof(ret->comm), "%.*s",
-		       (int)(end - comm - 1), comm + 1);
-	ret->ppid = (pid_t)strtol(ppid, NULL, 10);
-	ret->start = strtoull(start, NULL, 10);
+	(void)snprintf(ret->comm, sizeof(ret->comm), "%.*s", (int)st.comm_len,
+		       st.comm);
+	ret->ppid = st.ppid;
+	ret->start = st.start;
 	return 0;
 }
 
@@ -235,7 +218,7 @@ static int parse_stat(const char *text, struct proc_view *ret)
 static int read_stat(int at, pid_t pid, pid_t tid, struct proc_view *ret)
 {
 	char name[32] = "stat";
-	char text[STAT_MAX];
+	char text[PROC_STAT_MAX];
 	ssize_t len;
 
 	if (tid != pid)

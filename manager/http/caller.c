@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graph/base/cleanup.h"
+#include "graph/base/proc_stat.h"
 #include "manager/http/peer.h"
 
 static bool has_open(int proc, const char *pid, const char *socket)
@@ -41,36 +41,13 @@ static bool has_open(int proc, const char *pid, const char *socket)
 	return found;
 }
 
-/* The 22nd field of stat; the second is in brackets, and may have blanks. */
-static bool read_start(int proc, const char *pid, uint64_t *ret)
-{
-	CLEANUP(close_p) int fd = -1;
-	char path[64], text[1024];
-	const char *at;
-	ssize_t len;
-
-	(void)snprintf(path, sizeof(path), "%s/stat", pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (len <= 0)
-		return false;
-	text[len] = '\0';
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return false;
-	*ret = strtoull(at, NULL, 10);
-	return true;
-}
-
 /* An agent that opens a connection for each request is found fast. */
 static bool search_known(struct callers *known, int proc, const char *socket,
 			 struct caller *ret)
 {
 	struct caller all[CALLERS_MAX];
+	struct proc_stat st;
 	char pid[16];
-	uint64_t start;
 
 	(void)pthread_mutex_lock(&known->lock);
 	for (unsigned i = 0; i < CALLERS_MAX; i++)
@@ -80,7 +57,8 @@ static bool search_known(struct callers *known, int proc, const char *socket,
 		(void)snprintf(pid, sizeof(pid), "%" PRIu32, all[i].pid);
 		*ret = all[i];
 		if (all[i].pid && has_open(proc, pid, socket) &&
-		    read_start(proc, pid, &start) && start == all[i].start)
+		    proc_stat_read((pid_t)all[i].pid, &st) == 0 &&
+		    st.start == all[i].start)
 			return true;
 	}
 	return false;
@@ -89,6 +67,7 @@ static bool search_known(struct callers *known, int proc, const char *socket,
 static int search(struct callers *known, uint64_t inode, struct caller *ret)
 {
 	struct caller best = { 0 };
+	struct proc_stat st;
 	char socket[40];
 	struct dirent *e;
 	DIR *proc = opendir("/proc");
@@ -105,9 +84,11 @@ static int search(struct callers *known, uint64_t inode, struct caller *ret)
 		struct caller p = { .pid = (uint32_t)strtoul(e->d_name, NULL,
 							     10) };
 
-		if (p.pid && has_open(dirfd(proc), e->d_name, socket) &&
-		    read_start(dirfd(proc), e->d_name, &p.start) &&
-		    (!best.pid || p.start < best.start))
+		if (!p.pid || !has_open(dirfd(proc), e->d_name, socket) ||
+		    proc_stat_read((pid_t)p.pid, &st) < 0)
+			continue;
+		p.start = st.start;
+		if (!best.pid || p.start < best.start)
 			best = p;
 	}
 	(void)closedir(proc);

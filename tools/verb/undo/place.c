@@ -12,6 +12,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
+#include "graph/base/proc_stat.h"
 #include "tools/cli/say.h"
 #include "tools/run/session.h"
 
@@ -50,23 +51,6 @@ static bool is_seen_here(const struct state *s, const char *at)
 	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
 
 	return mount_find(at, NULL, &e) == 0 && strcmp(e.id, s->id) == 0;
-}
-
-/* The parent of a process, 0: not known. */
-static pid_t parent_of(pid_t pid)
-{
-	CLEANUP(free_p) char *path = format_text("/proc/%d/stat", pid);
-	CLEANUP(fclose_p) FILE *f = fopen(path, "re");
-	char line[512];
-	const char *end;
-
-	if (!f || !fgets(line, sizeof(line), f))
-		return 0;
-	/* "PID (NAME) STATE PARENT": the name may contain any character. */
-	end = strrchr(line, ')');
-	if (!end || strlen(end) < strlen(") S 1"))
-		return 0;
-	return (pid_t)strtol(end + strlen(") S "), NULL, 10);
 }
 
 static int work_at(const char *path, bool seen, place_work *work, void *arg)
@@ -121,6 +105,7 @@ static int work_in_child(const struct state *s, pid_t guard, const char *at,
 int place_do(const struct state *s, place_work *work, void *arg)
 {
 	CLEANUP(place_mount_release) struct place_mount m = { .pid = 0 };
+	struct proc_stat st;
 	pid_t guard;
 	int r = ask_mount(s, &m);
 
@@ -130,7 +115,7 @@ int place_do(const struct state *s, place_work *work, void *arg)
 		return work_at(m.at, true, work, arg);
 	/* The file system's process has left the namespace of its mount, but
 	   the guard that started it has not. */
-	guard = r == 0 ? parent_of(m.pid) : 0;
+	guard = r == 0 && proc_stat_read(m.pid, &st) == 0 ? st.ppid : 0;
 	if (guard > 0 && mount_is_held(guard, s->id))
 		return work_in_child(s, guard, m.at, work, arg);
 	return work_at(s->repo, false, work, arg);
