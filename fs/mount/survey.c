@@ -123,7 +123,7 @@ static int look_at(struct survey *s, const char *path, const struct stat *st,
 		wanted = *directories < DIRECTORIES || *directories % 64 == 0;
 		++*directories;
 	}
-	/* An access control list decides only for those who are not owners. */
+	/* What an access control list says is not about the owner. */
 	if (foreign)
 		new.has_acl =
 			getxattr(path, "system.posix_acl_access", NULL, 0) > 0;

@@ -1,10 +1,10 @@
 /*
- * What the tape is told of a request and its reply (TURN): the turn it is part
- * of, the process that made it, and its tool calls. A turn begins with a prompt
- * of the user and lasts until the next one.
+ * The question TURN, by which the tape learns what a request belongs to: its
+ * turn, the process that made it, and the tool calls in its reply. A turn
+ * begins with a prompt of the user and lasts until the next one.
  *
- * It is told after the reply, so no request waits for it; if the tape does not
- * take it, entries made meanwhile are without a turn.
+ * It is asked after the reply, so no request waits for it. If it fails, entries
+ * made meanwhile have no turn.
  */
 #ifndef STATETAPE_MANAGER_DECIDE_STEP_H
 #define STATETAPE_MANAGER_DECIDE_STEP_H

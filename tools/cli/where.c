@@ -9,6 +9,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/path.h"
+#include "tools/cli/say.h"
 
 /* What of `path` is below `root`, "" if they are equal; NULL: it is not. */
 static const char *below(const char *path, const char *root)
@@ -30,12 +31,14 @@ void where_init(struct where *w, const char *root, const char *mountpoint)
 		here = below(cwd, mountpoint);
 	w->root = must_have(strdup(root));
 	w->here = here ? must_have(strdup(here)) : NULL;
+	w->cwd = here ? NULL : TAKE(cwd);
 }
 
 void where_release(struct where *w)
 {
 	free(w->root);
 	free(w->here);
+	free(w->cwd);
 	*w = (struct where){ .root = NULL };
 }
 
@@ -85,10 +88,17 @@ char *where_path(const struct where *w, const char *typed)
 {
 	const char *here = w->here ? w->here : "";
 	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *whole = NULL;
 
 	assert(w->root);
 	if (*typed == '/')
 		return from_absolute(w->root, typed);
+	if (!w->here && w->cwd) {
+		whole = format_text("%s/%s", w->cwd, typed);
+		path = from_absolute(w->root, whole);
+		if (path)
+			return TAKE(path);
+	}
 	path = must_have(calloc(1, strlen(here) + strlen(typed) + 2));
 	memcpy(path, here, strlen(here));
 	return add_components(path, typed) ? TAKE(path) : NULL;

@@ -7,10 +7,11 @@
 
 #include <stdbool.h>
 
-/* Where the current directory is. Zeroed: outside every repository. */
+/* Where the current directory is. */
 struct where {
 	char *root; /* the repository, canonical */
 	char *here; /* from the root, "" at the root; NULL: it lies outside */
+	char *cwd;  /* if it lies outside; may be NULL */
 };
 
 /*
@@ -22,9 +23,10 @@ void where_release(struct where *w);
 
 /*
  * A path that a user typed, from the root (free it); "" is the root itself.
- * Taken from the current directory if that lies in the repository, else from
- * the root. Symbolic links below the root are not followed, and the path need
- * not exist; it may be a pattern. NULL: it leads out of the repository.
+ * Taken from the current directory, or from the root if that leads out of the
+ * repository and the current directory is not in it either. Symbolic links
+ * below the root are not followed, and the path need not exist; it may be a
+ * pattern. NULL: it leads out of the repository.
  */
 char *where_path(const struct where *w, const char *typed);
 

@@ -131,8 +131,11 @@ static int find(struct tape_reader *t, const char *what, cJSON **ret)
 	CLEANUP(free_p) char *path = tape_path(t, what);
 	CLEANUP(free_p) char *name = NULL;
 	CLEANUP(free_p) char *why = NULL;
-	int r = ask_about(t, "path", path, ret, NULL);
+	int r;
 
+	if (!path)
+		return -ENOENT;
+	r = ask_about(t, "path", path, ret, NULL);
 	if (r == 0)
 		return 0;
 	/* A word that looks like a path is meant as a path. */

@@ -216,8 +216,11 @@ int blame_lines(struct tape_reader *t, const char *file, bool json)
 	CLEANUP(free_p) char *text = NULL;
 	struct pager pager;
 	size_t len = 0;
-	int r = blame_lines_ask(t, path, UINT64_MAX, &answer, &why);
+	int r;
 
+	if (!path)
+		return EXIT_FAILURE;
+	r = blame_lines_ask(t, path, UINT64_MAX, &answer, &why);
 	if (r < 0)
 		return say_error("%s", why ? why : errno_text(r));
 	text = tape_content(t, json_string(answer, "hash"), &len);

@@ -282,8 +282,11 @@ int verb_diff(const struct invocation *in)
 	if (check_newest(&t, from) < 0 || check_newest(&t, to) < 0)
 		return EXIT_FAILURE;
 	l.paths = intern_new();
-	if (in->arguments[2])
+	if (in->arguments[2]) {
 		path = tape_path(&t, in->arguments[2]);
+		if (!path)
+			return EXIT_FAILURE;
+	}
 	back = from > to;
 	if (collect(&t, back ? to : from, back ? from : to, path, &l) < 0)
 		return EXIT_FAILURE;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/mount/mount.h"
 #include "graph/base/alloc.h"
 #include "graph/base/base64.h"
 #include "graph/base/cleanup.h"
@@ -19,6 +20,7 @@
 #include "tape/wire/client.h"
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
+#include "tools/cli/where.h"
 
 /* Entries in one answer of tape_each(). */
 #define PAGE 500
@@ -336,16 +338,25 @@ int tape_each(struct tape_reader *t, uint64_t n, tape_visit *visit, void *arg)
 	return r;
 }
 
-char *tape_path(const struct tape_reader *t, const char *path)
+void tape_where(const struct tape_reader *t, struct where *ret)
 {
-	CLEANUP(free_p) char *whole = NULL;
-	const char *repo = t->state.repo;
-	size_t len = strlen(repo);
+	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
+	const char *at = NULL;
 
-	if (path_canonical(path, true, &whole) == 0 &&
-	    path_lies_in(whole, repo) && strlen(whole) > len)
-		return must_have(strdup(whole + len + 1));
-	while (strncmp(path, "./", 2) == 0)
-		path += 2;
-	return must_have(strdup(path));
+	if (mount_find(NULL, t->state.id, &e) == 0)
+		at = e.mountpoint;
+	where_init(ret, t->state.repo, at);
+}
+
+char *tape_path(const struct tape_reader *t, const char *typed)
+{
+	CLEANUP(where_release) struct where w = { .root = NULL };
+	char *path;
+
+	tape_where(t, &w);
+	path = where_path(&w, typed);
+	if (!path)
+		(void)say_error("'%s' is outside of '%s'", typed,
+				t->state.repo);
+	return path;
 }

@@ -16,6 +16,7 @@ struct answers;
 struct client;
 struct invocation;
 struct store;
+struct where;
 
 struct tape_reader {
 	struct state state;
@@ -98,10 +99,12 @@ char *tape_content(struct tape_reader *t, const char *hash, size_t *ret_len);
 /* The "text" or "base64" of an answer (free it); NULL: neither. */
 char *tape_text(const cJSON *answer, size_t *ret_len);
 
+/* Where the current directory is in its repository or the mount of it. */
+void tape_where(const struct tape_reader *t, struct where *ret);
 /*
- * A path that a user typed, relative to the root (free it): taken from the
- * current directory if that lies in the repository, else from the root.
+ * where_path() of a path that a user typed. NULL, after a message: it lies
+ * outside of the repository.
  */
-char *tape_path(const struct tape_reader *t, const char *path);
+char *tape_path(const struct tape_reader *t, const char *typed);
 
 #endif

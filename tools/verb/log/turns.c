@@ -180,6 +180,10 @@ static void print_turn(FILE *out, const struct turns_turn *t,
 
 void turns_print(FILE *out, const struct turns *t, struct entry_style style)
 {
+	if (!t->talks.count)
+		(void)fputs("no entry belongs to a turn; turns are known for "
+			    "agents that 'statetape run' started\n",
+			    out);
 	for (uint32_t i = 0; i < t->talks.count; i++) {
 		const struct turns_talk *k = t->talks.at[i];
 		const cJSON *turn =

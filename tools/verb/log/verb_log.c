@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/mount/mount.h"
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
@@ -220,19 +219,9 @@ static int print_log(struct log_run *l, cJSON *q)
 		before = take_page(l, answer);
 	} while (before && !ferror(stdout));
 	print_groups(l, true);
-	turns_print(stdout, &l->turns, l->style);
+	if (!l->json && l->form == FORM_TURNS)
+		turns_print(stdout, &l->turns, l->style);
 	return 0;
-}
-
-static void find_where(struct log_run *l)
-{
-	CLEANUP(mount_entry_release) struct mount_entry e = { 0 };
-	const char *at = NULL;
-
-	if (mount_find(NULL, l->tape.state.id, &e) == 0)
-		at = e.mountpoint;
-	where_init(&l->where, l->tape.state.repo, at);
-	l->style.where = &l->where;
 }
 
 /* A glob from the current directory becomes one from the root. */
@@ -271,7 +260,8 @@ int verb_log(const struct invocation *in)
 	l.style.patch = in->options[OPTION_PATCH].given;
 	if (tape_open_for(in, in->arguments[0], l.json, &l.tape) < 0)
 		return EXIT_FAILURE;
-	find_where(&l);
+	tape_where(&l.tape, &l.where);
+	l.style.where = &l.where;
 	if (!put_path(q, &l, &in->options[OPTION_PATH]))
 		return EXIT_FAILURE;
 	l.width = terminal_width();

@@ -293,7 +293,7 @@ static int begin(struct undo *u, char *const *paths)
 {
 	if (tape_open(u->in->options[OPTION_REPO].text, false, &u->tape) < 0)
 		return EXIT_FAILURE;
-	where_init(&u->where, u->tape.state.repo, NULL);
+	tape_where(&u->tape, &u->where);
 	u->command = command_text(u->in);
 	u->favour = u->in->options[OPTION_OURS].given	  ? MERGE_MINE
 		    : u->in->options[OPTION_THEIRS].given ? MERGE_THEIRS

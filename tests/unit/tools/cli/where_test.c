@@ -56,6 +56,26 @@ static void outside_it_is_taken_from_the_root(void **state)
 	is_taken(NULL, "../a.py", NULL);
 }
 
+static void outside_it_a_path_may_lead_into_it(void **state)
+{
+	char root[] = "/work/repo", cwd[] = "/work/other";
+	struct where w = { .root = root, .cwd = cwd };
+	static const char *const paths[][2] = {
+		{ "../repo/src/a.py", "src/a.py" },
+		{ "../repo", "" },
+		{ "src/a.py", "src/a.py" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		char *is = where_path(&w, paths[i][0]);
+
+		assert_string_equal(is, paths[i][1]);
+		free(is);
+	}
+	assert_null(where_path(&w, "../other/a.py"));
+}
+
 static void an_absolute_path_must_lie_in_the_repository(void **state)
 {
 	(void)state;
@@ -115,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_is_taken_from_the_current_directory),
 		cmocka_unit_test(outside_it_is_taken_from_the_root),
+		cmocka_unit_test(outside_it_a_path_may_lead_into_it),
 		cmocka_unit_test(an_absolute_path_must_lie_in_the_repository),
 		cmocka_unit_test(a_path_is_shown_from_the_current_directory),
 		cmocka_unit_test(what_is_shown_is_taken_as_the_same_path),
