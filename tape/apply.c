@@ -531,9 +531,11 @@ static void apply_others(struct tape *t, const struct tape_change *c,
 	array_release(&o.paths);
 }
 
+/* The mode of a version that is not there any more may be unknown. */
 static bool is_chmod(const struct known_file *k, const struct look *now)
 {
-	return k->stamp.mode && now->stamp.mode != k->stamp.mode;
+	return k->stamp.mode && now->stamp.mode &&
+	       now->stamp.mode != k->stamp.mode;
 }
 
 /*

@@ -168,16 +168,32 @@ static void forget_move(struct settle *s, struct settle_node *n,
 	n->born = !is_known(s, n->at.path);
 }
 
+/*
+ * Is nothing of it on the tape, nor will be but for this node? A file that the
+ * tape knows may have moved to a new name, and a version of a new file may have
+ * been cut off for good.
+ */
+static bool is_new(const struct settle *s, const struct settle_node *n)
+{
+	const struct settle_tally *cuts = paths_find(&s->cuts, n->at.path);
+	size_t held = 0;
+
+	for (const struct settle_node *c = n->older; c && c->held; c = c->older)
+		held += strcmp(c->at.path, n->at.path) == 0;
+	return n->born && (!n->from || n->parted) &&
+	       (!cuts || cuts->count == held);
+}
+
 /* Made and removed before it settled: by one process, or with a content that
    is lost. */
-static bool is_scratch(const struct settle_node *n,
+static bool is_scratch(const struct settle *s, const struct settle_node *n,
 		       const struct journal_line *l)
 {
 	enum content_state state =
 		n->content ? content_state(n->content) : CONTENT_READ;
 
-	return n->born && (!n->authors.count || settle_is_own(n, l) ||
-			   state == CONTENT_OPEN || state == CONTENT_LOST);
+	return is_new(s, n) && (!n->authors.count || settle_is_own(n, l) ||
+				state == CONTENT_OPEN || state == CONTENT_LOST);
 }
 
 static void go_away(struct settle *s, struct settle_node *n,
@@ -198,7 +214,7 @@ static void on_unlink(struct settle *s, const struct journal_line *l)
 
 	if (n) {
 		forget_move(s, n, l);
-		if (is_scratch(n, l)) {
+		if (is_scratch(s, n, l)) {
 			settle_likes(s, n->at.path, l->event.ino);
 			settle_drop(s, n);
 			return;
@@ -341,7 +357,7 @@ static void on_rename(struct settle *s, const struct journal_line *l,
 		come_back(s, dst);
 	dst->gone = false;
 	src = settle_find(s, path);
-	if (src && src->born && !src->gone)
+	if (src && !src->gone && is_new(s, src))
 		save_over(s, src, dst);
 	else
 		move_over(s, l, path, dst);

@@ -110,6 +110,20 @@ def a_file_made_by_one_and_removed_by_another_is_two_entries():
         assert contents(m, got[:1]) == ["1\n"]
 
 
+def a_version_with_the_text_before_is_none():
+    """Though its mode is not known: it was kept, and its names are gone."""
+    with world({"a": "x\n"}) as (m, t):
+        with stopped(t):
+            run(m, "echo 1 > b")
+            run(m, "echo x > b")
+            run(m, "mv b a")
+            run(m, "echo y > a")
+            run(m, "mv a z")
+        got = t.sync()
+        assert not [e for e in got if e["kind"] == "edit" and
+                    e["before"] == e["after"]], brief(got)
+
+
 def a_file_made_and_removed_by_one_is_none():
     with world() as (m, t):
         with stopped(t):
@@ -177,6 +191,7 @@ st.main(three_saves_at_once_are_three_entries,
         versions_are_kept_while_there_is_no_tape,
         what_another_appends_at_once_is_its_own,
         a_file_made_by_one_and_removed_by_another_is_two_entries,
+        a_version_with_the_text_before_is_none,
         a_file_made_and_removed_by_one_is_none,
         an_edit_outside_comes_before_our_own,
         a_checkout_and_an_edit_are_two_entries, a_stash_comes_and_goes)

@@ -421,6 +421,48 @@ static void a_move_knows_the_first_name(void **state)
 	assert_string_equal(find(got, n, "a")->from, "a");
 }
 
+static void what_moved_to_a_new_name_is_not_new(void **state)
+{
+	const struct settled *got, *c;
+	size_t n;
+
+	(void)state;
+	known = "a";
+	new_file(&vim, "b");
+	rename_to(&vim, "a", "b");
+	rename_to(&vim, "b", "c");
+	n = take(true, &got);
+	c = find(got, n, "c");
+	assert_string_equal(c->from, "a");
+	assert_false(c->wrote);
+	assert_true(find(got, n, "a")->gone);
+}
+
+/* A version of the new name will be on the tape, because the file that replaced
+   it brought a cut one along. */
+static void a_new_name_with_a_version_is_removed_from_the_tape(void **state)
+{
+	const struct settled *got, *last = NULL;
+	size_t n;
+
+	(void)state;
+	known = "a";
+	write_to(&sed, "a");
+	close_of(&sed, "a");
+	read_contents(UINT64_MAX);
+	write_to(&vim, "a");
+	close_of(&vim, "a");
+	new_file(&vim, "b");
+	read_contents(UINT64_MAX);
+	rename_to(&vim, "a", "b");
+	unlink_of(&vim, "b");
+	n = take(true, &got);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(got[i].path, "b") == 0)
+			last = &got[i];
+	assert_true(!last || last->gone);
+}
+
 static void what_moves_home_again_is_where_it_was(void **state)
 {
 	const struct settled *got;
@@ -639,6 +681,8 @@ int main(void)
 		CASE(another_mode_settles_with_the_author_of_the_text),
 		CASE(a_removed_file_settles_after_the_quiet_time),
 		CASE(a_move_knows_the_first_name),
+		CASE(what_moved_to_a_new_name_is_not_new),
+		CASE(a_new_name_with_a_version_is_removed_from_the_tape),
 		CASE(what_moves_home_again_is_where_it_was),
 		CASE(an_exchange_is_two_changes),
 		CASE(a_directory_moves_with_what_is_dirty_in_it),
