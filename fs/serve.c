@@ -28,6 +28,7 @@
 #include "fs/node/watch.h"
 #include "fs/ops/ops.h"
 #include "fs/tune/awake.h"
+#include "fs/tune/pool.h"
 #include "fs/tune/ring.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
@@ -234,7 +235,6 @@ static int open_session(struct server *s)
 	struct fuse_args args = FUSE_ARGS_INIT(ringed ? 3 : 1, argv);
 	char fd_path[32];
 
-	s->fs.ringed = ringed;
 	ops_name_fill(&ops);
 	ops_make_fill(&ops);
 	ops_attr_fill(&ops);
@@ -323,6 +323,7 @@ static void close_all(struct server *s)
 {
 	struct fs *fs = &s->fs;
 
+	pool_end();
 	hang_up(s);
 	wire_server_free(s->wire);
 	awake_end();
@@ -354,6 +355,7 @@ int fs_serve(const struct fs_config *config)
 	s.fs.root = cred_init();
 	if (config->awake)
 		awake_init();
+	pool_init();
 	r = open_parts(&s);
 	if (r == 0)
 		r = open_session(&s);

@@ -84,25 +84,34 @@
  */
 #define FS_THREADS_MAX 8
 
+/*
+ * Threads for requests that may wait for long (pool.h), each with the memory of
+ * its stack; further ones of these requests wait. A thread ends after so many
+ * seconds without work.
+ */
+#define POOL_THREADS_MAX 64
+#define POOL_IDLE_S	 10
+
+/*
+ * Writes from this size on are handed over in a ring: who writes much is slowed
+ * down to the disk's pace, and would slow all others down.
+ */
+#define FS_LONG_WRITE (128u << 10)
+
 /* Background requests (read-ahead, releases) in flight at once. */
 #define FS_BACKGROUND_MAX 64
 
 /*
- * Requests in flight per ring, and over all rings: each has a buffer of
- * FS_REQUEST_MAX, which takes memory from its first use on.
+ * Requests in flight per ring, and over all rings. Further ones wait, so this
+ * many fsync(2) at once on one processor delay what else comes from there. Each
+ * has a buffer of FS_REQUEST_MAX, which takes memory from its first use on; the
+ * kernel takes the one used last first.
  */
-#define RING_DEPTH	 4
+#define RING_DEPTH	 64
 #define RING_ENTRIES_MAX 256
 
 /* Locks for what inodes note of changes; held for a few instructions. */
 #define FS_CHANGE_LOCKS 256
-
-/*
- * With io_uring, bytes that one copy_file_range(2) copies; it returns what was
- * copied, and its caller goes on. There one thread serves all requests of its
- * processor, and they would wait for the whole copy.
- */
-#define FS_COPY_MAX (16u << 20)
 
 /*
  * awake.h: AWAKE_STEP requests within AWAKE_STEP_NS keep processors awake;

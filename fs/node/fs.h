@@ -48,7 +48,6 @@ struct fs {
 	bool explicit;	     /* only we drop the kernel's pages (pages.h) */
 	bool fine_times;     /* every change changes the times (below.h) */
 	double timeout;	     /* seconds the kernel may cache, where watched */
-	bool ringed;	     /* requests may come through io_uring; constant */
 
 	pthread_mutex_t change_locks[FS_CHANGE_LOCKS]; /* see pages.c */
 

@@ -190,6 +190,34 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 }
 
 /*
+ * Reads into the memory that the request's ring shares with the kernel. False:
+ * the request came through /dev/fuse.
+ */
+static bool read_to_ring(fuse_req_t req, int fd, size_t size, off_t off)
+{
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+	size_t room;
+	ssize_t got;
+	char *data;
+
+	if (fuse_req_get_payload(req, &data, &room, NULL) < 0)
+		return false;
+	got = pread(fd, data, size < room ? size : room, off);
+	if (got < 0)
+		(void)fuse_reply_err(req, errno);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)got);
+	return true;
+#else
+	(void)req;
+	(void)fd;
+	(void)size;
+	(void)off;
+	return false;
+#endif
+}
+
+/*
  * Splices the pages of the file below to the kernel. For small reads the
  * set-up costs more than a copy.
  */
@@ -206,8 +234,8 @@ static void read_by_splice(fuse_req_t req, int fd, size_t size, off_t off)
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	char *buffer = fs_buffer();
 	int fd = handle_fd(fs_of(req), fs_handle(fi));
+	char *buffer;
 	ssize_t got;
 
 	(void)ino;
@@ -215,10 +243,13 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		(void)fuse_reply_err(req, -fd);
 		return;
 	}
+	if (read_to_ring(req, fd, size, off))
+		return;
 	if (size >= FS_SPLICE_MIN) {
 		read_by_splice(req, fd, size, off);
 		return;
 	}
+	buffer = fs_buffer();
 	if (!buffer) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
@@ -333,8 +364,6 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 		(void)fuse_reply_err(req, -from_fd);
 		return;
 	}
-	if (fs->ringed && len > FS_COPY_MAX)
-		len = FS_COPY_MAX;
 	keep_change(req, to->inode, to, &change);
 	copied = copy_file_range(from_fd, &off_in, to->fd, &off_out, len,
 				 (unsigned)flags);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 #include "fs/base/limits.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/thread.h"
 
 /* The kernel's default limit in microseconds: none. */
 #define NO_LIMIT 2000000000
@@ -85,19 +85,6 @@ void awake_request(void)
 		(void)sem_post(&awake.wake);
 }
 
-/* All signals blocked: they are for the session's threads. */
-static int start_thread(void)
-{
-	sigset_t all, before;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&awake.thread, NULL, awake_main, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 /* A virtual machine, by its idle driver, of few processors. */
 static bool is_small_guest(void)
 {
@@ -119,7 +106,7 @@ void awake_init(void)
 		return;
 	awake.us = is_small_guest() ? 0 : AWAKE_DOZE_US;
 	(void)sem_init(&awake.wake, 0, 0);
-	if (start_thread() != 0) {
+	if (thread_start(&awake.thread, awake_main, NULL) < 0) {
 		close_p(&awake.fd);
 		awake.fd = -1;
 	}

@@ -19,11 +19,7 @@ bool ring_used(void)
 	return atomic_load(&used);
 }
 
-/*
- * The thread sanitizer does not see the order that the kernel imposes on the
- * threads of different rings.
- */
-#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18) && !defined(__SANITIZE_THREAD__)
+#ifdef STATETAPE_RINGS
 
 /* The last number of a list such as "0-7"; -1: unknown. */
 static int last_possible(void)
@@ -84,11 +80,16 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 	return true;
 }
 
+bool ring_has(fuse_req_t req)
+{
+	return fuse_req_is_uring(req);
+}
+
 void ring_request(fuse_req_t req)
 {
 	static _Thread_local bool known;
 
-	if (known || !fuse_req_is_uring(req))
+	if (known || !ring_has(req))
 		return;
 	/*
 	 * At the session's end libfuse cancels these threads in the middle of
@@ -106,6 +107,12 @@ bool ring_option(const struct fs *fs, char *ret, size_t size)
 	(void)fs;
 	(void)ret;
 	(void)size;
+	return false;
+}
+
+bool ring_has(fuse_req_t req)
+{
+	(void)req;
 	return false;
 }
 

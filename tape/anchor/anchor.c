@@ -15,6 +15,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/path.h"
+#include "graph/base/thread.h"
 #include "tape/anchor/anchor_i.h"
 #include "tape/anchor/checkpoint.h"
 
@@ -368,18 +369,6 @@ static void release(struct anchors *a)
 	free(a);
 }
 
-static int start_thread(struct anchors *a)
-{
-	sigset_t all, before;
-	int rc;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&a->thread, NULL, anchors_main, a);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
-}
-
 static struct anchors *new_anchors(anchors_say *say)
 {
 	struct anchors *a = must_calloc(1, sizeof(*a));
@@ -418,7 +407,7 @@ int anchors_open(const char *list, const char *repo, anchors_say *say,
 		rc = check_place(x, repo, say);
 	}
 	if (rc == 0)
-		rc = start_thread(a);
+		rc = thread_start(&a->thread, anchors_main, a);
 	if (rc < 0) {
 		release(a);
 		return rc;

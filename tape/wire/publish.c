@@ -25,7 +25,6 @@
 #include <nng/protocol/pubsub0/pub.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "graph/base/array.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/thread.h"
 #include "tape/wire/pub_listener.h"
 #include "tape/wire/pubsub.h"
 
@@ -269,19 +269,6 @@ static void publish_wake(struct publish *p)
 	(void)eventfd_write(p->wake_fd, 1);
 }
 
-/* Signals are for the process's other threads. */
-static int publish_start(struct publish *p)
-{
-	sigset_t all, before;
-	int rc;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&p->thread, NULL, publish_main, p);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
-}
-
 /* -- Coming and going. */
 
 static int socket_open(struct publish *p)
@@ -333,7 +320,7 @@ int publish_open(const char *path, struct publish **ret)
 	if (rc == 0)
 		rc = pub_listener_start(p->listener);
 	if (rc == 0)
-		rc = publish_start(p);
+		rc = thread_start(&p->thread, publish_main, p);
 	if (rc < 0) {
 		publish_release(p);
 		return rc;

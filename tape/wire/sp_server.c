@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/thread.h"
 
 /* Pause after a failed accept (no descriptors, no memory). */
 #define DEAF_NS INT64_C(100000000)
@@ -277,19 +277,6 @@ static void *server_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the process's other threads. */
-static int server_start(struct sp_server *s)
-{
-	sigset_t all, before;
-	int rc;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, server_main, s);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -rc;
-}
-
 /*
  * True for a socket that no process listens on; a full queue has a listener.
  * nng 1.5 stops accepting when a client hangs up before it is greeted, so a
@@ -433,7 +420,7 @@ static int server_open(const char *path, const struct sp_ops *ops, void *ctx,
 	else
 		rc = server_listen(s);
 	if (rc == 0 && threaded)
-		rc = server_start(s);
+		rc = thread_start(&s->thread, server_main, s);
 	if (rc < 0) {
 		server_release(s);
 		return rc;

@@ -159,8 +159,9 @@ def everything_else_holds():
             print("     %s" % name, flush=True)
 
 
-st.main(requests_come_by_rings_and_are_logged, the_owner_of_the_system_decides,
-        a_mount_may_do_without,
-        where_some_processors_are_barred_the_device_serves,
-        where_rings_are_forbidden_the_device_serves,
-        it_ends_in_the_middle_of_work, everything_else_holds)
+if __name__ == "__main__":
+    st.main(requests_come_by_rings_and_are_logged,
+            the_owner_of_the_system_decides, a_mount_may_do_without,
+            where_some_processors_are_barred_the_device_serves,
+            where_rings_are_forbidden_the_device_serves,
+            it_ends_in_the_middle_of_work, everything_else_holds)

@@ -10,6 +10,7 @@ import statistics
 import struct
 import time
 
+import rings
 import st
 
 SIZE = 512 << 20
@@ -71,10 +72,9 @@ def ended(pid):
     return found == pid
 
 
-def a_change_that_never_ends_holds_up_no_other_file():
+def names_are_made_beside_a_write(mount):
     """Below the mount lies another one, whose file system is stopped in the
-    middle of a write. Through io_uring one thread serves all requests of a
-    processor, so there the mount uses the device."""
+    middle of a write."""
     st.need_root("reading what the kernel does in a thread")
     with st.Home() as home:
         repo, far = home.mkdir("repo"), home.mkdir("far")
@@ -82,7 +82,7 @@ def a_change_that_never_ends_holds_up_no_other_file():
         with open(far + "/a", "wb") as f:
             f.write(b"x" * 4096)
         with st.Mount(far, slow, home=home) as below, \
-                st.Mount(repo, home=home, args=["--no-io-uring"]) as m:
+                mount(repo, home=home) as m:
             writer = child(write_twice, m.path + "/slow/a")
             os.waitpid(writer, os.WUNTRACED)
             stop(below.fs_pid)
@@ -96,6 +96,26 @@ def a_change_that_never_ends_holds_up_no_other_file():
             finally:
                 os.kill(below.fs_pid, signal.SIGCONT)
             st.eventually(lambda: ended(writer), "the write ended")
+
+
+def a_change_that_never_ends_holds_up_no_other_file():
+    names_are_made_beside_a_write(
+        lambda *args, **kw: st.Mount(*args, args=["--no-io-uring"], **kw))
+
+
+def nor_by_rings():
+    """Where one thread serves all requests of a processor."""
+    here = os.sched_getaffinity(0)
+
+    @contextlib.contextmanager
+    def pinned(*args, **kw):
+        with rings.ringed(*args, **kw) as m:
+            os.sched_setaffinity(0, {min(here)})
+            try:
+                yield m
+            finally:
+                os.sched_setaffinity(0, here)
+    names_are_made_beside_a_write(pinned)
 
 
 # -- the file that is changed -------------------------------------------------
@@ -154,5 +174,5 @@ def an_open_does_not_wait_for_a_copy_into_the_file():
 
 
 if __name__ == "__main__":
-    st.main(a_change_that_never_ends_holds_up_no_other_file,
+    st.main(a_change_that_never_ends_holds_up_no_other_file, nor_by_rings,
             an_open_does_not_wait_for_a_copy_into_the_file)
