@@ -222,6 +222,9 @@ static bool is_open(const struct tape *t, const struct sync *s,
 {
 	const struct suspect *x = paths_find(&t->suspects, path);
 
+	/* Lines and events that were not read yet may be about any path. */
+	if (s->stage <= SYNC_HEAR)
+		return true;
 	if (s->stage <= SYNC_APPLY)
 		return x || settle_has(t->settle, path);
 	/* After that, what is new came after the question. */
@@ -247,6 +250,7 @@ void sync_head(struct tape *t, struct sync *s, struct answers_head *ret)
 		.journal = t->line,
 		.ready = true,
 		.pending = pending(t, s),
+		.unread = s->stage <= SYNC_HEAR,
 		.open = s->open.at,
 		.open_count = s->open.count,
 	};

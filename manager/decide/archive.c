@@ -12,11 +12,15 @@
  *               ARCHIVE_REQUESTS are kept
  * decision      one row per (request, number from 0): struct decided, for
  *               EXPLAIN; deleted together with its request
- * counter       name and number
+ * counted       number by name and run; run '': of those that are forgotten
+ * agent         one row per conversation whose client gives it no id: by the
+ *               hash of its words, and the process that made its last request
  *
  * user_version is SCHEMA; a database with a higher one belongs to a newer
- * program and is refused. Version 1 had no decisions and lacked the last three
- * columns of `request`; the first manager that opens one adds both.
+ * program and is refused. The first manager that opens an older one adds what
+ * it lacks: version 1 had no decisions, and no columns notes_sent,
+ * replacements_sent and withheld; version 2 had counters of all runs together,
+ * no agents, and no columns `undecided` and `run`.
  */
 #include "manager/decide/archive.h"
 
@@ -35,7 +39,7 @@
 #include "graph/base/json.h"
 #include "manager/decide/archive_i.h"
 
-#define SCHEMA 2
+#define SCHEMA 3
 
 static const char pragmas[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
 			      "PRAGMA journal_size_limit=8388608;";
@@ -45,13 +49,22 @@ static const char from_1[] =
 	"ALTER TABLE request ADD COLUMN replacements_sent INT DEFAULT 0;"
 	"ALTER TABLE request ADD COLUMN withheld TEXT;";
 
+static const char from_2[] =
+	"ALTER TABLE request ADD COLUMN run TEXT DEFAULT '';"
+	"ALTER TABLE conversation ADD COLUMN undecided INT DEFAULT 0;"
+	"CREATE TABLE counted(run TEXT, name TEXT, n INT,"
+	" PRIMARY KEY(run, name)) WITHOUT ROWID;"
+	"INSERT INTO counted SELECT '', name, n FROM counter;"
+	"DROP TABLE counter;";
+
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS conversation(key TEXT PRIMARY KEY, client,"
 	" model, subagent, subscription, refused, stopped, requests,"
 	" since_epoch, last_n, used_ns, heads TEXT, hashes BLOB,"
 	" since_begin, reply_ns, nominated,"
 	" usage_input INT DEFAULT 0, usage_read INT DEFAULT 0,"
-	" usage_written INT DEFAULT 0) WITHOUT ROWID;"
+	" usage_written INT DEFAULT 0, undecided INT DEFAULT 0)"
+	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS record(conversation TEXT, key TEXT,"
 	" data TEXT, text BLOB, PRIMARY KEY(conversation, key)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS pin(conversation TEXT, key TEXT,"
@@ -61,14 +74,17 @@ static const char schema[] =
 	" stale, refreshed, dropped, rerun, notes, evicted, retrieved, told,"
 	" placed, cost_with, cost_without, rewritten, latency_us,"
 	" notes_sent INT DEFAULT 0, replacements_sent INT DEFAULT 0,"
-	" withheld TEXT);"
+	" withheld TEXT, run TEXT DEFAULT '');"
 	"CREATE INDEX IF NOT EXISTS request_of ON request(conversation, n);"
 	"CREATE TABLE IF NOT EXISTS decision(request INT, number INT,"
 	" key TEXT, what TEXT, action TEXT, place INT, form TEXT, why TEXT,"
 	" entry INT, before INT, after INT, text BLOB,"
 	" PRIMARY KEY(request, number)) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS counter(name TEXT PRIMARY KEY, n)"
-	" WITHOUT ROWID; PRAGMA user_version=2;";
+	"CREATE TABLE IF NOT EXISTS counted(run TEXT, name TEXT, n INT,"
+	" PRIMARY KEY(run, name)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS agent(words TEXT, conversation TEXT,"
+	" pid INT, start INT, PRIMARY KEY(words, conversation))"
+	" WITHOUT ROWID; PRAGMA user_version=3;";
 
 int archive_code(int rc)
 {
@@ -110,14 +126,17 @@ static int run_all(sqlite3 *db, const char *sql)
 /* In one transaction: several managers may open the database at once. */
 static int make_tables(sqlite3 *db)
 {
-	int rc = run_all(db, pragmas);
+	int version, rc = run_all(db, pragmas);
 
 	if (rc == 0)
 		rc = run_all(db, "BEGIN IMMEDIATE");
 	if (rc < 0)
 		return rc;
-	if (version_of(db) == 1)
+	version = version_of(db);
+	if (version == 1)
 		rc = run_all(db, from_1);
+	if (rc == 0 && (version == 1 || version == 2))
+		rc = run_all(db, from_2);
 	if (rc == 0)
 		rc = run_all(db, schema);
 	if (rc == 0)
@@ -184,6 +203,12 @@ int archive_open(const char *dir, bool write, struct archive **ret,
 	return rc;
 }
 
+void archive_run(struct archive *m, const char *run)
+{
+	assert(!m->run);
+	m->run = must_strdup(run);
+}
+
 void archive_free(struct archive *m)
 {
 	if (!m)
@@ -192,6 +217,7 @@ void archive_free(struct archive *m)
 		(void)sqlite3_finalize(m->statements[i]);
 	(void)sqlite3_close_v2(m->db);
 	(void)pthread_mutex_destroy(&m->lock);
+	free(m->run);
 	free(m);
 }
 
@@ -257,14 +283,14 @@ static int save_conversation(struct archive *m, const struct conversation *c,
 		"INSERT INTO conversation(key, client, model, subagent,"
 		" subscription, refused, stopped, requests, since_epoch,"
 		" last_n, used_ns, heads, hashes, since_begin,"
-		" reply_ns, nominated)"
-		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+		" reply_ns, nominated, undecided)"
+		" VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 		" ON CONFLICT(key) DO"
 		" UPDATE SET client=?2, model=?3, subagent=?4,"
 		" subscription=?5, refused=?6, stopped=?7, requests=?8,"
 		" since_epoch=?9, last_n=?10, used_ns=?11, heads=?12,"
 		" hashes=?13, since_begin=?14, reply_ns=?15,"
-		" nominated=?16");
+		" nominated=?16, undecided=?17");
 	CLEANUP(free_p) char *heads = heads_text(c);
 	ARRAY(uint64_t) all = { 0 };
 	int rc;
@@ -290,19 +316,25 @@ static int save_conversation(struct archive *m, const struct conversation *c,
 	archive_bind_count(s, 14, c->since_begin);
 	archive_bind_count(s, 15, (uint64_t)c->reply_ns);
 	archive_bind_count(s, 16, c->nominated);
+	archive_bind_count(s, 17, c->undecided);
 	rc = archive_step_kept(s);
 	array_release(&all);
 	return rc;
 }
 
+#define CONVERSATION                                                      \
+	"SELECT client, model, subagent, subscription, refused, stopped," \
+	" requests, since_epoch, last_n, heads, hashes, since_begin,"     \
+	" reply_ns, nominated"
+#define CONVERSATION_OF " FROM conversation WHERE key=?"
+
 static int load_conversation(struct archive *m, struct conversation *c)
 {
 	CLEANUP(archive_finalize_p)
 	sqlite3_stmt *s = archive_prepare(
-		m, "SELECT client, model, subagent, subscription, refused,"
-		   " stopped, requests, since_epoch, last_n, heads, hashes,"
-		   " since_begin, reply_ns, nominated"
-		   " FROM conversation WHERE key=?");
+		m, m->version < ARCHIVE_RUNS
+			   ? CONVERSATION ", 0" CONVERSATION_OF
+			   : CONVERSATION ", undecided" CONVERSATION_OF);
 
 	if (!s)
 		return -EIO;
@@ -325,6 +357,7 @@ static int load_conversation(struct archive *m, struct conversation *c)
 	c->since_begin = (uint32_t)archive_column_number(s, 11);
 	c->reply_ns = (int64_t)archive_column_number(s, 12);
 	c->nominated = sqlite3_column_int(s, 13);
+	c->undecided = (uint32_t)archive_column_number(s, 14);
 	return 0;
 }
 
@@ -373,6 +406,7 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "tokens", h->tokens);
 	add_number(j, "bytes", h->bytes);
 	add_number(j, "request", h->born_request);
+	add_number(j, "undecided", !h->decided);
 	add_number(j, "born", h->born);
 	add_number(j, "verified", h->verified);
 	add_number(j, "left", h->left);
@@ -443,6 +477,7 @@ static void read_record(struct conversation *c, struct held *h,
 		cJSON_GetObjectItemCaseSensitive(j, "why"));
 
 	h->seen = h->lines_drifted = true;
+	h->decided = !json_number(j, "undecided", 0);
 	h->hash = hash ? strtoull(hash, NULL, 16) : 0;
 	h->kind = (enum record_kind)get_one(j, "kind", RECORD_OTHER + 1);
 	h->tracked = json_number(j, "tracked", 0);

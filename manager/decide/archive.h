@@ -27,6 +27,8 @@ struct archive;
 int archive_open(const char *dir, bool write, struct archive **ret,
 		 char **ret_why);
 void archive_free(struct archive *m);
+/* Requests and counts from now on are those of this run (copied). Once. */
+void archive_run(struct archive *m, const char *run);
 
 /* The account of one request. Tokens are estimates. */
 struct archive_request {
@@ -72,9 +74,11 @@ int archive_usage(struct archive *m, const struct conversation *c,
 /* Add to a persistent counter. */
 void archive_count(struct archive *m, const char *name, uint64_t n);
 typedef void archive_counter(void *ctx, const char *name, uint64_t n);
-int archive_counters(struct archive *m, archive_counter *visit, void *ctx);
+/* `own`: of this run alone. */
+int archive_counters(struct archive *m, bool own, archive_counter *visit,
+		     void *ctx);
 
-/* Sums over all requests since `since_ns`. */
+/* Sums over all requests since `since_ns`; `own`: of this run alone. */
 struct archive_sums {
 	uint64_t conversations, requests, rewrites;
 	uint64_t received, sent, held, stale;
@@ -85,7 +89,8 @@ struct archive_sums {
 	uint64_t p50_us, p99_us;
 	uint64_t usage_input, usage_read, usage_written;
 };
-int archive_sum(struct archive *m, int64_t since_ns, struct archive_sums *ret);
+int archive_sum(struct archive *m, int64_t since_ns, bool own,
+		struct archive_sums *ret);
 
 /*
  * Visit request `n` of conversation `key` with its decisions, or all requests

@@ -31,13 +31,15 @@ struct archive {
 	sqlite3_stmt *statements[STATEMENTS]; /* protected by lock; NULL: not
 						 prepared yet */
 	int version;			      /* user_version; see archive.c */
+	char *run;			      /* archive_run(); NULL: none */
 };
 
 /* Requests that are kept, with their decisions. */
 #define ARCHIVE_REQUESTS 100000
 
-/* The first version that keeps decisions. */
+/* The first version that keeps decisions, and that tells runs apart. */
 #define ARCHIVE_DECISIONS 2
+#define ARCHIVE_RUNS	  3
 
 struct conversation;
 struct archive_request;

@@ -57,6 +57,8 @@ static int forget_before(struct archive *m, int64_t at_ns)
 		" conversation WHERE used_ns<?1)",
 		"DELETE FROM pin WHERE conversation IN (SELECT key FROM"
 		" conversation WHERE used_ns<?1)",
+		"DELETE FROM agent WHERE conversation IN (SELECT key FROM"
+		" conversation WHERE used_ns<?1)",
 		"DELETE FROM conversation WHERE used_ns<?1",
 		"DELETE FROM decision WHERE request IN (SELECT id FROM request"
 		" WHERE at_ns<?1)",
@@ -65,6 +67,31 @@ static int forget_before(struct archive *m, int64_t at_ns)
 	};
 
 	return run_each(m, sql, at_ns);
+}
+
+/* Runs without a request are counted together. */
+static int forget_runs(struct archive *m)
+{
+	static const char *const sql[] = {
+		"INSERT INTO counted SELECT '', name, sum(n) FROM counted"
+		" WHERE run<>'' AND run NOT IN (SELECT run FROM request)"
+		" AND run<>?1 GROUP BY name"
+		" ON CONFLICT(run, name) DO UPDATE SET n=n+excluded.n",
+		"DELETE FROM counted WHERE run<>'' AND run<>?1 AND run NOT IN"
+		" (SELECT run FROM request)",
+		NULL,
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && sql[i]; i++) {
+		CLEANUP(archive_finalize_p)
+		sqlite3_stmt *s = archive_prepare(m, sql[i]);
+
+		if (s)
+			archive_bind_text(s, 1, m->run ? m->run : "");
+		rc = archive_step(s);
+	}
+	return rc;
 }
 
 static int forget_some_requests(struct archive *m)
@@ -112,6 +139,8 @@ int archive_keep(struct archive *m, uint64_t days, uint64_t bytes,
 		rc = forget_before(m, now_ns - (int64_t)days * DAY_NS);
 	if (rc == 0 && bytes)
 		rc = shrink(m, bytes, now_ns);
+	if (rc == 0)
+		rc = forget_runs(m);
 	(void)sqlite3_exec(m->db, rc == 0 ? "COMMIT" : "ROLLBACK", NULL, NULL,
 			   NULL);
 	(void)pthread_mutex_unlock(&m->lock);

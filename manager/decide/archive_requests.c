@@ -73,7 +73,7 @@ static int save_row(struct archive *m, const struct conversation *c,
 	sqlite3_stmt *s = archive_statement(
 		m, STATEMENT_REQUEST,
 		"INSERT INTO request VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-		"?,?,?,?,?,?,?,?,?,?,?)");
+		"?,?,?,?,?,?,?,?,?,?,?,?)");
 	uint64_t counts[COUNTS];
 	int rc;
 
@@ -94,6 +94,7 @@ static int save_row(struct archive *m, const struct conversation *c,
 	archive_bind_count(s, 10 + COUNTS, r->notes_sent);
 	archive_bind_count(s, 11 + COUNTS, r->replacements_sent);
 	archive_bind_text(s, 12 + COUNTS, r->withheld);
+	archive_bind_text(s, 13 + COUNTS, m->run ? m->run : "");
 	rc = archive_step_kept(s);
 	if (rc == 0)
 		r->id = sqlite3_last_insert_rowid(m->db);

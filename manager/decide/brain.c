@@ -2,10 +2,16 @@
  * From a request received to the request sent. On failure:
  *
  *   unknown path or body, side request, internal
- *   error, failed self-check, deadline passed      -> the bytes received
- *   tape not running, late, or not ready           -> earlier decisions are
- *                                                     sent again, no new ones
- *                                                     are made
+ *   error, failed self-check                       -> the bytes received
+ *   tape not running, late, or not ready; the      -> earlier decisions are
+ *   time for new decisions is over; the new           sent again, no new ones
+ *   ones cannot be put into the body                  are made
+ *
+ * So a request is thought about in two stages. The first one, which finds the
+ * conversation and what is sent again in it, needs no tape and has no time
+ * limit. The second one makes new decisions (inquiry.h, plan.h) and has one.
+ * If it comes to no end, the result of the first stage is sent, with a line
+ * that files may have changed (plan_doubt()).
  *
  * Sending earlier decisions without a tape is safe: each text was true when it
  * was made and says as of when. The provider's cache holds them too, so leaving
@@ -24,7 +30,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,23 +40,16 @@
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
 #include "manager/decide/brain_i.h"
+#include "manager/decide/inquiry.h"
 #include "manager/decide/plan.h"
 #include "manager/decide/step.h"
 #include "manager/transcript/sse.h"
 #include "tape/wire/links.h"
-#include "tape/wire/protocol.h"
 #include "tape/wire/subscribe.h"
 
 /* Conversations kept in memory; others are loaded from the archive. */
 #define CONVERSATIONS_MAX 32
-/* What the tape may take for the held files, and then for all others; and how
-   long an answer is waited for. */
-#define SYNC_HELD_MS 100
-#define SYNC_ALL_MS  100
-#define SYNC_MS	     250
-#define QUESTION_MS  1000 /* any other question to the tape */
-/* Of the deadline, reserved for putting the new body together. */
-#define SPLICE_NS 5000000
+#define QUESTION_MS	  1000 /* any one question to the tape */
 
 void brain_say(struct brain *b, const char *format, ...)
 {
@@ -115,6 +113,8 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 		brain_free(b);
 		return rc;
 	}
+	if (o->run)
+		archive_run(b->archive, o->run);
 	brain_keep(b);
 	*ret = b;
 	return 0;
@@ -214,6 +214,7 @@ struct thought {
 	struct evidence e;
 	struct plan p;
 	struct plan_rewriting w;
+	struct plan_rewriting told; /* what was sent before */
 	struct price hour;
 	const char *outcome; /* why nothing new was decided; NULL: it was */
 	char *body;
@@ -302,226 +303,81 @@ static void account(struct thought *th, struct archive_request *ret)
 		(uint64_t)(clock_mono_ns() - th->turn->began_ns) / 1000;
 }
 
-/* Find the births of new records. False: the deadline passed before all. */
-static bool find_births(struct thought *th)
+/* The second stage. NULL, or why nothing new was decided. */
+static const char *decide_new(struct thought *th, struct inquiry *q)
 {
-	struct plan *p = &th->p;
+	const char *why = inquiry_ask(q);
 
-	for (uint32_t i = p->r->count; i-- > 0;) {
-		struct held *h = p->held[i];
-
-		if (!h->fresh)
-			continue;
-		h->born_request = p->c->requests;
-		if (evidence_birth(&th->e, h, records_read(p->r, i)) ==
-		    -ETIMEDOUT) {
-			h->tracked = false;
-			return false;
-		}
-		h->seen = h->changed = true;
+	if (why)
+		return why;
+	if (th->p.c->stopped) {
+		inquiry_over(q);
+		return NULL;
 	}
-	return true;
-}
-
-/*
- * May commands have run since this conversation's last reply that are not in
- * its transcript? True if another conversation made a request since then, or
- * if this one made one for which the tape was not asked.
- */
-static bool is_crowded(struct brain *b, const struct conversation *c)
-{
-	const struct conversation *o, *next;
-	/* After a restart the other conversations are not known. */
-	bool crowded = c->returned;
-
-	(void)pthread_mutex_lock(&b->lock);
-	crowded |= c->before_ns > c->reply_ns;
-	HASH_ITER (hh, b->conversations, o, next)
-		crowded |= o != c && o->asked_ns >= c->reply_ns;
-	(void)pthread_mutex_unlock(&b->lock);
-	return crowded;
-}
-
-static const char *tape_trouble(int rc)
-{
-	return rc == -ETIMEDOUT	       ? "the tape was late"
-	       : client_is_unknown(rc) ? "the tape's answer was not understood"
-				       : "the tape is away";
-}
-
-/* Files that records depend on, without repetition. */
-struct held_paths {
-	struct conversation *c;
-	const struct roots *roots;
-	ARRAY(uint32_t) numbers; /* of names */
-	ARRAY(const char *) names;
-};
-
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void add_fresh(struct held_paths *p, const struct record *r)
-{
-	char path[PATH_MAX];
-
-	for (uint32_t i = 0; i < r->files_count; i++)
-		if (evidence_path(p->roots, r->dir, r->files[i].path, path,
-				  sizeof(path)))
-			array_push(&p->numbers,
-				   intern_add(p->c->names, path, strlen(path)));
-}
-
-static void add_held(struct held_paths *p, const struct held *h)
-{
-	for (uint32_t i = 0; i < h->referents.count; i++)
-		array_push(&p->numbers, h->referents.at[i].path);
-	array_append(&p->numbers, h->opened.at, h->opened.count);
-	array_append(&p->numbers, h->missed.at, h->missed.count);
-}
-
-static void add_names(struct held_paths *p)
-{
-	uint32_t last = 0;
-
-	if (p->numbers.count)
-		qsort(p->numbers.at, p->numbers.count, sizeof(*p->numbers.at),
-		      by_number);
-	for (uint32_t i = 0; i < p->numbers.count; i++) {
-		const char *name = conversation_name(p->c, p->numbers.at[i]);
-
-		if ((i == 0 || p->numbers.at[i] != last) && *name)
-			array_push(&p->names, name);
-		last = p->numbers.at[i];
-	}
-}
-
-/*
- * The barrier: first for the files of all records, then for a while for the
- * rest, which may change calls and names that they depend on. Usually there is
- * none; a tree that is being copied in takes longer.
- */
-static int sync_tape(struct thought *th, const struct roots *roots,
-		     struct client_head *ret)
-{
-	struct held_paths p = { .c = th->p.c, .roots = roots };
-	struct client_paths paths;
-	int rc;
-
-	for (uint32_t i = 0; i < th->p.r->count; i++) {
-		const struct held *h = th->p.held[i];
-
-		if (h->fresh)
-			add_fresh(&p, records_read(th->p.r, i));
-		else if (h->tracked)
-			add_held(&p, h);
-	}
-	add_names(&p);
-	paths = (struct client_paths){ p.names.at, p.names.count };
-	rc = client_sync(&th->client,
-			 paths.count <= SYNC_PATHS_MAX ? &paths : NULL,
-			 SYNC_HELD_MS, SYNC_MS, ret);
-	if (rc == 0 && ret->pending)
-		rc = client_sync(&th->client, NULL, SYNC_ALL_MS, SYNC_MS, ret);
-	array_release(&p.numbers);
-	array_release(&p.names);
-	return rc;
-}
-
-/* Births and nominations. False: nothing new can be decided. */
-static bool ask_tape(struct thought *th)
-{
-	struct conversation *c = th->p.c;
-	const struct roots roots = { .repo = th->b->repo,
-				     .other = th->b->other,
-				     .cwd = th->b->cwd };
-	struct client_head head;
-	bool fresh = false;
-	uint64_t n;
-	int rc = sync_tape(th, &roots, &head);
-
-	if (rc < 0) {
-		th->outcome = tape_trouble(rc);
-		return false;
-	}
-	if (!head.ready) {
-		th->outcome = "the tape is not ready";
-		return false;
-	}
-	n = head.n;
-	if (n < c->last_n)
-		conversation_begin_anew(c);
-	th->e = (struct evidence){ .client = &th->client,
-				   .c = c,
-				   .roots = roots,
-				   .lower = c->nominated ? c->last_n : 0,
-				   .first = !c->nominated,
-				   .from_ns = c->reply_ns,
-				   .to_ns = th->r->at_ns,
-				   .crowded = is_crowded(th->b, c),
-				   .pending = head.pending > 0,
-				   .n = n };
-	for (uint32_t i = 0; i < th->p.r->count; i++)
-		fresh |= th->p.held[i]->fresh;
-	evidence_init(&th->e);
-	if (!find_births(th))
-		rc = -ETIME;
-	else if (fresh || n != c->nominated_n || head.pending)
-		rc = evidence_nominate(&th->e, th->p.held, th->p.r->count);
-	if (rc < 0) {
-		/* Some records were asked about, some not: ask again about all.
-		 */
-		c->nominated_n = UINT64_MAX;
-		th->outcome =
-			rc == -ETIME ? "the deadline passed" : tape_trouble(rc);
-		return false;
-	}
-	c->nominated_n = c->last_n = n;
-	c->nominated = true;
-	c->returned = false;
-	th->turn->settled = true;
-	return true;
+	plan_rewriting(&th->p, &th->told);
+	plan_rewriting_own(&th->told);
+	if (plan_make(&th->p) < 0)
+		return "the deadline passed";
+	if (th->p.policy_failed)
+		archive_count(th->b->archive, "policy failed", 1);
+	inquiry_over(q);
+	return NULL;
 }
 
 static void make_plan(struct thought *th)
 {
 	struct conversation *c = th->p.c;
+	struct inquiry q = { .b = th->b,
+			     .r = th->r,
+			     .c = c,
+			     .records = &th->records,
+			     .held = th->p.held,
+			     .client = &th->client,
+			     .e = &th->e };
 
 	if (th->t.compaction) {
 		th->outcome = "a compaction";
 		return;
 	}
-	if (!ask_tape(th))
-		return;
-	if (c->stopped) {
+	th->outcome = decide_new(th, &q);
+	th->turn->settled = !th->outcome;
+	c->undecided = th->outcome ? c->undecided + 1 : 0;
+	if (th->outcome && th->b->ask && !c->stopped)
+		plan_doubt(&th->p, th->outcome);
+	if (!th->outcome && c->stopped)
 		th->outcome = "the cache read too little before";
-		return;
-	}
-	plan_make(&th->p);
-	if (th->p.policy_failed)
-		archive_count(th->b->archive, "policy failed", 1);
 }
 
+static int splice_one(struct thought *th, const struct rewriting *w)
+{
+	if (th->p.mode == MODE_OFF ||
+	    (!w->replacements_count && !w->notes_count))
+		return 0;
+	return rewrite(&th->t, w, &th->body, &th->len);
+}
+
+/*
+ * Put all texts into the body. If that fails, without the new ones, which are
+ * withdrawn.
+ */
 static void splice(struct thought *th)
 {
-	int rc;
+	int rc, again = 0;
 
 	plan_rewriting(&th->p, &th->w);
-	if (th->p.mode == MODE_OFF ||
-	    (!th->w.all.replacements_count && !th->w.all.notes_count))
-		return;
-	rc = rewrite(&th->t, &th->w.all, &th->body, &th->len);
+	rc = splice_one(th, &th->w.all);
 	if (rc < 0) {
 		th->body = NULL;
+		turn_withdraw(th->p.c, &th->p.decided);
+		again = splice_one(th, &th->told.all);
 		th->outcome = "the body could not be rewritten";
 		brain_say(th->b,
 			  "A request could not be rewritten and was passed on "
-			  "as it was: %s",
+			  "as it was before: %s",
 			  strerrordesc_np(-rc));
 	}
+	if (again < 0)
+		th->body = NULL;
 }
 
 /* Trace the decisions, and move them from the plan to the turn. */
@@ -547,15 +403,28 @@ static void finish_row(struct thought *th, struct archive_request *row)
 	      row->replacements_sent, row->epoch);
 }
 
+/* False: what was decided before cannot be read now, only later. */
+static bool load(struct thought *th, struct conversation *c)
+{
+	int rc = c->loaded ? 0 : archive_load(th->b->archive, c);
+
+	if (rc < 0 && rc != -ENOENT) {
+		conversation_clear(c);
+		th->outcome = "the archive could not be read";
+		return false;
+	}
+	c->returned |= !c->loaded && rc == 0;
+	c->loaded = true;
+	return true;
+}
+
 static void think_locked(struct thought *th, struct conversation *c)
 {
 	struct turn *turn = th->turn;
 	struct archive_request *row = &turn->row;
 
-	if (!c->loaded) {
-		c->returned = archive_load(th->b->archive, c) == 0;
-		c->loaded = true;
-	}
+	if (!load(th, c))
+		return;
 	c->subagent = th->who.subagent;
 	c->subscription = th->who.subscription;
 	if (!*c->client && *th->who.client) {
@@ -606,6 +475,7 @@ static void think_locked(struct thought *th, struct conversation *c)
 	finish_row(th, row);
 	evidence_release(&th->e);
 	plan_rewriting_release(&th->w);
+	plan_rewriting_release(&th->told);
 	plan_release(&th->p);
 	free(th->p.held);
 }
@@ -655,8 +525,7 @@ const char *brain_think(struct brain *b, const struct request *r,
 	turn->dialect = transcript_dialect(r->method, r->target);
 	if (turn->dialect == DIALECTS)
 		return NULL;
-	client_init(&th.client, b->ask, b->ask_ctx, r->deadline_ns - SPLICE_NS,
-		    QUESTION_MS);
+	client_init(&th.client, b->ask, b->ask_ctx, INT64_MAX, QUESTION_MS);
 	think(&th);
 	client_release(&th.client);
 	if (th.outcome)

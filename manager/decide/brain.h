@@ -39,6 +39,8 @@ struct brain_options {
 	const char *prices; /* JSON text that overrides rows of the price
 			       table (cost.h); NULL: none */
 	bool no_prompts;    /* tell the tape no words of the user's prompts */
+	const char *run;    /* names the run that it is part of, also after a
+			       restart; NULL: none */
 	uint64_t keep_days, keep_bytes; /* of manager.db: archive_keep() */
 	bool subscriptions;  /* replace in place under subscription logins
 				too; else these get notes only */
@@ -71,13 +73,15 @@ struct request {
 	const char *body; /* decoded; not NUL-terminated */
 	size_t len;
 	int64_t at_ns;	     /* CLOCK_REALTIME when the body was complete */
-	int64_t deadline_ns; /* CLOCK_MONOTONIC: answer by then */
+	int64_t deadline_ns; /* CLOCK_MONOTONIC: decide nothing new after it;
+				INT64_MAX: no limit; 0: inquiry.h's */
 };
 
 /*
  * Returns the body to send and sets *ret_len, or returns NULL: send the body
- * received. *ret_turn is always set; end it with turn_end(). The body returned
- * lives until then, or until turn_drop_body().
+ * received. What was sent before is in it however late or dead the tape is.
+ * *ret_turn is always set; end it with turn_end(). The body returned lives
+ * until then, or until turn_drop_body().
  */
 const char *brain_think(struct brain *b, const struct request *r,
 			size_t *ret_len, struct turn **ret_turn);
@@ -98,9 +102,9 @@ void turn_agent(struct turn *t, uint32_t pid, uint64_t start);
 /* Free the body: it will not be sent again. Accepts NULL. */
 void turn_drop_body(struct turn *t);
 /*
- * The body received was sent instead of the one returned, which came after the
- * deadline, could not be encoded, or was refused by an upstream that refuses
- * the one received as well. The decisions go with the next request.
+ * The body received was sent instead of the one returned, which could not be
+ * encoded, or was refused by an upstream that refuses the one received as well.
+ * The decisions go with the next request.
  */
 void turn_unsent(struct turn *t, const char *why);
 /*

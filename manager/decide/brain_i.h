@@ -3,6 +3,7 @@
 #define STATETAPE_MANAGER_DECIDE_BRAIN_I_H
 
 #include <cjson/cJSON.h>
+#include <stdatomic.h>
 
 #include "manager/decide/archive.h"
 #include "manager/decide/brain.h"
@@ -26,6 +27,9 @@ struct brain {
 	char *repo, *other, *cwd;
 	struct links *links;	     /* to the tape; NULL: `ask` was given */
 	struct subscribe *subscribe; /* to the tape's entries; NULL: none */
+	/* Entries heard, plus 1, when the tape last did not answer; 0: it did.
+	 */
+	_Atomic uint64_t hung;
 	wire_transport *ask;
 	void *ask_ctx;
 	void (*say)(void *ctx, const char *sentence);
@@ -42,7 +46,7 @@ struct turn {
 	uint32_t request;  /* of the conversation */
 	struct head *head; /* of its lineage */
 	int64_t predicted; /* tokens the cache should read; -1: unknown */
-	bool settled;	   /* every new record has its birth */
+	bool settled;	   /* all was decided that could be */
 	bool unkept;	   /* the decisions are not in the archive yet */
 	struct decided_list decided;
 	struct archive_request row; /* archived with them */
@@ -56,6 +60,12 @@ struct turn {
 /* One sentence for the log. */
 __attribute__((format(printf, 2, 3))) void brain_say(struct brain *b,
 						     const char *format, ...);
+
+/*
+ * Withdraw what one request decided newly; its records are left alone from now
+ * on. False: that was nothing. The conversation's lock is held.
+ */
+bool turn_withdraw(struct conversation *c, const struct decided_list *l);
 
 /* Forget what is beyond the limits of the archive. */
 void brain_keep(struct brain *b);

@@ -195,19 +195,26 @@ void pin_free(struct conversation *c, struct pin *p)
 	pin_release(p);
 }
 
-void conversation_free(struct conversation *c)
+void conversation_clear(struct conversation *c)
 {
 	struct held *h, *next_held;
 	struct pin *p, *next_pin;
 
-	if (!c)
-		return;
 	HASH_ITER (hh, c->held, h, next_held)
 		held_free(c, h);
 	HASH_ITER (hh, c->pins, p, next_pin)
 		pin_free(c, p);
-	for (size_t i = 0; i < CONVERSATION_HEADS; i++)
+	for (size_t i = 0; i < CONVERSATION_HEADS; i++) {
 		array_release(&c->heads[i].hashes);
+		c->heads[i] = (struct head){ .at_ns = 0 };
+	}
+}
+
+void conversation_free(struct conversation *c)
+{
+	if (!c)
+		return;
+	conversation_clear(c);
 	intern_free(c->names);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c->key);
@@ -474,7 +481,7 @@ void conversation_begin_anew(struct conversation *c)
 	c->nominated = false;
 	c->last_n = 0;
 	HASH_ITER (hh, c->held, h, next_held) {
-		h->seen = h->born = h->verified = false;
+		h->seen = h->decided = h->born = h->verified = false;
 		h->fresh = h->item != ITEM_NONE;
 		h->birth = h->entry = h->replaced_entry = h->notified_entry = 0;
 		h->action = ACTION_KEEP;
@@ -507,7 +514,7 @@ struct held **conversation_match(struct conversation *c,
 			begin_anew(c, &h);
 		/* key_of() never gives the same key twice. */
 		assert(h->item == ITEM_NONE);
-		h->fresh = !h->seen;
+		h->fresh = !h->decided;
 		h->hash = item->hash ? item->hash : 1;
 		h->item = r->at[i].item;
 		h->record = i;

@@ -72,6 +72,7 @@ struct held {
 	char *key;
 	enum record_kind kind;
 	bool seen;	 /* its birth was determined */
+	bool decided;	 /* a request that had it was decided about */
 	bool tracked;	 /* it claims something the tape can falsify */
 	uint64_t hash;	 /* of the item received */
 	uint64_t bytes;	 /* of the text received */
@@ -119,7 +120,7 @@ struct held {
 	bool command;	 /* of a fresh one: it is a command's result */
 	uint32_t item;	 /* ITEM_NONE: not in this request */
 	uint32_t record; /* index in the request's records */
-	bool fresh;	 /* its birth has yet to be determined */
+	bool fresh;	 /* new since the last request decided about */
 	bool evict;	 /* the policy evicts it */
 	uint32_t copies; /* further results with the same id */
 	bool absent;	 /* it was not in the previous request */
@@ -193,6 +194,7 @@ struct conversation {
 				 which every record had a birth */
 	uint64_t nominated_n; /* the entry up to which nominations are known */
 	bool nominated;	      /* nominations were asked for before */
+	uint32_t undecided;   /* requests in a row, up to the last one */
 
 	struct head heads[CONVERSATION_HEADS];
 	uint64_t note_tokens; /* of all notes in the request */
@@ -215,6 +217,8 @@ void conversation_identify(const struct request *r, const struct transcript *t,
 
 struct conversation *conversation_new(const char *key);
 void conversation_free(struct conversation *c);
+/* Forget all that was decided, as if nothing had been loaded. */
+void conversation_clear(struct conversation *c);
 void held_free(struct conversation *c, struct held *h);
 void pin_free(struct conversation *c, struct pin *p);
 /* NULL: there is none. */

@@ -8,6 +8,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/clock.h"
 #include "manager/decide/linediff.h"
 
 #define VERSIONS_MAX 32
@@ -15,9 +16,26 @@
 #define SINCE_MAX 256
 /* A run that opened more files is treated as if it opened all. */
 #define OPENED_MAX 2000
+/* A tape that takes this long for one answer is busy. */
+#define SLOW_NS (5 * NS_PER_MS)
 /* Files compared with a command's output, and bytes allowed around one. */
 #define FILES_TRIED 8
 #define AROUND_MAX  600
+
+bool evidence_late(const struct evidence *e)
+{
+	int64_t now_ns = clock_mono_ns();
+
+	return e->late || now_ns >= e->client->deadline_ns ||
+	       (now_ns >= e->rule_ns && e->client->slowest_ns < SLOW_NS);
+}
+
+/* Each question's result passes here. */
+static int asked(struct evidence *e, int rc)
+{
+	e->late |= rc == -ETIMEDOUT;
+	return rc;
+}
 
 void evidence_init(struct evidence *e)
 {
@@ -25,8 +43,8 @@ void evidence_init(struct evidence *e)
 	assert(e->lower <= e->n);
 	e->reads_result = 1;
 	e->entries_known = e->n > e->lower && !e->first &&
-			   client_since(e->client, e->lower, SINCE_MAX,
-					&e->entries) == 0 &&
+			   asked(e, client_since(e->client, e->lower, SINCE_MAX,
+						 &e->entries)) == 0 &&
 			   !e->entries.more;
 	if (e->n <= e->lower && !e->first)
 		e->entries_known = true;
@@ -48,7 +66,7 @@ const struct client_text *evidence_text(struct evidence *e, uint32_t path,
 	f = must_calloc(1, sizeof(*f));
 	f->path = path;
 	f->n = n;
-	f->result = client_source(e->client, &all, &source);
+	f->result = asked(e, client_source(e->client, &all, &source));
 	f->text = source.text;
 	if (f->result == 0 && f->text.binary)
 		f->result = -ENOENT;
@@ -137,8 +155,9 @@ static struct evidence_history *history_of(struct evidence *e, uint32_t path)
 			return e->histories.at[i];
 	h = must_calloc(1, sizeof(*h));
 	h->path = path;
-	h->result = client_versions(e->client, conversation_name(e->c, path),
-				    VERSIONS_MAX, &h->versions);
+	h->result = asked(e, client_versions(e->client,
+					     conversation_name(e->c, path),
+					     VERSIONS_MAX, &h->versions));
 	h->texts = must_calloc(h->versions.count + 1, sizeof(*h->texts));
 	for (uint32_t i = 0; i < h->versions.count; i++)
 		h->texts[i].result = 1;
@@ -181,7 +200,7 @@ const struct client_symbols *evidence_symbols(struct evidence *e, uint32_t path)
 	client_symbols_release(&e->symbols);
 	e->symbols_path = path;
 	e->symbols_asked = true;
-	(void)client_symbols(e->client, &all, &e->symbols);
+	(void)asked(e, client_symbols(e->client, &all, &e->symbols));
 	return &e->symbols;
 }
 
@@ -194,8 +213,9 @@ static int version_text(struct evidence *e, struct evidence_history *h,
 	if (f->result > 0 && !h->versions.at[i].hash[0])
 		f->result = -ENOENT;
 	if (f->result > 0)
-		f->result = client_content(e->client, h->versions.at[i].hash,
-					   &f->text);
+		f->result = asked(e, client_content(e->client,
+						    h->versions.at[i].hash,
+						    &f->text));
 	if (f->result == 0 && f->text.binary)
 		f->result = -ENOENT;
 	*ret = &f->text;
@@ -533,12 +553,19 @@ static void take_reads(struct evidence *e, struct held *h,
 					      strlen(r->searched.at[i])));
 }
 
-static int run_birth(struct evidence *e, struct held *h, const struct record *r)
+/* What the turn's commands read; once, and of no first request. */
+static void ask_reads(struct evidence *e)
 {
 	if (e->reads_result > 0)
-		e->reads_result = e->first ? -ENOENT
-					   : readset_ask(e->client, e->from_ns,
-							 e->to_ns, &e->reads);
+		e->reads_result =
+			e->first ? -ENOENT
+				 : asked(e, readset_ask(e->client, e->from_ns,
+							e->to_ns, &e->reads));
+}
+
+static int run_birth(struct evidence *e, struct held *h, const struct record *r)
+{
+	ask_reads(e);
 	if (e->reads_result == -ETIMEDOUT)
 		return -ETIMEDOUT;
 	h->born = true;
@@ -567,9 +594,7 @@ static bool find_opened(struct evidence *e, const char *path, const char *taken,
 {
 	size_t len = strlen(path), found = 0;
 
-	if (e->reads_result > 0 && !e->first)
-		e->reads_result =
-			readset_ask(e->client, e->from_ns, e->to_ns, &e->reads);
+	ask_reads(e);
 	for (uint32_t i = 0; i < e->reads.opened.count; i++) {
 		const char *opened = e->reads.opened.at[i];
 		size_t all = strlen(opened);
@@ -669,9 +694,7 @@ static bool was_opened(struct evidence *e, const struct held *h,
 
 	if (!r->command || h->referents.count != 1)
 		return false;
-	if (e->reads_result > 0 && !e->first)
-		e->reads_result =
-			readset_ask(e->client, e->from_ns, e->to_ns, &e->reads);
+	ask_reads(e);
 	name = conversation_name(e->c, h->referents.at[0].path);
 	return readset_opened(&e->reads, name);
 }

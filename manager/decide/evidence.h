@@ -52,10 +52,13 @@ struct evidence {
 	struct client *client;
 	struct conversation *c;
 	struct roots roots;
-	uint64_t lower, n;	/* newest entry at the last request, and now */
-	bool first;		/* there was no request before */
+	uint64_t lower, n; /* newest entry at the last request, and now */
+	int64_t rule_ns;   /* CLOCK_MONOTONIC: the time is over, unless the tape
+			      is slow; INT64_MAX: at the client's deadline */
 	int64_t from_ns, to_ns; /* from the last reply to this request */
+	bool first;		/* there was no request before */
 	bool pending;		/* changes are not on the tape yet */
+	bool late;		/* a question was not answered in time */
 	bool crowded;		/* other conversations went on meanwhile and
 				   may have run commands */
 
@@ -78,6 +81,9 @@ void evidence_release(struct evidence *e);
 void evidence_meet(struct held *h, const struct record *r);
 /* -ETIMEDOUT: try again at the next request; the lower bound holds so far. */
 int evidence_birth(struct evidence *e, struct held *h, const struct record *r);
+
+/* Is the time for questions over, or was one not answered in time? */
+bool evidence_late(const struct evidence *e);
 
 /* The text of path number `path` as of entry `n`; NULL: not available. */
 const struct client_text *evidence_text(struct evidence *e, uint32_t path,

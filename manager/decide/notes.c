@@ -183,6 +183,30 @@ int note_run_again(struct buf *out, const char *command, const char *why)
 		   words, reason);
 }
 
+int note_unchecked(struct buf *out, const char *const *paths, uint32_t count,
+		   uint32_t all)
+{
+	size_t begin = out->len;
+	int rc = add(out, NOTES_MARK " ");
+
+	assert(count <= all);
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		NAMED(name, paths[i]);
+
+		rc = add(out, "%s%s", i ? ", " : "", name);
+	}
+	if (rc == 0 && all > count)
+		rc = add(out, " and %u more", all - count);
+	if (rc == 0)
+		rc = add(out,
+			 "%s may have changed since: this could not be "
+			 "checked yet.\n",
+			 all ? ", shown above," : "What is shown above");
+	if (rc < 0)
+		out->len = begin;
+	return rc;
+}
+
 int note_retrieved(struct buf *out, const char *text, size_t len)
 {
 	size_t begin = out->len;

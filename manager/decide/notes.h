@@ -42,6 +42,13 @@ int note_outdated(struct buf *out, const char *what, const char *why);
 /* The text is unchanged, but callees or constants changed. */
 int note_elsewhere(struct buf *out, const char *path, const char *why);
 int note_run_again(struct buf *out, const char *command, const char *why);
+/*
+ * Of `all` files shown above, the first `count` by name: whether they changed
+ * could not be checked in time. Of none: what is shown may be outdated. One
+ * line.
+ */
+int note_unchecked(struct buf *out, const char *const *paths, uint32_t count,
+		   uint32_t all);
 /* Where the note stands behind the user's own words, not a tool's. */
 int note_automatic(struct buf *out);
 /* Retrieved code that the next step may need. */

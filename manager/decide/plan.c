@@ -106,13 +106,17 @@ static void fill_stub(struct plan *p, struct held *stub, struct held *read)
 	buf_release(&text);
 }
 
+static bool is_new_stub(const struct held *h)
+{
+	return h->kind == RECORD_STUB && !h->text && !h->left && h->fresh;
+}
+
 static void fill_new_stubs(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->r->count; i++) {
 		struct held *stub = p->held[i], *read;
 
-		if (stub->kind != RECORD_STUB || stub->text || stub->left ||
-		    !stub->fresh)
+		if (!is_new_stub(stub))
 			continue;
 		read = stub_target(p, stub);
 		if (read && (read->replaced >= REPLACED_PART ||
@@ -593,41 +597,6 @@ static void remove_notes(struct plan *p, struct plan_choice *c)
 			cut_notes(p, c, pin);
 }
 
-static const struct held *newest_result(const struct plan *p)
-{
-	const struct held *attached = NULL;
-
-	for (uint32_t i = p->r->count; i-- > 0;) {
-		if (p->t->items[p->r->at[i].item].place == ITEM_NONE)
-			continue;
-		if (!p->r->at[i].attached)
-			return p->held[i];
-		if (!attached)
-			attached = p->held[i];
-	}
-	/* Before the first call there may be attached files. */
-	return attached;
-}
-
-/*
- * The note in the newest result, which takes all new sections; emptied if
- * it was removed just now. NULL: there is no result yet.
- */
-static struct pin *newest_pin(struct plan *p)
-{
-	const struct held *anchor = newest_result(p);
-	struct pin *pin;
-
-	if (!anchor)
-		return NULL;
-	pin = conversation_pin(p->c, anchor->key);
-	if (pin->gone)
-		pin_clear(pin);
-	pin->gone = false;
-	pin->item = anchor->item;
-	return pin;
-}
-
 /* Its mention names no record, so no replacement ever removes it. */
 static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 {
@@ -653,12 +622,10 @@ static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 static void add_note(struct plan *p, struct held **stale, size_t count)
 {
 	struct buf text = BUF(TEXT_MAX);
-	struct pin *pin = count || p->retrieved.len ? newest_pin(p) : NULL;
-	uint32_t place;
+	struct pin *pin = count || p->retrieved.len ? plan_newest_pin(p) : NULL;
 
 	if (!pin)
 		return;
-	place = p->t->items[pin->item].place;
 	if (pin->len)
 		(void)buf_add(&text, pin->text, pin->len);
 	else if (p->t->items[pin->item].kind == ITEM_USER)
@@ -666,21 +633,14 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 	plan_note(p, stale, count, pin, &text);
 	add_retrieved(p, pin, &text);
 	p->counts.notified += (uint32_t)count;
-	p->counts.notes += cost_tokens(text.len - pin->len);
-	/* A result of an earlier request changes with its note. */
-	if (place < p->from && place < p->l.cached)
-		p->from = place;
-	free(pin->text);
-	pin->text = must_memdup(text.data, text.len);
-	pin->len = text.len;
-	pin->changed = true;
+	plan_put_note(p, pin, &text);
 	buf_release(&text);
 }
 
 /* The model knows of its own edits: further ones need no new note. */
 static void stay_notified(struct plan *p, const struct held *h)
 {
-	struct pin *pin = newest_pin(p);
+	struct pin *pin = plan_newest_pin(p);
 
 	if (!pin)
 		return;
@@ -719,31 +679,67 @@ static void check_made(const struct plan *p)
 	assert(!p->notes_only || p->counts.replaced == 0);
 }
 
-void plan_make(struct plan *p)
+/* False: not in time. */
+static bool gather(struct plan *p, const struct plan_choice *c)
+{
+	bool paid = p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL;
+
+	for (uint32_t i = 0; i < p->r->count; i++) {
+		const struct held *read = NULL;
+
+		if (is_new_stub(p->held[i]))
+			read = stub_target(p, p->held[i]);
+		if (read)
+			plan_gather(p, read, true);
+	}
+	for (uint32_t i = 0; i < c->stale.count; i++) {
+		bool replace = paid ? c->stale.at[i].pending
+				    : c->decisions.at[i] == DECISION_REPLACE;
+
+		if (replace || c->decisions.at[i] == DECISION_NOTE)
+			plan_gather(p, c->held.at[i], replace);
+		if (evidence_late(p->e))
+			return false;
+	}
+	return !evidence_late(p->e);
+}
+
+static void carry_out(struct plan *p, struct plan_choice *c)
+{
+	if (p->mode != MODE_OFF && !p->notes_only)
+		fill_new_stubs(p);
+	if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL) {
+		measure(p, c);
+		list_notes(p, c);
+		choose(p, c);
+	}
+	if (p->mode != MODE_OFF) {
+		replace_all(p, c);
+		remove_notes(p, c);
+		add_notes(p, c);
+		if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL)
+			p->c->since_epoch = 0;
+	}
+}
+
+int plan_make(struct plan *p)
 {
 	struct plan_choice c = { 0 };
+	bool in_time;
 
 	p->from = ITEM_NONE;
 	find_own_edits(p);
 	plan_find_later(p);
 	ask_policy(p);
-	if (p->mode != MODE_OFF && !p->notes_only)
-		fill_new_stubs(p);
 	list_stale(p, &c);
 	list_notes(p, &c);
 	choose(p, &c);
-	if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL) {
-		measure(p, &c);
-		list_notes(p, &c);
-		choose(p, &c);
-	}
-	if (p->mode != MODE_OFF) {
-		replace_all(p, &c);
-		remove_notes(p, &c);
-		add_notes(p, &c);
-		if (p->epoch == EPOCH_PROFIT || p->epoch == EPOCH_FULL)
-			p->c->since_epoch = 0;
-	}
+	in_time = gather(p, &c);
+	if (in_time)
+		carry_out(p, &c);
+	else
+		p->epoch = EPOCH_NONE;
 	check_made(p);
 	plan_choice_release(&c);
+	return in_time ? 0 : -ETIMEDOUT;
 }

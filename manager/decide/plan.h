@@ -54,7 +54,14 @@ struct plan {
 	struct buf retrieved; /* the policy's retrieved code */
 };
 
-void plan_make(struct plan *p);
+/* -ETIMEDOUT: the time for questions is over, and nothing was changed. */
+int plan_make(struct plan *p);
+/*
+ * Nothing new could be decided: a line in the newest result says that the held
+ * files may have changed, once until something is decided again. `why` is for
+ * `statetape explain`. Instead of plan_make().
+ */
+void plan_doubt(struct plan *p, const char *why);
 void plan_release(struct plan *p);
 
 struct plan_rewriting {
@@ -64,10 +71,24 @@ struct plan_rewriting {
 	ARRAY(char *) joined;
 };
 void plan_rewriting(const struct plan *p, struct plan_rewriting *ret);
+/* Copy the texts: the conversation's may go. */
+void plan_rewriting_own(struct plan_rewriting *r);
 void plan_rewriting_release(struct plan_rewriting *r);
 
 /* -- Shared by plan.c and plan_text.c. */
 
+/*
+ * The note in the newest result, which takes all new sections; emptied if it
+ * was removed just now. NULL: there is no result yet.
+ */
+struct pin *plan_newest_pin(struct plan *p);
+/* `text` is the note's whole text from now on. */
+void plan_put_note(struct plan *p, struct pin *pin, const struct buf *text);
+/*
+ * Ask the tape for what a note on `h`, or its replacement, is made of. Texts
+ * are made without it afterwards, so none is worse because the tape is late.
+ */
+void plan_gather(struct plan *p, const struct held *h, bool replace);
 /* The record's file, else its command or tool. */
 const char *plan_name(const struct plan *p, const struct held *h);
 /* Why it is stale, with the entry's number. */

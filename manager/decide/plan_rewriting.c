@@ -70,6 +70,28 @@ void plan_rewriting(const struct plan *p, struct plan_rewriting *ret)
 	};
 }
 
+static const char *own(struct plan_rewriting *r, const char *text, size_t len)
+{
+	char *copy = must_memdup(text, len);
+
+	array_push(&r->joined, copy);
+	return copy;
+}
+
+void plan_rewriting_own(struct plan_rewriting *r)
+{
+	for (uint32_t i = 0; i < r->replacements.count; i++) {
+		struct replacement *x = &r->replacements.at[i];
+
+		x->text = own(r, x->text, x->len);
+	}
+	for (uint32_t i = 0; i < r->notes.count; i++) {
+		struct rewrite_note *x = &r->notes.at[i];
+
+		x->text = own(r, x->text, x->len);
+	}
+}
+
 void plan_rewriting_release(struct plan_rewriting *r)
 {
 	for (uint32_t i = 0; i < r->joined.count; i++)

@@ -12,6 +12,7 @@
 #include "graph/base/json.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/evidence.h"
+#include "manager/decide/inquiry.h"
 #include "manager/decide/step.h"
 #include "tape/wire/client.h"
 
@@ -21,8 +22,8 @@
 /* The archive is looked at after so many requests. */
 #define KEEP_EVERY 256
 #define HOLD_MS	   (24u * 3600 * 1000)
-/* A reply's end waits no longer than this for the tape to take a hold. */
-#define HOLD_WITHIN_MS 200
+/* A reply's end waits no longer than this for the tape to take what it is told,
+   and less for one that hangs. */
 #define TELL_WITHIN_MS 200
 
 void turn_sent(struct turn *t)
@@ -84,7 +85,7 @@ void turn_unsent(struct turn *t, const char *why)
 }
 
 /* Withdraw the newest section of a note that names the record. */
-static void withdraw_note(struct conversation *c, const char *key)
+static bool withdraw_note(struct conversation *c, const char *key)
 {
 	struct pin *pin, *next, *newest = NULL;
 	uint32_t first = 0, last;
@@ -101,7 +102,7 @@ static void withdraw_note(struct conversation *c, const char *key)
 				first = i;
 			}
 	if (!newest)
-		return;
+		return false;
 	last = first + 1;
 	while (first > 0 && newest->mentions.at[first - 1].end ==
 				    newest->mentions.at[first].end)
@@ -112,6 +113,7 @@ static void withdraw_note(struct conversation *c, const char *key)
 	pin_cut(newest, first, last);
 	newest->gone = !newest->mentions.count;
 	newest->changed = true;
+	return true;
 }
 
 /* False: it put nothing into the request. */
@@ -119,11 +121,11 @@ static bool withdraw_one(struct conversation *c, const struct decided *d)
 {
 	struct held *h = conversation_find(c, d->key);
 
+	bool any = d->place == DECIDED_NOTE && withdraw_note(c, d->key);
+
 	if (!h || (d->place != DECIDED_NOTE && d->place != DECIDED_IN_PLACE))
-		return false;
-	if (d->place == DECIDED_NOTE) {
-		withdraw_note(c, d->key);
-	} else {
+		return any;
+	if (d->place == DECIDED_IN_PLACE) {
 		free(h->text);
 		h->text = NULL;
 		h->len = 0;
@@ -133,13 +135,12 @@ static bool withdraw_one(struct conversation *c, const struct decided *d)
 	return true;
 }
 
-/* Withdraw what this request decided newly. False: that was nothing. */
-static bool withdraw(struct turn *t)
+bool turn_withdraw(struct conversation *c, const struct decided_list *l)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < t->decided.at.count; i++)
-		any |= withdraw_one(t->c, &t->decided.at.at[i]);
+	for (uint32_t i = 0; i < l->at.count; i++)
+		any |= withdraw_one(c, &l->at.at[i]);
 	return any;
 }
 
@@ -159,7 +160,7 @@ void turn_refused(struct turn *t, int status)
 	archive_withheld(t->b->archive, &t->row, "refused upstream");
 	(void)pthread_mutex_lock(&t->c->lock);
 	again = t->c->refusals++ > 0;
-	t->c->refused = !withdraw(t) || again;
+	t->c->refused = !turn_withdraw(t->c, &t->decided) || again;
 	if (t->head && t->request == t->c->requests)
 		t->head->kept = -1;
 	(void)archive_usage(t->b->archive, t->c, 0, 0, 0);
@@ -242,10 +243,17 @@ static void learn(struct turn *t)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
+static int patience_ms(const struct turn *t)
+{
+	int ms = inquiry_patience_ms(t->b);
+
+	return ms < TELL_WITHIN_MS ? ms : TELL_WITHIN_MS;
+}
+
 /* Let the tape keep the versions from our oldest record's birth on. */
 static void hold(struct turn *t)
 {
-	int64_t until_ns = clock_mono_ns() + HOLD_WITHIN_MS * NS_PER_MS;
+	int within_ms = patience_ms(t);
 	struct client c;
 	int64_t over_ns = t->shown_ns ? t->shown_ns : clock_mono_ns();
 	uint64_t oldest = UINT64_MAX;
@@ -262,7 +270,8 @@ static void hold(struct turn *t)
 	(void)pthread_mutex_unlock(&t->c->lock);
 	if (oldest == UINT64_MAX || !t->b->ask)
 		return;
-	client_init(&c, t->b->ask, t->b->ask_ctx, until_ns, HOLD_WITHIN_MS);
+	client_init(&c, t->b->ask, t->b->ask_ctx,
+		    clock_mono_ns() + within_ms * NS_PER_MS, within_ms);
 	(void)client_hold(&c, t->c->key, oldest, HOLD_MS);
 	client_release(&c);
 }
@@ -270,7 +279,7 @@ static void hold(struct turn *t)
 /* Only of a whole reply: a client does not act on half of one. */
 static void tell(struct turn *t, bool whole)
 {
-	int64_t now_ns = clock_mono_ns();
+	int within_ms = patience_ms(t);
 	const struct roots roots = { .repo = t->b->repo,
 				     .other = t->b->other,
 				     .cwd = t->b->cwd };
@@ -283,7 +292,7 @@ static void tell(struct turn *t, bool whole)
 		step_add_calls(t->step, sse_seen(t->sse), &roots,
 			       t->at_ns + (t->first_ns - t->began_ns));
 	client_init(&c, t->b->ask, t->b->ask_ctx,
-		    now_ns + TELL_WITHIN_MS * NS_PER_MS, TELL_WITHIN_MS);
+		    clock_mono_ns() + within_ms * NS_PER_MS, within_ms);
 	if (client_ask(&c, "TURN", t->step, &answer) < 0)
 		archive_count(t->b->archive, "turns the tape did not take", 1);
 	client_release(&c);

@@ -71,9 +71,6 @@
 /* The largest block handed to a client at once. */
 #define PROXY_REPLY_BLOCK (32u << 10)
 
-/* The brain's time for one request; a later answer is discarded. */
-#define PROXY_DEADLINE_MS 50
-
 /* The brain is shown this much of a decoded reply, and no more. */
 #define PROXY_DECODED_MAX (256u << 20)
 

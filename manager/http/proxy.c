@@ -226,7 +226,7 @@ int proxy_open(const struct proxy_config *c, struct proxy **ret)
 	s->callers = (struct callers)CALLERS_INIT;
 	(void)pthread_mutex_init(&s->large, NULL);
 	s->brain = c->brain;
-	s->deadline_ms = c->deadline_ms ? c->deadline_ms : PROXY_DEADLINE_MS;
+	s->deadline_ms = c->deadline_ms;
 	s->grace_ms = c->grace_ms ? c->grace_ms : PROXY_GRACE_MS;
 	r = copy_bases(s, c);
 	if (r == 0)
@@ -303,7 +303,7 @@ static bool put_fates(cJSON *edge, const struct counters *c)
 	static const char *const names[FATES] = {
 		[FATE_UNCHANGED] = "unchanged", [FATE_OTHER] = "other",
 		[FATE_TOO_LONG] = "too_long",	[FATE_MEMORY] = "memory",
-		[FATE_CODING] = "coding",	[FATE_LATE] = "late",
+		[FATE_CODING] = "coding",
 	};
 	cJSON *passed = cJSON_AddObjectToObject(edge, "passed");
 

@@ -26,7 +26,7 @@ struct proxy_config {
 	int listen_fd;	     /* a listening socket instead of `port`; 0: none */
 	const char *secret;  /* the first part of paths; NULL: draw one */
 	const char *bases[APIS]; /* URLs of the APIs; copied */
-	int deadline_ms;	 /* for the brain; 0: PROXY_DEADLINE_MS */
+	int deadline_ms;	 /* of new decisions; 0: the brain's own */
 	int grace_ms;		 /* at shutdown; 0: PROXY_GRACE_MS */
 };
 

@@ -23,7 +23,6 @@ enum fate {
 	FATE_TOO_LONG,
 	FATE_MEMORY,   /* too many bodies held at once */
 	FATE_CODING,   /* the Content-Encoding is unknown or invalid */
-	FATE_LATE,     /* the brain missed its deadline */
 	FATE_REJECTED, /* not forwarded: we answered it ourselves */
 	FATE_STRANGER, /* the same: not of the agent's */
 	FATES,

@@ -100,7 +100,6 @@ static void count_pass(const struct visit *v)
 		[FATE_TOO_LONG] = "a body that was too long",
 		[FATE_MEMORY] = "too many bodies at once",
 		[FATE_CODING] = "a body that could not be decoded",
-		[FATE_LATE] = "too many large bodies at once",
 	};
 
 	if (v->proxy->brain && !v->turn && why[v->fate])
@@ -367,22 +366,21 @@ enum MHD_Result visit_take(struct visit *v, const char *bytes, size_t len)
 }
 
 /*
- * The brain's body; NULL: none. Of large ones one is thought about at a time;
- * one whose turn does not come before its deadline is late.
+ * The brain's body; NULL: none. Of large ones one is thought about at a time.
+ * Each gets its turn: what was sent before must be in it as well.
  */
 static const char *ask_in_turn(struct visit *v, size_t *ret_len)
 {
 	struct request *r = &v->request;
-	struct timespec until = { .tv_sec = r->deadline_ns / NS_PER_S,
-				  .tv_nsec = r->deadline_ns % NS_PER_S };
 	bool large = r->len > PROXY_BODY_LARGE;
 	const char *made;
 
-	if (large && pthread_mutex_clocklock(&v->proxy->large, CLOCK_MONOTONIC,
-					     &until) != 0) {
-		v->fate = FATE_LATE;
-		return NULL;
-	}
+	if (large)
+		(void)pthread_mutex_lock(&v->proxy->large);
+	/* The time for new decisions begins when its turn comes. */
+	if (v->proxy->deadline_ms)
+		r->deadline_ns =
+			clock_mono_ns() + v->proxy->deadline_ms * NS_PER_MS;
 	made = brain_think(v->proxy->brain, r, ret_len, &v->turn);
 	if (large)
 		(void)pthread_mutex_unlock(&v->proxy->large);
@@ -394,25 +392,21 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 			     size_t *ret_len)
 {
 	struct request *r = &v->request;
-	int64_t allowed = v->proxy->deadline_ms * INT64_C(1000000);
 	const char *made;
 	size_t len = 0;
 
 	assert(!v->turn && r->body);
 	r->at_ns = clock_wall_ns();
-	r->deadline_ns = clock_mono_ns() + allowed;
 	made = ask_in_turn(v, &len);
 	if (!made)
 		return NULL;
 	v->fate = FATE_REWRITTEN;
-	if (clock_mono_ns() > r->deadline_ns)
-		v->fate = FATE_LATE;
-	else if (coding != CODING_IDENTITY &&
-		 coding_pack(coding, made, len, PROXY_BODY_MAX, &v->packed,
-			     &len) < 0)
+	if (coding != CODING_IDENTITY &&
+	    coding_pack(coding, made, len, PROXY_BODY_MAX, &v->packed, &len) <
+		    0)
 		v->fate = FATE_CODING;
 	if (v->fate != FATE_REWRITTEN) {
-		turn_unsent(v->turn, "not sent in time");
+		turn_unsent(v->turn, "not encoded");
 		return NULL;
 	}
 	*ret_len = len;

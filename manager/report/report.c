@@ -59,16 +59,17 @@ static int answer_report(struct archive *m, const cJSON *question,
 {
 	const cJSON *since =
 		cJSON_GetObjectItemCaseSensitive(question, "since_ns");
+	bool own = cJSON_IsTrue(json_member(question, "own"));
 	struct archive_sums sums;
 	int rc;
 
 	rc = archive_sum(
-		m, cJSON_IsNumber(since) ? (int64_t)since->valuedouble : 0,
+		m, cJSON_IsNumber(since) ? (int64_t)since->valuedouble : 0, own,
 		&sums);
 	if (rc < 0)
 		return rc;
 	add_sums(&sums, answer);
-	return archive_counters(m, add_counter,
+	return archive_counters(m, own, add_counter,
 				cJSON_AddObjectToObject(answer, "passed"));
 }
 
@@ -231,7 +232,7 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 					      b->policy->name);
 		add_subscription(b->subscribe, answer);
 		return archive_counters(
-			b->archive, add_counter,
+			b->archive, false, add_counter,
 			cJSON_AddObjectToObject(answer, "passed"));
 	}
 	if (strcmp(ask, "CONTEXT") == 0)

@@ -4,11 +4,12 @@
  * but STATUS are answered from its archive.
  *
  * STATUS: mode, policy, passed {reason: count}.
- * REPORT (since_ns): conversations, requests, rewritten, tokens {received,
- *   sent, held, stale, refreshed, dropped, rerun, notes, evicted, retrieved},
- *   told, placed, epochs, cache_rewrites (tokens), cost {with, without, ratio},
- *   latency_us {p50, p99}, usage {input, cache_read, cache_write} as the
- *   provider counted, passed {reason: count}, estimated: true.
+ * REPORT (since_ns; own: of this run alone): conversations, requests,
+ *   rewritten, tokens {received, sent, held, stale, refreshed, dropped,
+ *   rerun, notes, evicted, retrieved}, told, placed, epochs,
+ *   cache_rewrites (tokens), cost {with, without, ratio}, latency_us
+ *   {p50, p99}, usage {input, cache_read, cache_write} as the provider
+ *   counted, passed {reason: count}, estimated: true.
  * CONTEXT (conversation: the beginning of a key; absent: the newest):
  *   conversations [{key, client, model, requests, subagent, left_alone,
  *   stopped, records [{call, kind, path, start, end, tokens, birth, request,

@@ -174,6 +174,7 @@ static int ask_sync(struct answers *a, const cJSON *q, cJSON *ret)
 	json_put_number(ret, "journal", head.journal);
 	json_put_bool(ret, "ready", head.ready);
 	json_put_number(ret, "pending", head.pending);
+	json_put_bool(ret, "unread", head.unread);
 	if (json_member(q, "paths"))
 		put_open(&head, q, ret);
 	return 0;

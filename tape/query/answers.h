@@ -36,6 +36,7 @@ struct answers_head {
 	uint64_t journal; /* newest line read */
 	bool ready;	  /* the graph is built */
 	uint64_t pending; /* changed paths that are not on the tape yet */
+	bool unread;	  /* the journal up to the question, or the queue */
 	/* Of the paths asked for, by their numbers; the callee's. */
 	const uint32_t *open;
 	size_t open_count;

@@ -66,6 +66,14 @@ static int time_left(const struct client *c, int limit_ms)
 	return limit_ms >= 0 && limit_ms < left ? limit_ms : (int)left;
 }
 
+static void note_time(struct client *c, int64_t began_ns)
+{
+	int64_t took = clock_mono_ns() - began_ns;
+
+	if (took > c->slowest_ns)
+		c->slowest_ns = took;
+}
+
 /* An answer that is an error leaves its sentence behind. */
 static int keep_error(struct client *c, int rc, cJSON *answer, cJSON **ret)
 {
@@ -86,6 +94,7 @@ static int ask_within(struct client *c, const char *ask, const cJSON *question,
 		      int limit_ms, cJSON **ret)
 {
 	cJSON *answer = NULL;
+	int64_t began_ns = clock_mono_ns();
 	int left = time_left(c, limit_ms);
 	int rc = -ETIMEDOUT;
 
@@ -93,6 +102,7 @@ static int ask_within(struct client *c, const char *ask, const cJSON *question,
 		rc = -ECONNREFUSED;
 	else if (left != 0)
 		rc = c->transport(c->ctx, ask, question, left, &answer);
+	note_time(c, began_ns);
 	return keep_error(c, rc, answer, ret);
 }
 
@@ -109,6 +119,7 @@ int client_ask_text(struct client *c, const char *ask, cJSON **ret)
 {
 	CLEANUP(json_p) cJSON *question = NULL;
 	cJSON *answer = NULL;
+	int64_t began_ns = clock_mono_ns();
 	int left, rc = -ETIMEDOUT;
 
 	assert(c->text.len > 0 && c->text.data[c->text.len - 1] == '\0');
@@ -119,6 +130,7 @@ int client_ask_text(struct client *c, const char *ask, cJSON **ret)
 	left = time_left(c, c->timeout_ms);
 	if (left != 0)
 		rc = links_ask_text(c->ctx, c->text.data, left, &answer);
+	note_time(c, began_ns);
 	return keep_error(c, rc, answer, ret);
 }
 
@@ -220,6 +232,7 @@ int client_sync(struct client *c, const struct client_paths *paths,
 		.ready = client_truth(answer, "ready"),
 		.pending = json_number(answer, "pending", 0),
 		.open = (uint32_t)client_length(json_member(answer, "open")),
+		.unread = client_truth(answer, "unread"),
 	};
 	return 0;
 }

@@ -43,6 +43,7 @@ struct client {
 	int64_t deadline_ns; /* CLOCK_MONOTONIC; INT64_MAX: none */
 	int timeout_ms;	     /* per question; negative: no limit */
 	struct links *links; /* client_new()'s own transport, else NULL */
+	int64_t slowest_ns;  /* the longest that a question took so far */
 	char *error;	     /* NULL: the last call left none */
 	struct buf text;     /* a question in the making */
 };
@@ -87,6 +88,7 @@ struct client_head {
 	bool ready;
 	uint64_t pending; /* changed paths that are not on the tape */
 	uint32_t open;	  /* of `paths`, so many may have changed, too */
+	bool unread;	  /* any file may have, the journal is not read yet */
 };
 int client_sync(struct client *c, const struct client_paths *paths,
 		int within_ms, int timeout_ms, struct client_head *ret);

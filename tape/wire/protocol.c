@@ -108,6 +108,9 @@ static const struct protocol_member sync_answer[] = {
 			  "NOMINATE takes them for changed."),
 	NAMES("open", "Of the \"paths\", those that may have changed and are "
 		      "not on the tape yet."),
+	FLAG("unread", "The time was over before the journal, or inotify's "
+		       "queue, was read up to the question: any path may "
+		       "have changed."),
 	END,
 };
 

@@ -92,9 +92,13 @@ def without_a_tape_requests_pass():
         w.end(w.tape, signal.SIGKILL)
         w.edit("config.py", "    return x + 2\n", "    return x + 3\n")
         after = w.request()
-        # What was told is told again, nothing new is.
-        assert notes(after) == notes(before)
+        # What was told is told again, and that nothing new is known.
+        assert notes(after)[:-1] == notes(before), notes(after)
+        assert "could not be checked yet" in notes(after)[-1]
         prefix_kept(before, after)
+        w.result("Bash", {"command": "true"},
+                 "(Bash completed with no output)")
+        assert notes(w.request()) == notes(after)
         with w.client() as c:
             c.ask("POST", "/v1/messages", b"{no JSON")
             c.ask("POST", "/v1/messages", b"no gzip",

@@ -3,6 +3,7 @@
 answered, through the mount or outside it, whatever else is under way. Times are
 compared with others of the same run, never with a clock."""
 
+import json
 import os
 import signal
 import statistics
@@ -193,6 +194,34 @@ def paths_are_settled_before_others():
         assert files and all(e["author"]["origin"] == "mount" for e in files)
 
 
+def what_was_not_read_in_time_is_not_called_settled():
+    """The tape wakes up to a long journal and a question that is over at
+    once: the file is on it, or the answer says that it may not be."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        unread = 0
+        t.ask("SYNC")
+        for k in range(2):
+            os.kill(t.proc.pid, signal.SIGSTOP)
+            try:
+                with open(m.path + "/long.txt", "wb", buffering=0) as f:
+                    for _ in range(10000):
+                        f.write(b"x")
+                put(m.path + "/a.txt", "%d\n" % k)
+                t.asker.conn.send(b"\x80\0\0\1" + json.dumps({
+                    "v": 1, "ask": "SYNC", "paths": ["a.txt"],
+                    "within_ms": 0}).encode())
+            finally:
+                os.kill(t.proc.pid, signal.SIGCONT)
+            answer = json.loads(t.asker.conn.receive()[4:])
+            unread += answer["unread"]
+            if answer["unread"] or answer["open"]:
+                continue
+            got = t.ask("SOURCE", path="a.txt", n=answer["n"])["text"]
+            assert got == "%d\n" % k, (answer, got)
+        print("not read in time: %d of 2" % unread)
+        assert not t.ask("SYNC", paths=["a.txt"])["unread"]
+
+
 def what_is_pending_may_falsify_a_record():
     """A new file waits for its quiet time: nothing is said that it may make
     false. When it is on the tape, its own entry speaks."""
@@ -314,6 +343,7 @@ if __name__ == "__main__":
             a_stopped_file_system_delays_no_answer,
             a_killed_file_system_leaves_nothing_in_flight,
             paths_are_settled_before_others,
+            what_was_not_read_in_time_is_not_called_settled,
             what_is_pending_may_falsify_a_record,
             a_files_size_stops_nothing,
             questions_are_answered_while_others_wait)

@@ -51,6 +51,8 @@ struct session {
 	uint32_t calls;
 	uint32_t pid;
 	bool away;
+	const char *troubled; /* a question, or NULL */
+	int trouble;
 	const char *authorization;
 	char reply[256]; /* "": none is sent */
 	char heard[256];
@@ -71,6 +73,8 @@ static int ask(void *ctx, const char *name, const cJSON *question,
 
 	if (s->away)
 		return -111; /* ECONNREFUSED */
+	if (s->troubled && strcmp(name, s->troubled) == 0)
+		return s->trouble;
 	return recorded_ask(s->files, name, question, timeout_ms, ret);
 }
 
@@ -82,14 +86,6 @@ static void open_brain(struct session *s)
 		(void)fprintf(stderr, "%s\n", why ? why : "no brain");
 		abort();
 	}
-}
-
-static char *own(const char *text)
-{
-	char *copy = must_alloc(strlen(text) + 1);
-
-	memcpy(copy, text, strlen(text) + 1);
-	return copy;
 }
 
 static void keep_sentence(void *ctx, const char *sentence)
@@ -104,16 +100,17 @@ struct session *session_new(enum mode mode, const char *dir, const char *id)
 	struct session *s = must_calloc(1, sizeof(*s));
 
 	s->files = recorded_new();
-	s->id = own(id);
-	s->options = (struct brain_options){ .repo = REPO,
-					     .dir = dir ? own(dir) : NULL,
-					     .mode = mode,
-					     .ask = ask,
-					     .ask_ctx = s };
+	s->id = must_strdup(id);
+	s->options =
+		(struct brain_options){ .repo = REPO,
+					.dir = dir ? must_strdup(dir) : NULL,
+					.mode = mode,
+					.ask = ask,
+					.ask_ctx = s };
 	s->options.say = keep_sentence;
 	s->options.say_ctx = s;
 	s->authorization = "";
-	s->talk = BUF((size_t)32 << 20);
+	s->talk = BUF((size_t)64 << 20);
 	s->now_ns = 1800000000000000000LL;
 	s->pid = 1000;
 	open_brain(s);
@@ -154,6 +151,12 @@ void session_restart(struct session *s)
 void session_tape(struct session *s, bool there)
 {
 	s->away = !there;
+}
+
+void session_trouble(struct session *s, const char *question, int rc)
+{
+	s->troubled = question;
+	s->trouble = rc;
 }
 
 void session_login(struct session *s, const char *authorization)
@@ -225,7 +228,7 @@ static void touch(struct session *s, const char *path, bool by_itself)
 		i++;
 	if (i == s->touched.count)
 		array_push(&s->touched,
-			   ((struct touched){ own(path), 0, true }));
+			   ((struct touched){ must_strdup(path), 0, true }));
 	s->touched.at[i].request = s->totals.requests;
 	s->touched.at[i].own = by_itself;
 }
@@ -633,6 +636,9 @@ static bool is_told(struct session *s, struct transcript *t, uint32_t from,
 		if (first_seen(s, t, i, x) >= changed ||
 		    memmem(x.at, x.len, "; read it again", 15) ||
 		    memmem(x.at, x.len, "before your edits", 17) ||
+		    /* As long as nothing could be checked. */
+		    ((s->away || s->troubled) &&
+		     memmem(x.at, x.len, "not be checked yet", 18)) ||
 		    memmem(x.at, x.len, "no longer exists", 16) ||
 		    memmem(x.at, x.len, "out of date", 11))
 			told = true;

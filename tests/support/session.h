@@ -36,6 +36,8 @@ void session_policy(struct session *s, const struct policy *policy);
 /* Restart the brain, as after a restart of its process. */
 void session_restart(struct session *s);
 void session_tape(struct session *s, bool there);
+/* The tape answers this question with `rc` from now on; NULL: all as usual. */
+void session_trouble(struct session *s, const char *question, int rc);
 /* The authorization header of each request. */
 void session_login(struct session *s, const char *authorization);
 /* The cache usage that replies report from now on. */

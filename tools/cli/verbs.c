@@ -99,8 +99,9 @@ const struct verb_note verb_environment[] = {
 	{ "SSL_CERT_FILE, SSL_CERT_DIR",
 	  "The certificates manager trusts. Default: the system's." },
 	{ "STATETAPE_DEADLINE_MS",
-	  "Milliseconds that manager may spend on one request before it "
-	  "forwards it unchanged. Default: 50." },
+	  "Milliseconds that manager may spend on new decisions about one "
+	  "request; earlier ones are always sent again. Default: 20, and 400 "
+	  "while the tape is behind." },
 	{ "STATETAPE_DEBUG",
 	  "Rooms, separated by commas, that trace their decisions in their "
 	  "process's log, one line each: fs (how the repository is mounted and "

@@ -107,13 +107,13 @@ static char *await_manager(struct run *r)
 	return socket;
 }
 
-/* The report of this run alone: earlier runs on the repository do not count. */
+/* The report of this run alone: other runs on the repository do not count. */
 static void show_report(struct run *r)
 {
 	CLEANUP(free_p) char *socket = await_manager(r);
 	cJSON *question = cJSON_CreateObject(), *answer = NULL;
 
-	(void)cJSON_AddNumberToObject(question, "since_ns", r->began);
+	(void)cJSON_AddBoolToObject(question, "own", true);
 	if (!socket ||
 	    wire_ask(socket, "REPORT", question, SYNC_MS, &answer) < 0)
 		(void)say_error("no report: the manager does not answer");

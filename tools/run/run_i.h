@@ -29,7 +29,6 @@ struct run {
 	struct child manager;
 	char **manager_argv;
 	sigset_t mask; /* the signal mask before the run */
-	double began;  /* CLOCK_REALTIME, nanoseconds */
 	struct terminal terminal;
 	pid_t agent; /* 0: not started, or ended */
 	int code;

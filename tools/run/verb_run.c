@@ -774,8 +774,7 @@ int verb_run(const struct invocation *in)
 			 .handover_fd = -1,
 			 .log_fd = -1,
 			 .signal_fd = -1,
-			 .port = (unsigned)in->options[OPTION_PORT].number,
-			 .began = (double)clock_wall_ns() };
+			 .port = (unsigned)in->options[OPTION_PORT].number };
 	int code;
 
 	if (!in->command || !in->command[0])

@@ -16,6 +16,7 @@
 
 #include "fs/mount/mount.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/proc_stat.h"
 #include "manager/decide/brain.h"
 #include "manager/http/proxy.h"
 #include "manager/http/secret.h"
@@ -216,6 +217,15 @@ static int find_keep(const struct invocation *in, struct brain_options *o)
 	return EXIT_SUCCESS;
 }
 
+/* The run that started us, also if it did so again. */
+static char *parent_name(void)
+{
+	struct proc_stat st = { 0 };
+
+	(void)proc_stat_read(getppid(), &st);
+	return format_text("%d.%llu", getppid(), (unsigned long long)st.start);
+}
+
 static int open_brain(const struct invocation *in, struct service *s)
 {
 	const char *policy = in->options[OPTION_POLICY].text;
@@ -223,6 +233,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 	const char *said = env(MANAGER_CWD);
 	CLEANUP(free_p) char *cwd = said ? strdup(said) : getcwd(NULL, 0);
 	CLEANUP(free_p) char *other = other_path(&s->state, cwd);
+	CLEANUP(free_p) char *run = parent_name();
 	struct brain_options o = {
 		.repo = s->state.repo,
 		.other = other,
@@ -234,6 +245,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 				  ? policy_find(policy)
 				  : &policy_defaults,
 		.no_prompts = in->options[OPTION_NO_PROMPTS].given,
+		.run = said ? run : NULL,
 		.say = say,
 	};
 	CLEANUP(free_p) char *why = NULL;

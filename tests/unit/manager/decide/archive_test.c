@@ -230,7 +230,7 @@ static void an_archive_of_version_1_goes_on(void **state)
 	run_sql(version_1);
 	/* To read it changes nothing, and there is nothing to explain. */
 	m = open_archive(false);
-	assert_int_equal(archive_sum(m, 0, &sums), 0);
+	assert_int_equal(archive_sum(m, 0, false, &sums), 0);
 	assert_int_equal(sums.requests, 1);
 	assert_int_equal(sums.sent, 120);
 	assert_int_equal(archive_explain(m, "old", 0, look, &s), -ENOTSUP);
@@ -247,7 +247,7 @@ static void an_archive_of_version_1_goes_on(void **state)
 	(void)save(m, 0, "one");
 	assert_int_equal(archive_explain(m, "c", 0, look, &s), 0);
 	assert_int_equal(s.decisions, 1);
-	assert_int_equal(archive_sum(m, 0, &sums), 0);
+	assert_int_equal(archive_sum(m, 0, false, &sums), 0);
 	assert_int_equal(sums.requests, 2);
 	archive_free(m);
 }
@@ -346,7 +346,7 @@ static void a_newer_programs_archive_is_refused(void **state)
 	struct archive *m = NULL;
 
 	(void)state;
-	run_sql("PRAGMA user_version=3;");
+	run_sql("PRAGMA user_version=4;");
 	assert_int_equal(archive_open(dir, true, &m, NULL), -EBADMSG);
 	assert_int_equal(archive_open(dir, false, &m, NULL), -EBADMSG);
 }
