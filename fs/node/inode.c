@@ -604,7 +604,7 @@ static bool prepend(const char *buf, char **at, const char *name, bool slash)
  * its tail, which names the file.
  */
 static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
-			  char *at)
+			  char *at, bool *ret_gone)
 {
 	static const char cut[] = "...";
 	const struct inode_link *link;
@@ -613,6 +613,7 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 		link = LIST_FIRST(&i->links);
 		if (!link)
 			return -ENOENT;
+		*ret_gone |= link->gone;
 		if (!prepend(buf, &at, link->name, *at != '\0')) {
 			memcpy(at, cut, strnlen(at, sizeof(cut) - 1));
 			break;
@@ -625,17 +626,16 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone)
 {
-	const struct inode_link *link;
+	bool gone = false;
 	int r;
 
 	assert(size >= sizeof("..."));
 	buf[size - 1] = '\0';
 	(void)pthread_mutex_lock(&t->lock);
-	link = LIST_FIRST(&i->links);
-	if (ret_gone)
-		*ret_gone = link && link->gone;
-	r = walk_up_locked(t, i, buf, buf + size - 1);
+	r = walk_up_locked(t, i, buf, buf + size - 1, &gone);
 	(void)pthread_mutex_unlock(&t->lock);
+	if (ret_gone)
+		*ret_gone = gone;
 	if (r == 0 && !buf[0])
 		memcpy(buf, ".", 2);
 	return r;
@@ -645,6 +645,7 @@ int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 		   char *buf, size_t size)
 {
 	char *at = buf + size - 1;
+	bool gone = false;
 	int r;
 
 	assert(size >= sizeof("..."));
@@ -652,7 +653,7 @@ int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 	if (!prepend(buf, &at, name, false))
 		return -ENAMETOOLONG;
 	(void)pthread_mutex_lock(&t->lock);
-	r = walk_up_locked(t, parent, buf, at);
+	r = walk_up_locked(t, parent, buf, at, &gone);
 	(void)pthread_mutex_unlock(&t->lock);
 	return r;
 }

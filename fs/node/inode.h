@@ -155,9 +155,9 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 
 /*
  * Paths relative to the root, "." for the root itself. *ret_gone (if given) is
- * set if the last name was removed; the path is then the last one known. A
- * path too long for `buf` is cut at its start. -ENOENT: never had a name;
- * -ENAMETOOLONG: `name` alone does not fit.
+ * set if the last name of the file, or of a directory on the way, was removed;
+ * the path is then the last one known. A path too long for `buf` is cut at its
+ * start. -ENOENT: never had a name; -ENAMETOOLONG: `name` alone does not fit.
  */
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone);

@@ -177,15 +177,28 @@ static bool is_there(struct watch *w, struct inode *dir, const char *name,
 	       fstatat(h.fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A file with several names may be known by another one. */
-static void check_other_names(struct watch *w, const struct stat *st)
+/*
+ * `name` is file `st`, which may be known by another name: a file with several
+ * names, or a directory that was moved here outside the mount. Processes may
+ * work in that directory without a lookup, so the table gets its new name.
+ */
+static void check_other_names(struct watch *w, struct inode *dir,
+			      const char *name, const struct stat *st)
 {
-	struct inode *i = inodes_find_file(w->fs->inodes, st);
+	struct inodes *t = w->fs->inodes;
+	struct inode *i = inodes_find_file(t, st);
+	struct stat now;
 
 	if (!i)
 		return;
 	check_inode(w, i);
-	inodes_unref(w->fs->inodes, i);
+	if (S_ISDIR(i->type)) {
+		inodes_add_name(t, i, dir, name);
+		/* It may have been renamed through the mount just now. */
+		if (!is_there(w, dir, name, &now) || now.st_ino != st->st_ino)
+			inodes_drop_name_of(t, i, dir, name);
+	}
+	inodes_unref(t, i);
 }
 
 static void check_name(struct watch *w, struct inode *dir, const char *name)
@@ -200,10 +213,10 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 		inodes_unref(fs->inodes, i);
 		return;
 	}
-	if (there && st.st_nlink > 1)
-		check_other_names(w, &st);
 	if (i)
 		inodes_drop_name_of(fs->inodes, i, dir, name);
+	if (there && (st.st_nlink > 1 || S_ISDIR(st.st_mode)))
+		check_other_names(w, dir, name, &st);
 	if (i || watch_is_probed_everywhere(name))
 		invalidate_name(w, dir, name);
 	/* A name was added or removed: the cached listing may be stale. */

@@ -198,6 +198,18 @@ static void a_removed_file_is_still_told_by_its_last_path(void **state)
 	assert_int_equal(count(t), 1);
 }
 
+static void what_is_below_a_directory_that_is_gone_is_gone(void **state)
+{
+	struct tree *t = *state;
+	struct inode *root = inodes_root(t->inodes);
+	struct inode *d = look(t, root, "d"), *f = look(t, d, "f");
+
+	inodes_drop_name(t->inodes, root, "d");
+	assert_path(t, f, "d/f", true);
+	inodes_add_name(t->inodes, d, root, "e");
+	assert_path(t, f, "e/f", false);
+}
+
 static void of_two_names_the_one_left_is_the_path(void **state)
 {
 	struct tree *t = *state;
@@ -340,6 +352,7 @@ int main(void)
 		TEST(a_name_moved_over_leaves_the_old_file_gone),
 		TEST(exchanged_names_are_exchanged),
 		TEST(a_removed_file_is_still_told_by_its_last_path),
+		TEST(what_is_below_a_directory_that_is_gone_is_gone),
 		TEST(of_two_names_the_one_left_is_the_path),
 		TEST(a_name_costs_the_same_however_many_there_are),
 		TEST(a_nameless_file_has_no_path_until_it_is_linked),
