@@ -265,9 +265,10 @@ CASES_IN_USE = [an_unlinked_file_stays_reachable,
 
 
 @contextlib.contextmanager
-def running(cwd, script):
+def running(cwd, script, prefix=()):
     """A shell; it waits for a line where the script reads one."""
-    p = subprocess.Popen(["sh", "-c", "echo; " + script], cwd=cwd, text=True, stdin=subprocess.PIPE,
+    p = subprocess.Popen([*prefix, "sh", "-c", "echo; " + script], cwd=cwd,
+                         text=True, stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         assert p.stdout.readline() == "\n"  # it is there
@@ -290,14 +291,17 @@ def as_it_does_for_an_ordinary_user():
     """Who may not open files by handle: names lead back."""
     st.need_root()
     st.open_fuse_device()
+    bytes_in_all = sum(len("%d/%d" % (d, f)) for d in range(DIRS)
+                       for f in range(FILES))
     with mounted_with(256, uid=st.NOBODY) as m:
-        read = "cd %s && for n in 1 2; do cat */* | wc -c; done" % m.path
-        out = subprocess.run([*st.as_user(), "sh", "-c", read], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
-        assert out.split() == ["%d" % sum(
-            len("%d/%d" % (d, f)) for d in range(DIRS)
-            for f in range(FILES))] * 2, out
-        assert_few(m)
+        script = "cd %s/0; for n in 1 2; do cat ../*/* | wc -c; done;" \
+                 "read x; until cat 5 2>/dev/null; do sleep .1; done" % m.path
+        with running("/", script, st.as_user()) as p:
+            out = [p.stdout.readline(), p.stdout.readline()]
+            assert out == ["%d\n" % bytes_in_all] * 2, out
+            assert_few(m)
+            os.rename(m.below + "/0", m.below + "/1/moved")
+            assert p.communicate("go\n")[0] == "0/5"
 
 
 # Changes outside the mount
