@@ -64,7 +64,6 @@ static void put_watch(struct fs *fs, cJSON *ret)
 	(void)cJSON_AddBoolToObject(o, "limit_reached", st.refused > 0);
 	put(o, "overflows", st.overflows);
 	put(o, "invalidations", st.invalidations);
-	put(o, "evicted", st.evicted);
 }
 
 static void put_reads(struct fs *fs, cJSON *ret)
@@ -103,6 +102,20 @@ static void put_ops(struct fs *fs, cJSON *ret)
 	}
 }
 
+static void put_descriptors(struct fs *fs, cJSON *ret)
+{
+	cJSON *o = cJSON_AddObjectToObject(ret, "descriptors");
+	struct hold_stats st;
+
+	hold_stat(fs->inodes, &st);
+	put(o, "limit", (uint64_t)fs_descriptors());
+	put(o, "held", st.held);
+	put(o, "closed", st.closed);
+	put(o, "reopened", st.reopened);
+	put(o, "stale", st.stale);
+	put(o, "refused", atomic_load(&fs->opens_refused));
+}
+
 static void put_counts(struct fs *fs, cJSON *ret)
 {
 	struct inodes_counts counts;
@@ -135,7 +148,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_path(ret, "repo", a->config->repo);
 	put_path(ret, "mountpoint", a->config->mountpoint);
 	/* /proc/PID/fd/N leads to the directory below the mount. */
-	put(ret, "root_fd", (uint64_t)inodes_root(a->fs->inodes)->fd);
+	put(ret, "root_fd", (uint64_t)inodes_root_fd(a->fs->inodes));
 	put(ret, "uptime_s",
 	    (uint64_t)((clock_mono_ns() - a->started_ns) / NS_PER_S));
 	(void)cJSON_AddStringToObject(ret, "libfuse", fuse_pkgversion());
@@ -147,6 +160,7 @@ static void answer_status(const struct answerer *a, cJSON *ret)
 	put_versions(a->fs, ret);
 	put_reads(a->fs, ret);
 	put_counts(a->fs, ret);
+	put_descriptors(a->fs, ret);
 	put_ops(a->fs, ret);
 }
 

@@ -77,7 +77,7 @@ static void trace_serving(const struct server *s,
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct server *s = userdata;
-	int root_fd = inodes_root(s->fs.inodes)->fd;
+	int root_fd = inodes_root_fd(s->fs.inodes);
 
 	/* Never: write(2) would return before the bytes reach us. */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, false);
@@ -109,7 +109,6 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 #endif
 	pages_init(&s->fs, conn);
 	pass_init(&s->fs, conn);
-	s->fs.prunes = conn->proto_major == 7 && conn->proto_minor >= 45;
 	/* Since Linux 6.6 a direct write drops the pages it makes stale. */
 	s->fs.directs = conn->proto_major == 7 && conn->proto_minor >= 39;
 	conn->max_write = FS_REQUEST_MAX;
@@ -187,6 +186,18 @@ static void open_progress(struct server *s)
 	progress_free(TAKE(fs->progress));
 }
 
+static void share_descriptors(struct fs *fs)
+{
+	int all = fs_descriptors();
+	struct hold_limits inodes = { .inodes = FS_HELD_MAX(all),
+				      .below = FS_INODES_BELOW(all) };
+
+	fs->files_below = FS_FILES_BELOW(all);
+	fs->inodes_below = inodes.below;
+	hold_limit(fs->inodes, &inodes);
+	hold_from_open_files(fs->inodes, fs_spare, fs);
+}
+
 static int open_parts(struct server *s)
 {
 	struct fs *fs = &s->fs;
@@ -198,13 +209,13 @@ static int open_parts(struct server *s)
 	fs->flush = below_is_remote(c->root_fd);
 	fs->timeout = fs->flush ? FS_TIMEOUT_SHORT : FS_TIMEOUT_LONG;
 	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fs->files_max = FS_FILES_SHARE(fs_descriptors());
 	if (fs->proc_fd < 0)
 		return fail("cannot open /proc, which is needed", -errno);
 	r = inodes_new(c->root_fd, &fs->inodes);
 	if (r < 0)
 		return fail("the directory below cannot be read", r);
 	fs->root_dev = inodes_root(fs->inodes)->key.dev;
+	share_descriptors(fs);
 	r = actors_new(c->session_root, &fs->actors);
 	if (r == 0)
 		r = reads_new(&fs->reads);

@@ -101,7 +101,7 @@ void proc_init(struct proc *p)
 		fd = -1;
 	}
 	p->fd = take_fd(&fd);
-	p->fd_max = FS_PROBES_SHARE(fs_descriptors());
+	p->fd_max = FS_PROBES_BELOW(fs_descriptors());
 	(void)kcmp_shares(getpid(), getpid(), &p->compares);
 }
 

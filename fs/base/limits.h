@@ -125,10 +125,6 @@
 #define AWAKE_PROCESSORS_MAX 16
 #define AWAKE_DOZE_US	     10
 
-/* Out of descriptors: retries of an open, and milliseconds between them. */
-#define FS_DESCRIPTOR_TRIES   400
-#define FS_DESCRIPTOR_WAIT_MS 5
-
 /*
  * Seconds the kernel may cache names and attributes: in watched directories,
  * and elsewhere, where a change must be seen within a second.
@@ -143,14 +139,19 @@
 #define WATCH_SWEEP_MS 500
 
 /*
- * An inode costs a descriptor. Shares of the process's limit: inodes beyond
- * the first share are evicted; inodes and open files together stay below the
- * second; with the probes of processes, below the third. The rest is for the
- * journal and for sockets.
+ * Shares of the process's descriptors (`all`). FS_HELD_MAX inodes hold one; the
+ * least used are closed for others (hold.h), which costs four system calls, and
+ * about 3 us when they are used again. The cap bounds what they pin of the
+ * kernel's memory. A descriptor has the lowest free number, so a number counts
+ * those that are open: open files fail from FS_FILES_BELOW on, so that inodes
+ * always find some below FS_INODES_BELOW; the rest is for the journal and for
+ * sockets. Probes of processes may not push out what is in use.
  */
-#define FS_INODES_SHARE(descriptors) ((descriptors) / 4 * 3)
-#define FS_FILES_SHARE(descriptors)  ((descriptors) / 16 * 15)
-#define FS_PROBES_SHARE(descriptors) ((descriptors) / 32 * 31)
+#define FS_HELD_CAP	     (48 << 10)
+#define FS_HELD_MAX(all)     ((all) / 2 < FS_HELD_CAP ? (all) / 2 : FS_HELD_CAP)
+#define FS_PROBES_BELOW(all) ((all) / 16 * 11)
+#define FS_FILES_BELOW(all)  ((all) / 16 * 13)
+#define FS_INODES_BELOW(all) ((all) / 16 * 15)
 
 /* Size of the descriptor table at the start; 8 bytes of memory each. */
 #define FS_DESCRIPTORS_FIRST (64 << 10)
@@ -185,8 +186,5 @@ static inline int fs_descriptors(void)
 
 /* Names that files lost lately, under which a new file is not temporary. */
 #define FS_LOST_NAMES 1024u
-
-/* Inodes in one message that asks the kernel to forget them. */
-#define FS_PRUNE_MAX 256
 
 #endif

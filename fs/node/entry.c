@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fs/base/limits.h"
@@ -24,6 +23,7 @@
 #include "fs/node/record.h"
 #include "fs/node/watch.h"
 #include "graph/base/cleanup.h"
+#include "graph/base/message.h"
 
 void fs_fd_name(int fd, struct fs_fd_name *ret)
 {
@@ -41,40 +41,92 @@ void fs_fd_name(int fd, struct fs_fd_name *ret)
 	ret->name = ret->path + sizeof(dir) - 1;
 }
 
-/*
- * Every inode costs a descriptor. When none is left, the kernel is asked to
- * forget some files; it sends FORGET to the other workers, and this one
- * retries for a while.
- */
+/* Said once: the caller whose open fails learns it from its errno. */
+static void note_refused(struct fs *fs)
+{
+	if (atomic_fetch_add(&fs->opens_refused, 1))
+		return;
+	message("the files open through the mount take all descriptors of the "
+		"file system process; further opens fail with \"Too many open "
+		"files\" until some are closed; raise 'ulimit -Hn'");
+}
+
+static int open_below(struct fs *fs, int dir_fd, const char *name, int flags,
+		      mode_t mode, int below)
+{
+	int fd = hold_openat(fs->inodes, dir_fd, name, flags, mode, below);
+
+	if (fd == -EMFILE || fd == -ENFILE)
+		note_refused(fs);
+	return fd;
+}
+
 int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 	      mode_t mode)
 {
-	const struct timespec pause = { .tv_nsec = FS_DESCRIPTOR_WAIT_MS *
-						   1000000L };
-	int fd = -1;
-
-	for (int n = 0; n < FS_DESCRIPTOR_TRIES; n++) {
-		fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
-		/* An open that changed something cannot be retried. */
-		if (fd >= fs->files_max && !(flags & (O_CREAT | O_TRUNC))) {
-			(void)close(fd);
-			fd = -1;
-			errno = EMFILE;
-		}
-		if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
-			break;
-		watch_evict(fs->watch);
-		(void)nanosleep(&pause, NULL);
-	}
-	return fd < 0 ? -errno : fd;
+	return open_below(fs, dir_fd, name, flags, mode, fs->files_below);
 }
 
-int fs_reopen(struct fs *fs, const struct inode *i, int flags)
+static int reopen(struct fs *fs, struct inode *i, int flags, int below)
 {
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &h);
 	struct fs_fd_name name;
 
-	fs_fd_name(i->fd, &name);
-	return fs_openat(fs, fs->proc_fd, name.name, flags, 0);
+	if (r < 0)
+		return r;
+	fs_fd_name(h.fd, &name);
+	return open_below(fs, fs->proc_fd, name.name, flags, 0, below);
+}
+
+int fs_reopen(struct fs *fs, struct inode *i, int flags)
+{
+	return reopen(fs, i, flags, fs->files_below);
+}
+
+int fs_stat(struct fs *fs, struct inode *i, struct stat *ret)
+{
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &h);
+
+	if (r < 0)
+		return r;
+	return fstat(h.fd, ret) < 0 ? -errno : 0;
+}
+
+/* A duplicate does not wait for the directory below, so the lock may be held.
+ */
+static int duplicate(struct fs *fs, const struct inode *i)
+{
+	struct handle *h = NULL;
+	int fd = -1;
+
+	(void)pthread_mutex_lock(&fs->handles_lock);
+	LIST_FOREACH(h, &fs->handles, open)
+	{
+		if (h->inode != i || atomic_load(&h->fd) < 0)
+			continue;
+		fd = fcntl(atomic_load(&h->fd), F_DUPFD_CLOEXEC, 0);
+		break;
+	}
+	(void)pthread_mutex_unlock(&fs->handles_lock);
+	return fd;
+}
+
+/* With O_PATH: a descriptor open for writing would keep others from executing
+   the file. */
+int fs_spare(void *ctx, const struct inode *i)
+{
+	struct fs *fs = ctx;
+	CLEANUP(close_p) int copy = duplicate(fs, i);
+	struct fs_fd_name name;
+	int fd;
+
+	if (copy < 0)
+		return -ENOENT;
+	fs_fd_name(copy, &name);
+	fd = openat(fs->proc_fd, name.name, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static pthread_key_t buffer_key;
@@ -145,6 +197,16 @@ static void fill_entry(struct fs *fs, struct inode *i, struct inode *parent,
 	fs_attr_sent(fs, i, e->attr_timeout);
 }
 
+static int open_entry(struct fs *fs, struct inode *parent, const char *name)
+{
+	CLEANUP(hold_end) struct hold dir = HOLD_NONE;
+	int r = hold_begin(fs->inodes, parent, &dir);
+
+	return r < 0 ? r
+		     : open_below(fs, dir.fd, name, O_PATH | O_NOFOLLOW, 0,
+				  fs->inodes_below);
+}
+
 int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	     struct fuse_entry_param *e)
 {
@@ -152,7 +214,7 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	int fd, r;
 
 	*e = (struct fuse_entry_param){ 0 };
-	fd = fs_openat(fs, parent->fd, name, O_PATH | O_NOFOLLOW, 0);
+	fd = open_entry(fs, parent, name);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &e->attr) < 0) {
@@ -166,12 +228,10 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 	/* Watch first, then read the status: no change is missed. */
 	if (r == 1 && S_ISDIR(i->type) && fs->watch) {
 		watch_directory(fs->watch, i);
-		(void)fstat(i->fd, &e->attr);
+		(void)fs_stat(fs, i, &e->attr);
 	}
-	if (r == 1) {
+	if (r == 1)
 		pages_none(fs, i, &e->attr);
-		watch_note_size(fs->watch);
-	}
 	fill_entry(fs, i, parent, e);
 	return 0;
 }
@@ -182,13 +242,12 @@ int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 	int r;
 
 	*e = (struct fuse_entry_param){ 0 };
-	if (fstat(i->fd, &e->attr) < 0)
-		return -errno;
-	r = inodes_admit(fs->inodes, parent, name, -1, &e->attr, &i);
-	if (r < 0)
-		return r;
-	fill_entry(fs, i, parent, e);
-	return 0;
+	r = fs_stat(fs, i, &e->attr);
+	if (r == 0)
+		r = inodes_admit_again(fs->inodes, i, parent, name);
+	if (r == 0)
+		fill_entry(fs, i, parent, e);
+	return r;
 }
 
 struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
@@ -210,6 +269,17 @@ struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags)
 	return h;
 }
 
+struct handle *handle_new_lazy(struct fs *fs, struct hold *hold)
+{
+	struct handle *h = handle_new(fs, hold->inode, -1, O_RDONLY);
+
+	if (!h)
+		return NULL;
+	h->hold = *hold;
+	*hold = (struct hold)HOLD_NONE;
+	return h;
+}
+
 int handle_fd(struct fs *fs, struct handle *h)
 {
 	int none = -1;
@@ -218,12 +288,17 @@ int handle_fd(struct fs *fs, struct handle *h)
 	if (fd >= 0)
 		return fd;
 	assert(!h->writable);
-	fd = fs_reopen(fs, h->inode, O_RDONLY);
-	if (fd < 0 || atomic_compare_exchange_strong(&h->fd, &none, fd))
+	/* The open has succeeded already: this may use the last descriptor. */
+	fd = reopen(fs, h->inode, O_RDONLY, INT32_MAX);
+	if (fd < 0)
 		return fd;
-	/* Another worker opened it first; `none` holds its descriptor. */
-	(void)close(fd);
-	return none;
+	if (!atomic_compare_exchange_strong(&h->fd, &none, fd)) {
+		/* Another worker opened it first; `none` is its descriptor. */
+		(void)close(fd);
+		return none;
+	}
+	hold_end(&(struct hold){ h->hold.inode, h->hold.fd });
+	return fd;
 }
 
 void handle_free(struct fs *fs, struct handle *h)
@@ -241,6 +316,8 @@ void handle_free(struct fs *fs, struct handle *h)
 	fd = atomic_load(&h->fd);
 	if (fd >= 0)
 		(void)close(fd);
+	else
+		hold_end(&h->hold);
 	opens = atomic_fetch_sub_explicit(&h->inode->opens, 1,
 					  memory_order_relaxed);
 	assert(opens > 0);
@@ -321,6 +398,6 @@ void fs_drop_setid(fuse_req_t req, struct inode *i, int fd)
 	mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
 	if (st.st_mode & S_IXGRP || !fs_in_group(req, st.st_gid))
 		mode &= ~(mode_t)S_ISGID;
-	fs_fd_name(i->fd, &name);
+	fs_fd_name(fd, &name);
 	(void)fchmodat(fs->proc_fd, name.name, mode, 0);
 }

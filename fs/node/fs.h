@@ -18,6 +18,7 @@
 #include "fs/author/actor.h"
 #include "fs/author/reads.h"
 #include "fs/base/limits.h"
+#include "fs/node/hold.h"
 #include "fs/node/inode.h"
 #include "tape/journal/journal.h"
 #include "tape/wire/bell.h"
@@ -37,11 +38,11 @@ struct fs {
 	struct bell *bell;	   /* NULL: no notifications */
 	struct watch *watch;	   /* NULL: not watching */
 	int proc_fd;		   /* /proc/self/fd, opened before mounting */
-	int files_max;		   /* descriptors for files stay below this */
+	int files_below;	   /* open files' descriptors are below this, */
+	int inodes_below;	   /* and inodes' below this */
 	uint64_t root_dev;
 	bool root;	     /* we act for all users, with all capabilities */
 	bool dirs_stateless; /* no handles for directories (ops/dir.c) */
-	bool prunes;	     /* the kernel can be asked to forget inodes */
 	bool directs;	     /* direct writes drop stale pages (ops/make.c) */
 	bool passes;	     /* passthrough is available (pass.h) */
 	bool flush;	     /* close(2) may fail below: do it on each FLUSH */
@@ -60,6 +61,7 @@ struct fs {
 	atomic_ullong opens_kept;    /* opens that kept the kernel's pages */
 	atomic_ullong opens_dropped; /* opens that found them outdated */
 	atomic_ullong opens_passed;  /* opens that use passthrough */
+	atomic_ullong opens_refused; /* for want of descriptors */
 };
 
 /* An open file or directory. */
@@ -71,6 +73,7 @@ struct handle {
 	bool passed, counted; /* pass.h */
 	atomic_bool wrote;
 	struct inode *inode;	/* a reference */
+	struct hold hold;	/* of the inode, until there is `fd` */
 	struct actor *opener;	/* a reference, NULL: unknown */
 	struct dir_stream *dir; /* directories: see ops/dir.c */
 };
@@ -124,12 +127,18 @@ void fs_fd_name(int fd, struct fs_fd_name *ret);
  */
 char *fs_buffer(void);
 
-/* openat(2) with O_CLOEXEC that waits for a free descriptor. */
+/* openat(2) with O_CLOEXEC, for an open file. */
 int fs_openat(struct fs *fs, int dir_fd, const char *name, int flags,
 	      mode_t mode);
 
 /* Open the inode's file for I/O. A descriptor or a negative errno. */
-int fs_reopen(struct fs *fs, const struct inode *i, int flags);
+int fs_reopen(struct fs *fs, struct inode *i, int flags);
+
+/* The inode's present status. */
+int fs_stat(struct fs *fs, struct inode *i, struct stat *ret);
+
+/* A hold_spare: `ctx` is a struct fs. */
+int fs_spare(void *ctx, const struct inode *i);
 
 /* Change `st` into the attributes that the kernel gets. */
 void fs_attr(struct fs *fs, struct inode *i, struct stat *st);
@@ -150,8 +159,9 @@ int fs_entry(struct fs *fs, struct inode *parent, const char *name,
 int fs_entry_again(struct fs *fs, struct inode *i, struct inode *parent,
 		   const char *name, struct fuse_entry_param *e);
 
-/* `fd` -1: only for reading; handle_fd() opens it when it is needed. */
 struct handle *handle_new(struct fs *fs, struct inode *i, int fd, int flags);
+/* Only for reading, not open yet: handle_fd() opens it. Takes `hold` over. */
+struct handle *handle_new_lazy(struct fs *fs, struct hold *hold);
 /* Its descriptor, or a negative errno. */
 int handle_fd(struct fs *fs, struct handle *h);
 void handle_free(struct fs *fs, struct handle *h);
@@ -164,7 +174,8 @@ size_t handles_inodes(struct fs *fs, struct inode ***ret);
  */
 void handles_end(struct fs *fs);
 
-/* After a write by other than root: drop the file's set-id bits. */
+/* After a write by other than root: drop the set-id bits of `fd`, which is `i`.
+ */
 void fs_drop_setid(fuse_req_t req, struct inode *i, int fd);
 
 /* Is the caller in group `gid`? Reads /proc: not for the hot path. */

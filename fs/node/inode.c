@@ -10,8 +10,13 @@
  * last path. It is then the file's only link, so no cost grows with the number
  * of names a file had.
  *
- * Inodes are unlinked from the tables under the lock and closed after it was
+ * Inodes are unlinked from the tables under the lock and freed after it was
  * released.
+ *
+ * While an inode's descriptor is closed (hold.h), its (device, number) pair can
+ * be given to another file. A lookup that finds the pair then compares more
+ * than that; if it is another file, the old inode stays for those who know it,
+ * but is not found any more.
  */
 #include "fs/node/inode.h"
 
@@ -28,33 +33,9 @@
 #include <xxhash.h>
 
 #include "fs/base/lock.h"
+#include "fs/node/hold.h"
+#include "fs/node/table.h"
 #include "graph/base/cleanup.h"
-
-struct inode_link {
-	LIST_ENTRY(inode_link) same; /* names of the same inode */
-	struct inode *inode;
-	struct inode *parent; /* a reference */
-	bool gone;	      /* removed, in no table; kept for its path */
-	struct table_node by_name;
-	TAILQ_ENTRY(inode_link) by_age;
-	char name[];
-};
-
-TAILQ_HEAD(link_list, inode_link);
-
-struct inodes {
-	pthread_mutex_t lock; /* a leaf: no lock or syscall under it */
-	struct table by_key;
-	struct table by_watch;
-	struct table by_name;
-	struct link_list by_age; /* links in by_name, oldest first */
-	struct inode *root;
-	uint64_t next_id;
-	uint64_t lookups;
-	_Atomic uint64_t forgotten_ns;
-	uint64_t forgotten_line; /* newest of any version that was forgotten */
-	atomic_int inotify_fd;
-};
 
 uint64_t inode_stamp(const struct stat *st)
 {
@@ -90,7 +71,8 @@ static struct inode *find_locked(const struct inodes *t, const struct stat *st)
 	for (; n; n = table_find_next(n)) {
 		struct inode *i = TABLE_ENTRY(n, struct inode, by_key);
 
-		if (i->key.dev == key.dev && i->key.ino == key.ino)
+		if (i->key.dev == key.dev && i->key.ino == key.ino &&
+		    !i->replaced)
 			return i;
 	}
 	return NULL;
@@ -130,12 +112,8 @@ static void link_hide_locked(struct inodes *t, struct inode_link *link)
 {
 	assert(!link->gone);
 	table_remove(&t->by_name, &link->by_name);
-	TAILQ_REMOVE(&t->by_age, link, by_age);
 	link->gone = true;
 }
-
-static void inode_drop_locked(struct inodes *t, struct inode *i,
-			      struct inode **doomed);
 
 /* Free a link, with its reference on the directory. */
 static void link_release_locked(struct inodes *t, struct inode_link *link,
@@ -146,7 +124,7 @@ static void link_release_locked(struct inodes *t, struct inode_link *link,
 		link_hide_locked(t, link);
 	assert(link->parent->refs > 0);
 	link->parent->refs--;
-	inode_drop_locked(t, link->parent, doomed);
+	inodes_drop_locked(t, link->parent, doomed);
 	free(link);
 }
 
@@ -170,8 +148,8 @@ static void note_forgotten_locked(struct inodes *t, const struct inode *i)
  * If `i` has no lookups and no references, take it out of the tables and put
  * it on the list `doomed`. Recurses towards the root, one directory a step.
  */
-static void inode_drop_locked(struct inodes *t, struct inode *i,
-			      struct inode **doomed)
+void inodes_drop_locked(struct inodes *t, struct inode *i,
+			struct inode **doomed)
 {
 	struct inode_link *link;
 
@@ -180,6 +158,7 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 	table_remove(&t->by_key, &i->by_key);
 	if (i->wd >= 0)
 		table_remove(&t->by_watch, &i->by_watch);
+	hold_leave_locked(t, i);
 	note_forgotten_locked(t, i);
 	/* Keeps it from being dropped again while its links go. */
 	i->refs = 1;
@@ -190,7 +169,7 @@ static void inode_drop_locked(struct inodes *t, struct inode *i,
 	*doomed = i;
 }
 
-static void doomed_free(struct inodes *t, struct inode *doomed)
+void inodes_free_doomed(struct inodes *t, struct inode *doomed)
 {
 	while (doomed) {
 		struct inode *next = doomed->doomed;
@@ -198,7 +177,7 @@ static void doomed_free(struct inodes *t, struct inode *doomed)
 		/* Fails if the watch went with its directory. */
 		if (doomed->wd >= 0 && t->inotify_fd >= 0)
 			(void)inotify_rm_watch(t->inotify_fd, doomed->wd);
-		(void)close(doomed->fd);
+		hold_release(doomed);
 		free(doomed);
 		doomed = next;
 	}
@@ -216,7 +195,6 @@ static int link_add_locked(struct inodes *t, struct inode *i,
 	link->parent = parent;
 	memcpy(link->name, name, len + 1);
 	table_insert(&t->by_name, &link->by_name, hash_name(parent, name));
-	TAILQ_INSERT_TAIL(&t->by_age, link, by_age);
 	parent->refs++;
 	LIST_INSERT_HEAD(&i->links, link, same);
 	return 0;
@@ -260,14 +238,13 @@ static int name_set_locked(struct inodes *t, struct inode *i,
 	return r;
 }
 
-static struct inode *inode_new(struct inodes *t, int fd, const struct stat *st)
+static struct inode *inode_new(struct inodes *t, const struct stat *st)
 {
 	struct inode *i = calloc(1, sizeof(*i));
 
 	if (!i)
 		return NULL;
 	i->key = (struct inode_key){ st->st_dev, st->st_ino };
-	i->fd = fd;
 	i->type = st->st_mode & S_IFMT;
 	i->wd = -1;
 	i->id = ++t->next_id;
@@ -282,14 +259,16 @@ static int inodes_init(struct inodes *t, int root_fd)
 	struct stat st;
 
 	lock_init_adaptive(&t->lock);
-	TAILQ_INIT(&t->by_age);
+	TAILQ_INIT(&t->held);
 	t->inotify_fd = -1;
 	if (fstat(root_fd, &st) < 0)
 		return -errno;
-	t->root = inode_new(t, root_fd, &st);
+	t->root = inode_new(t, &st);
 	if (!t->root)
 		return -ENOMEM;
+	t->root->fd = root_fd;
 	t->root->nlookup = 1;
+	hold_init(t);
 	return 0;
 }
 
@@ -315,7 +294,7 @@ static void free_inode(struct inode *i)
 		LIST_REMOVE(link, same);
 		free(link);
 	}
-	(void)close(i->fd);
+	hold_release(i);
 	free(i);
 }
 
@@ -351,6 +330,11 @@ struct inode *inodes_root(struct inodes *t)
 	return t->root;
 }
 
+int inodes_root_fd(struct inodes *t)
+{
+	return t->root->fd;
+}
+
 void inodes_count(struct inodes *t, struct inodes_counts *ret)
 {
 	(void)pthread_mutex_lock(&t->lock);
@@ -359,44 +343,83 @@ void inodes_count(struct inodes *t, struct inodes_counts *ret)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
-/* Add the name and count a lookup. */
+/* Add the name and count a lookup. The inode has its descriptor. */
 static int admit_locked(struct inodes *t, struct inode *i, struct inode *parent,
 			const char *name, struct inode **doomed)
 {
 	int r = parent ? name_set_locked(t, i, parent, name, doomed) : 0;
 
 	if (r < 0) {
-		inode_drop_locked(t, i, doomed);
+		inodes_drop_locked(t, i, doomed);
 		return r;
 	}
+	hold_named_locked(t, i);
 	i->nlookup++;
 	t->lookups++;
 	return 0;
+}
+
+/*
+ * Returns with the lock held: the known inode of file `fd`, NULL: none. One
+ * whose descriptor is closed may be another file of the same number.
+ */
+static struct inode *find_same_and_lock(struct inodes *t, int fd,
+					const struct stat *st,
+					struct inode **doomed)
+{
+	struct inode *i, *same = NULL;
+
+	(void)pthread_mutex_lock(&t->lock);
+	while ((i = find_locked(t, st)) && i != same && hold_is_closed(i)) {
+		i->refs++;
+		(void)pthread_mutex_unlock(&t->lock);
+		if (hold_is_same(i, fd))
+			same = i;
+		(void)pthread_mutex_lock(&t->lock);
+		if (i != same)
+			i->replaced = true;
+		i->refs--;
+		inodes_drop_locked(t, i, doomed);
+	}
+	return i;
 }
 
 int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
 		 int fd, const struct stat *st, struct inode **ret)
 {
 	struct inode *doomed = NULL;
-	struct inode *i;
-	bool known;
+	struct inode *i = find_same_and_lock(t, fd, st, &doomed);
+	bool known = i != NULL;
+	int r;
+
+	if (!known)
+		i = inode_new(t, st);
+	if (known)
+		fd = hold_give_locked(t, i, fd);
+	else if (i)
+		hold_admit_locked(t, i, take_fd(&fd));
+	r = i ? admit_locked(t, i, parent, name, &doomed) : -ENOMEM;
+	(void)pthread_mutex_unlock(&t->lock);
+	inodes_free_doomed(t, doomed);
+	close_p(&fd);
+	if (r < 0)
+		return r;
+	hold_trim(t);
+	*ret = i;
+	return known ? 0 : 1;
+}
+
+int inodes_admit_again(struct inodes *t, struct inode *i, struct inode *parent,
+		       const char *name)
+{
+	struct inode *doomed = NULL;
 	int r;
 
 	(void)pthread_mutex_lock(&t->lock);
-	i = find_locked(t, st);
-	known = i != NULL;
-	if (!known)
-		i = inode_new(t, fd, st);
-	r = i ? admit_locked(t, i, parent, name, &doomed) : -ENOMEM;
+	r = admit_locked(t, i, parent, name, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
-	/* A new inode owns `fd`, and has closed it if it was dropped. */
-	if ((known || !i) && fd >= 0)
-		(void)close(fd);
-	if (r < 0)
-		return r;
-	*ret = i;
-	return known ? 0 : 1;
+	inodes_free_doomed(t, doomed);
+	return r;
 }
 
 void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
@@ -411,9 +434,9 @@ void inodes_forget(struct inodes *t, struct inode *i, uint64_t n)
 	assert(n <= t->lookups);
 	i->nlookup -= n;
 	t->lookups -= n;
-	inode_drop_locked(t, i, &doomed);
+	inodes_drop_locked(t, i, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 struct inode *inodes_ref(struct inodes *t, struct inode *i)
@@ -434,9 +457,9 @@ void inodes_unref(struct inodes *t, struct inode *i)
 	(void)pthread_mutex_lock(&t->lock);
 	assert(i->refs > 0);
 	i->refs--;
-	inode_drop_locked(t, i, &doomed);
+	inodes_drop_locked(t, i, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 struct inode *inodes_find(struct inodes *t, struct inode *parent,
@@ -490,7 +513,7 @@ void inodes_add_name(struct inodes *t, struct inode *i, struct inode *parent,
 	/* Out of memory: the next lookup adds the name. */
 	(void)name_set_locked(t, i, parent, name, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name)
@@ -500,7 +523,7 @@ void inodes_drop_name(struct inodes *t, struct inode *parent, const char *name)
 	(void)pthread_mutex_lock(&t->lock);
 	name_remove_locked(t, parent, name, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 void inodes_drop_name_of(struct inodes *t, const struct inode *i,
@@ -514,7 +537,7 @@ void inodes_drop_name_of(struct inodes *t, const struct inode *i,
 	if (link && link->inode == i)
 		name_remove_locked(t, parent, name, &doomed);
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
@@ -533,7 +556,7 @@ void inodes_move_name(struct inodes *t, struct inode *parent, const char *name,
 		name_remove_locked(t, parent, name, &doomed);
 	}
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
@@ -558,7 +581,7 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 		second->refs--;
 	}
 	(void)pthread_mutex_unlock(&t->lock);
-	doomed_free(t, doomed);
+	inodes_free_doomed(t, doomed);
 }
 
 /* Prepend "name" or "name/" to *at. */
@@ -581,7 +604,7 @@ static bool prepend(const char *buf, char **at, const char *name, bool slash)
  * its tail, which names the file.
  */
 static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
-			  char *at)
+			  char *at, bool *ret_gone)
 {
 	static const char cut[] = "...";
 	const struct inode_link *link;
@@ -590,6 +613,7 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 		link = LIST_FIRST(&i->links);
 		if (!link)
 			return -ENOENT;
+		*ret_gone |= link->gone;
 		if (!prepend(buf, &at, link->name, *at != '\0')) {
 			memcpy(at, cut, strnlen(at, sizeof(cut) - 1));
 			break;
@@ -602,17 +626,16 @@ static int walk_up_locked(struct inodes *t, struct inode *i, char *buf,
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone)
 {
-	const struct inode_link *link;
+	bool gone = false;
 	int r;
 
 	assert(size >= sizeof("..."));
 	buf[size - 1] = '\0';
 	(void)pthread_mutex_lock(&t->lock);
-	link = LIST_FIRST(&i->links);
-	if (ret_gone)
-		*ret_gone = link && link->gone;
-	r = walk_up_locked(t, i, buf, buf + size - 1);
+	r = walk_up_locked(t, i, buf, buf + size - 1, &gone);
 	(void)pthread_mutex_unlock(&t->lock);
+	if (ret_gone)
+		*ret_gone = gone;
 	if (r == 0 && !buf[0])
 		memcpy(buf, ".", 2);
 	return r;
@@ -622,6 +645,7 @@ int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 		   char *buf, size_t size)
 {
 	char *at = buf + size - 1;
+	bool gone = false;
 	int r;
 
 	assert(size >= sizeof("..."));
@@ -629,7 +653,7 @@ int inodes_path_in(struct inodes *t, struct inode *parent, const char *name,
 	if (!prepend(buf, &at, name, false))
 		return -ENAMETOOLONG;
 	(void)pthread_mutex_lock(&t->lock);
-	r = walk_up_locked(t, parent, buf, at);
+	r = walk_up_locked(t, parent, buf, at, &gone);
 	(void)pthread_mutex_unlock(&t->lock);
 	return r;
 }
@@ -663,16 +687,16 @@ struct inode *inodes_by_watch(struct inodes *t, int wd)
 	return i;
 }
 
-static size_t names_copy_locked(struct inodes *t, struct inode_name *names,
-				size_t max)
+static size_t names_copy_locked(struct inodes *t, struct inode_name *names)
 {
-	struct inode_link *link;
+	struct table_node *node;
 	size_t n = 0;
 
-	TAILQ_FOREACH(link, &t->by_age, by_age)
-	{
-		if (n == max)
-			break;
+	for (node = table_first(&t->by_name); node;
+	     node = table_next(&t->by_name, node)) {
+		struct inode_link *link =
+			TABLE_ENTRY(node, struct inode_link, by_name);
+
 		names[n].name = strdup(link->name);
 		if (!names[n].name)
 			break;
@@ -683,19 +707,14 @@ static size_t names_copy_locked(struct inodes *t, struct inode_name *names,
 	return n;
 }
 
-int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
-		 size_t *ret_count)
+int inodes_names(struct inodes *t, struct inode_name **ret, size_t *ret_count)
 {
 	struct inode_name *names;
-	size_t count;
 
 	(void)pthread_mutex_lock(&t->lock);
-	count = t->by_name.count;
-	if (count > max)
-		count = max;
-	names = calloc(count + 1, sizeof(*names));
+	names = calloc(t->by_name.count + 1, sizeof(*names));
 	if (names)
-		*ret_count = names_copy_locked(t, names, count);
+		*ret_count = names_copy_locked(t, names);
 	(void)pthread_mutex_unlock(&t->lock);
 	if (!names)
 		return -ENOMEM;

@@ -1,10 +1,8 @@
 /*
  * The table of the files and directories that the kernel knows. An inode is
- * one file of the directory below, held open by an O_PATH descriptor: while
- * it is open, its (device, number) pair is not given to another file, and we
- * reach it whatever happens to its names. A link is one name of an inode in a
- * directory, as far as the kernel has looked it up; paths are built from
- * links.
+ * one file of the directory below; hold.h has its descriptor. A link is one
+ * name of an inode in a directory, as far as the kernel has looked it up; paths
+ * are built from links.
  *
  * One lock guards the whole table. It is held for a hash probe or the walk up
  * a path, never across a system call. Any thread may call any function here.
@@ -22,6 +20,7 @@
 #include "graph/base/table.h"
 
 struct inode_link;
+struct inode_trace;
 
 struct inode_key {
 	uint64_t dev;
@@ -46,7 +45,6 @@ struct inode_version {
 struct inode {
 	/* Fixed from birth. */
 	struct inode_key key;
-	int fd;	     /* O_PATH */
 	mode_t type; /* S_IFMT bits */
 	uint64_t id; /* never used twice: FUSE generation, read-set key */
 
@@ -62,6 +60,14 @@ struct inode {
 				       timeout */
 	_Atomic uint64_t end;	    /* directories: see ops/dir.c */
 	_Atomic uint64_t accounted; /* version the journal accounts for */
+
+	/* The descriptor (hold.c). */
+	struct inode_trace *trace; /* what it was when it was closed first */
+	TAILQ_ENTRY(inode) held;   /* protected by the table's lock */
+	atomic_uint holds;	   /* users of `fd`, or that it is closed */
+	int fd;			   /* O_PATH; read by users only */
+	atomic_uchar recent;	   /* uses that count when one is closed */
+	bool queued;		   /* protected by the table's lock */
 
 	/* Changes of our own (pages.c). Written under the change lock. */
 	atomic_uint changing;	  /* in flight */
@@ -83,6 +89,7 @@ struct inode {
 	/* Protected by the table's lock. */
 	uint64_t nlookup; /* lookups that the kernel has not forgotten */
 	uint32_t refs;	  /* links in it, and callers' references */
+	bool replaced;	  /* another file has its key now */
 	LIST_HEAD(inode_links, inode_link) links; /* newest first */
 	struct inode *doomed; /* next in the list of inodes to be freed */
 	int wd;		      /* inotify watch, -1: none */
@@ -96,6 +103,7 @@ struct inodes;
 int inodes_new(int root_fd, struct inodes **ret);
 void inodes_free(struct inodes *t);
 struct inode *inodes_root(struct inodes *t);
+int inodes_root_fd(struct inodes *t);
 
 struct inodes_counts {
 	uint64_t inodes;  /* the root included */
@@ -110,6 +118,9 @@ void inodes_count(struct inodes *t, struct inodes_counts *ret);
  */
 int inodes_admit(struct inodes *t, struct inode *parent, const char *name,
 		 int fd, const struct stat *st, struct inode **ret);
+/* The same for a known inode. */
+int inodes_admit_again(struct inodes *t, struct inode *i, struct inode *parent,
+		       const char *name);
 
 /* The kernel drops `n` lookups; the last one frees the inode. */
 void inodes_forget(struct inodes *t, struct inode *i, uint64_t n);
@@ -144,9 +155,9 @@ void inodes_swap_names(struct inodes *t, struct inode *parent, const char *name,
 
 /*
  * Paths relative to the root, "." for the root itself. *ret_gone (if given) is
- * set if the last name was removed; the path is then the last one known. A
- * path too long for `buf` is cut at its start. -ENOENT: never had a name;
- * -ENAMETOOLONG: `name` alone does not fit.
+ * set if the last name of the file, or of a directory on the way, was removed;
+ * the path is then the last one known. A path too long for `buf` is cut at its
+ * start. -ENOENT: never had a name; -ENAMETOOLONG: `name` alone does not fit.
  */
 int inodes_path(struct inodes *t, struct inode *i, char *buf, size_t size,
 		bool *ret_gone);
@@ -159,16 +170,12 @@ struct inode *inodes_by_watch(struct inodes *t, int wd);
 /* The inotify descriptor on which freed inodes remove their watch, -1: none. */
 void inodes_set_inotify(struct inodes *t, int inotify_fd);
 
-/*
- * A copy of the `max` oldest links. inodes_names_free() frees the array and
- * its references.
- */
+/* A copy of all links. inodes_names_free() frees it and its references. */
 struct inode_name {
 	struct inode *parent;
 	char *name;
 };
-int inodes_names(struct inodes *t, size_t max, struct inode_name **ret,
-		 size_t *ret_count);
+int inodes_names(struct inodes *t, struct inode_name **ret, size_t *ret_count);
 void inodes_names_free(struct inodes *t, struct inode_name *names,
 		       size_t count);
 

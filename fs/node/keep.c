@@ -35,6 +35,7 @@
 #include <xxhash.h>
 
 #include "fs/base/limits.h"
+#include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "tape/journal/progress.h"
 #include "tape/journal/scope.h"
@@ -287,8 +288,9 @@ static void record_copy(struct asking *a, const struct kept_file *f)
 
 static void keep_version(struct asking *a)
 {
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
 	struct kept *kept = a->fs->keep->kept;
-	struct kept_file f;
+	struct kept_file f = { .len = -1 };
 	int r;
 
 	if (!a->outside && !a->version.end &&
@@ -296,7 +298,9 @@ static void keep_version(struct asking *a)
 		record_failure(a, -1, -EDQUOT);
 		return;
 	}
-	r = kept_copy(kept, a->fs->proc_fd, a->i, &f);
+	r = hold_begin(a->fs->inodes, a->i, &h);
+	if (r == 0)
+		r = kept_copy(kept, a->fs->proc_fd, h.fd, &f);
 	if (r < 0)
 		record_failure(a, f.len, r);
 	else if (is_still_that(a))

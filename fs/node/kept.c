@@ -212,13 +212,13 @@ static ssize_t read_some(int fd, char *buffer, size_t want, off_t at)
  * The access time stays what it is where we may ask for that: the file is
  * ours, or we are root.
  */
-static int open_to_copy(int proc_fd, const struct inode *i)
+static int open_to_copy(int proc_fd, int path_fd)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	struct fs_fd_name name;
 	int fd;
 
-	fs_fd_name(i->fd, &name);
+	fs_fd_name(path_fd, &name);
 	fd = openat(proc_fd, name.name, flags | O_NOATIME);
 	if (fd < 0 && errno == EPERM)
 		fd = openat(proc_fd, name.name, flags);
@@ -249,30 +249,29 @@ static ssize_t read_text(int fd, char *buffer)
 	return first + rest;
 }
 
-static ssize_t read_file(int proc_fd, const struct inode *i, char *buffer,
-			 int64_t *ret_len)
+static ssize_t read_file(int proc_fd, int path_fd, char *buffer)
 {
-	CLEANUP(close_p) int fd = -1;
-	struct stat st;
+	CLEANUP(close_p) int fd = open_to_copy(proc_fd, path_fd);
 
-	if (fstat(i->fd, &st) < 0)
-		return -errno;
-	*ret_len = st.st_size;
-	if (st.st_size > JOURNAL_KEPT_MAX)
-		return -EFBIG;
-	fd = open_to_copy(proc_fd, i);
 	return fd < 0 ? fd : read_text(fd, buffer);
 }
 
-static ssize_t read_version(int proc_fd, const struct inode *i, char *buffer,
+static ssize_t read_version(int proc_fd, int path_fd, char *buffer,
 			    int64_t *ret_len)
 {
+	struct stat st;
 	ssize_t len;
 
-	if (S_ISREG(i->type))
-		return read_file(proc_fd, i, buffer, ret_len);
-	assert(S_ISLNK(i->type));
-	len = readlinkat(i->fd, "", buffer, PATH_MAX);
+	if (fstat(path_fd, &st) < 0)
+		return -errno;
+	if (S_ISREG(st.st_mode)) {
+		*ret_len = st.st_size;
+		return st.st_size > JOURNAL_KEPT_MAX
+			       ? -EFBIG
+			       : read_file(proc_fd, path_fd, buffer);
+	}
+	assert(S_ISLNK(st.st_mode));
+	len = readlinkat(path_fd, "", buffer, PATH_MAX);
 	return len < 0 ? -errno : len;
 }
 
@@ -309,8 +308,7 @@ static int write_copy(struct kept *k, const char *text, struct kept_file *f)
 	return r;
 }
 
-int kept_copy(struct kept *k, int proc_fd, const struct inode *i,
-	      struct kept_file *ret)
+int kept_copy(struct kept *k, int proc_fd, int path_fd, struct kept_file *ret)
 {
 	char *buffer = fs_buffer();
 	ssize_t len;
@@ -319,7 +317,7 @@ int kept_copy(struct kept *k, int proc_fd, const struct inode *i,
 	*ret = (struct kept_file){ .len = -1 };
 	if (!buffer)
 		return -ENOMEM;
-	len = read_version(proc_fd, i, buffer, &ret->len);
+	len = read_version(proc_fd, path_fd, buffer, &ret->len);
 	if (len < 0)
 		return (int)len;
 	ret->len = len;

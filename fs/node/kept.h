@@ -34,12 +34,11 @@ struct kept_file {
 };
 
 /*
- * Copy the content of `i`, a regular file or a symbolic link (its target). On
- * failure, with the codes of JOURNAL_KEEP, nothing is left and ret->len alone
- * is set. A success is followed by kept_done() or kept_drop().
+ * Copy the content of `path_fd` (O_PATH): a regular file, or a symbolic link's
+ * target. On failure, with the codes of JOURNAL_KEEP, nothing is left and
+ * ret->len alone is set. A success is followed by kept_done() or kept_drop().
  */
-int kept_copy(struct kept *k, int proc_fd, const struct inode *i,
-	      struct kept_file *ret);
+int kept_copy(struct kept *k, int proc_fd, int path_fd, struct kept_file *ret);
 /* Journal line `n` names the copy: it is the tape's now. */
 void kept_done(struct kept *k, const struct kept_file *f, uint64_t n);
 /* Remove the copy again. */

@@ -32,7 +32,7 @@ void pages_init(struct fs *fs, struct fuse_conn_info *conn)
 	const unsigned both =
 		FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_EXPLICIT_INVAL_DATA;
 
-	fs->fine_times = below_times_fine(inodes_root(fs->inodes)->fd);
+	fs->fine_times = below_times_fine(inodes_root_fd(fs->inodes));
 	/* Where inotify does not cover all, the kernel compares mtimes. */
 	fs->explicit = !watch_incomplete(fs->watch) && !fs->flush &&
 		       conn->capable & FUSE_CAP_EXPLICIT_INVAL_DATA;
@@ -51,10 +51,10 @@ void pages_unlock(struct fs *fs, const struct inode *i)
 	(void)pthread_mutex_unlock(&fs->change_locks[i->id % FS_CHANGE_LOCKS]);
 }
 
-/* The present stamp and status of `i`; 0: fstat(2) failed. */
-static uint64_t look_below(const struct inode *i, struct stat *ret)
+/* The present stamp and status of `i`; 0: there is no status. */
+static uint64_t look_below(struct fs *fs, struct inode *i, struct stat *ret)
 {
-	return fstat(i->fd, ret) < 0 ? 0 : inode_stamp(ret);
+	return fs_stat(fs, i, ret) < 0 ? 0 : inode_stamp(ret);
 }
 
 /*
@@ -71,7 +71,7 @@ static bool look_steady(struct fs *fs, struct inode *i, struct stat *st,
 
 		if (atomic_load(&i->changing))
 			break;
-		*now = look_below(i, st);
+		*now = look_below(fs, i, st);
 		pages_lock(fs, i);
 		if (!atomic_load(&i->changing) &&
 		    atomic_load(&i->changes) == changes)
@@ -186,15 +186,15 @@ void pages_changed(struct fs *fs, struct own_change *c)
 		if (leave_to_others(fs, c->i))
 			return;
 		changes = atomic_load(&c->i->changes);
-		now = look_below(c->i, &st);
+		now = look_below(fs, c->i, &st);
 	} while (!end_last(fs, c->i, changes, &st, now));
 }
 
-uint64_t pages_stamp(const struct inode *i)
+uint64_t pages_stamp(struct fs *fs, struct inode *i)
 {
 	struct stat st;
 
-	return look_below(i, &st);
+	return look_below(fs, i, &st);
 }
 
 void pages_account(struct fs *fs, struct inode *i, uint64_t stamp)
@@ -354,7 +354,7 @@ bool pages_check(struct fs *fs, struct inode *i)
 {
 	uint64_t known = atomic_load(&i->stamp);
 	struct stat st;
-	uint64_t now = look_below(i, &st);
+	uint64_t now = look_below(fs, i, &st);
 
 	if (!now || known == now || !is_changed(fs, i, known))
 		return false;

@@ -48,7 +48,7 @@ void pages_changed(struct fs *fs, struct own_change *c);
  * while the file had no other open; each pages_unseen() says whether the file
  * was changed since the last call by anything but our own changes.
  */
-uint64_t pages_stamp(const struct inode *i);
+uint64_t pages_stamp(struct fs *fs, struct inode *i);
 void pages_account(struct fs *fs, struct inode *i, uint64_t stamp);
 bool pages_unseen(struct fs *fs, struct inode *i);
 

@@ -32,7 +32,7 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 	 * root, and then no overlay upon us is possible.
 	 */
 	conn->max_backing_stack_depth =
-		below_is_stacked(inodes_root(fs->inodes)->fd)
+		below_is_stacked(inodes_root_fd(fs->inodes))
 			? FUSE_BACKING_STACKED_OVER
 			: FUSE_BACKING_STACKED_UNDER;
 }
@@ -156,7 +156,7 @@ void pass_begin(fuse_req_t req, struct handle *h, const struct stat *st,
 		id = register_below(req, h);
 	do {
 		uint64_t changes = atomic_load(&i->changes);
-		uint64_t stamp = id ? pages_stamp(i) : 0;
+		uint64_t stamp = id ? pages_stamp(fs, i) : 0;
 
 		r = count_open(req, h, fi, id, stamp, changes);
 	} while (r == -EAGAIN);

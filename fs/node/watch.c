@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -41,17 +40,12 @@ struct watch {
 	pthread_t thread;
 	int inotify_fd; /* -1: not following changes */
 	int wake_fd;
-	uint64_t inodes_max;
-	unsigned count_every; /* inodes admitted between two counts */
 	atomic_bool stop;
-	atomic_bool evict;
 	atomic_bool check_open; /* open files are to be checked once */
 	atomic_bool polling;	/* and every WATCH_SWEEP_MS */
-	bool evict_all;	   /* the thread's: the last eviction took all names */
-	uint64_t relisted; /* the thread's: see invalidate_listing() */
-	atomic_uint admitted;
+	uint64_t relisted;	/* the thread's: see invalidate_listing() */
 
-	atomic_ullong dirs, refused, overflows, invalidations, evicted;
+	atomic_ullong dirs, refused, overflows, invalidations;
 };
 
 static void count(atomic_ullong *what)
@@ -73,18 +67,21 @@ static bool has_own_cwd(void)
  * inotify takes a path only. fchdir() and "." take a quarter of the time of
  * the descriptor's path in /proc.
  */
-static int add_watch(struct watch *w, const struct inode *i)
+static int add_watch(struct watch *w, struct inode *i)
 {
+	CLEANUP(hold_end) struct hold dir = HOLD_NONE;
 	struct fs_fd_name name;
 	int wd;
 
-	if (has_own_cwd() && fchdir(i->fd) == 0) {
+	if (hold_begin(w->fs->inodes, i, &dir) < 0)
+		return -1;
+	if (has_own_cwd() && fchdir(dir.fd) == 0) {
 		wd = inotify_add_watch(w->inotify_fd, ".", EVENTS);
 		/* As a working directory it would keep its mount busy. */
 		if (chdir("/") == 0)
 			return wd;
 	}
-	fs_fd_name(i->fd, &name);
+	fs_fd_name(dir.fd, &name);
 	return inotify_add_watch(w->inotify_fd, name.path, EVENTS);
 }
 
@@ -119,12 +116,6 @@ static void wake(struct watch *w)
 	(void)put;
 }
 
-void watch_evict(struct watch *w)
-{
-	if (w && !atomic_exchange(&w->evict, true))
-		wake(w);
-}
-
 void watch_check_open(struct watch *w)
 {
 	if (w && !atomic_exchange(&w->check_open, true))
@@ -135,18 +126,6 @@ void watch_poll_open(struct watch *w)
 {
 	if (w && !atomic_load(&w->polling))
 		watch_check_open(w);
-}
-
-void watch_note_size(struct watch *w)
-{
-	struct inodes_counts counts;
-
-	/* Counting takes the table's lock: not for each inode. */
-	if (!w || atomic_fetch_add(&w->admitted, 1) % w->count_every)
-		return;
-	inodes_count(w->fs->inodes, &counts);
-	if (counts.inodes > w->inodes_max)
-		watch_evict(w);
 }
 
 /* The kernel drops attributes and content of `i`. */
@@ -189,15 +168,37 @@ static void check_inode(struct watch *w, struct inode *i)
 		count(&w->invalidations);
 }
 
-/* A file with several names may be known by another one. */
-static void check_other_names(struct watch *w, const struct stat *st)
+static bool is_there(struct watch *w, struct inode *dir, const char *name,
+		     struct stat *ret)
 {
-	struct inode *i = inodes_find_file(w->fs->inodes, st);
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+
+	return hold_begin(w->fs->inodes, dir, &h) == 0 &&
+	       fstatat(h.fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * `name` is file `st`, which may be known by another name: a file with several
+ * names, or a directory that was moved here outside the mount. Processes may
+ * work in that directory without a lookup, so the table gets its new name.
+ */
+static void check_other_names(struct watch *w, struct inode *dir,
+			      const char *name, const struct stat *st)
+{
+	struct inodes *t = w->fs->inodes;
+	struct inode *i = inodes_find_file(t, st);
+	struct stat now;
 
 	if (!i)
 		return;
 	check_inode(w, i);
-	inodes_unref(w->fs->inodes, i);
+	if (S_ISDIR(i->type)) {
+		inodes_add_name(t, i, dir, name);
+		/* It may have been renamed through the mount just now. */
+		if (!is_there(w, dir, name, &now) || now.st_ino != st->st_ino)
+			inodes_drop_name_of(t, i, dir, name);
+	}
+	inodes_unref(t, i);
 }
 
 static void check_name(struct watch *w, struct inode *dir, const char *name)
@@ -205,17 +206,17 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 	struct fs *fs = w->fs;
 	struct inode *i = inodes_find(fs->inodes, dir, name);
 	struct stat st;
-	bool there = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	bool there = is_there(w, dir, name, &st);
 
 	if (i && there && st.st_ino == i->key.ino && st.st_dev == i->key.dev) {
 		check_inode(w, i);
 		inodes_unref(fs->inodes, i);
 		return;
 	}
-	if (there && st.st_nlink > 1)
-		check_other_names(w, &st);
 	if (i)
 		inodes_drop_name_of(fs->inodes, i, dir, name);
+	if (there && (st.st_nlink > 1 || S_ISDIR(st.st_mode)))
+		check_other_names(w, dir, name, &st);
 	if (i || watch_is_probed_everywhere(name))
 		invalidate_name(w, dir, name);
 	/* A name was added or removed: the cached listing may be stale. */
@@ -230,8 +231,7 @@ static void check_everything(struct watch *w)
 	size_t n;
 
 	count(&w->overflows);
-	if (inodes_names(fs->inodes, SIZE_MAX / sizeof(*names) - 1, &names,
-			 &n) < 0)
+	if (inodes_names(fs->inodes, &names, &n) < 0)
 		return;
 	for (size_t k = 0; k < n; k++) {
 		check_name(w, names[k].parent, names[k].name);
@@ -301,91 +301,6 @@ static void drain(struct watch *w)
 }
 
 /*
- * Asks the kernel to forget unused inodes: not open, no process's working
- * directory, no mountpoint, no known children. Linux 6.18 (protocol 7.45)
- * introduced this message; libfuse does not have it yet.
- */
-struct prune {
-	struct fuse_out_header header;
-	struct {
-		uint32_t count;
-		uint32_t padding;
-		uint64_t spare;
-	} body;
-	uint64_t inodes[FS_PRUNE_MAX];
-};
-#define NOTIFY_PRUNE 9
-
-static void prune_send(struct watch *w, struct prune *p)
-{
-	size_t len = offsetof(struct prune, inodes) +
-		     p->body.count * sizeof(p->inodes[0]);
-	ssize_t put;
-
-	assert(p->body.count <= FS_PRUNE_MAX);
-	if (!p->body.count)
-		return;
-	p->header = (struct fuse_out_header){ .len = (uint32_t)len,
-					      .error = NOTIFY_PRUNE };
-	put = write(fuse_session_fd(w->fs->session), p, len);
-	/* On failure the worker that waits for descriptors asks again. */
-	(void)put;
-	p->body.count = 0;
-}
-
-/*
- * Kernels without that message can only invalidate a name, used or not. That
- * is not done to directories: a shell would lose its working directory.
- */
-static void evict_name(struct watch *w, struct prune *p,
-		       const struct inode_name *name)
-{
-	struct fs *fs = w->fs;
-	struct inode *i = inodes_find(fs->inodes, name->parent, name->name);
-
-	assert(p->body.count < FS_PRUNE_MAX);
-	if (i && !atomic_load(&i->opens) && (fs->prunes || !S_ISDIR(i->type))) {
-		count(&w->evicted);
-		if (fs->prunes)
-			p->inodes[p->body.count++] = fs_ino(fs, i);
-		else
-			(void)fuse_lowlevel_notify_inval_entry(
-				fs->session, fs_ino(fs, name->parent),
-				name->name, strlen(name->name));
-	}
-	/* If it is freed before the message is sent, the kernel ignores it. */
-	inodes_unref(fs->inodes, i);
-	if (p->body.count == FS_PRUNE_MAX)
-		prune_send(w, p);
-}
-
-/*
- * Evict the older half of the names, files before their directories; every
- * second time all names, in case the older half is all in use.
- */
-static void evict(struct watch *w)
-{
-	struct fs *fs = w->fs;
-	struct prune p = { .body.count = 0 };
-	struct inodes_counts counts;
-	struct inode_name *names;
-	size_t n;
-
-	atomic_store(&w->evict, false);
-	w->evict_all = !w->evict_all;
-	inodes_count(fs->inodes, &counts);
-	if (inodes_names(fs->inodes,
-			 w->evict_all ? SIZE_MAX / sizeof(*names) - 1
-				      : counts.inodes / 2,
-			 &names, &n) < 0)
-		return;
-	for (size_t k = n; k > 0; k--)
-		evict_name(w, &p, &names[k - 1]);
-	prune_send(w, &p);
-	inodes_names_free(fs->inodes, names, n);
-}
-
-/*
  * Check open files without an event: once on watch_check_open(), and every
  * WATCH_SWEEP_MS while events may be missing, because a directory has no watch
  * or a file has several names. Closed files need no check here: the next
@@ -424,9 +339,8 @@ static void *watch_main(void *arg)
 
 		if (ready < 0 && errno != EINTR)
 			break;
-		if (fds[0].revents && read(w->wake_fd, &wakes, 8) == 8 &&
-		    atomic_load(&w->evict))
-			evict(w);
+		if (fds[0].revents)
+			(void)!read(w->wake_fd, &wakes, sizeof(wakes));
 		if (fds[1].revents && !atomic_load(&w->stop)) {
 			(void)poll(fds, 1, WATCH_SETTLE_MS);
 			drain(w);
@@ -468,8 +382,6 @@ int watch_new(struct fs *fs, bool inotify, struct watch **ret)
 		return -ENOMEM;
 	w->fs = fs;
 	w->inotify_fd = w->wake_fd = -1;
-	w->inodes_max = (uint64_t)FS_INODES_SHARE(fs_descriptors());
-	w->count_every = w->inodes_max < 4096 ? 16 : 256;
 	r = watch_start(w, inotify);
 	if (r < 0) {
 		watch_release(w);
@@ -497,7 +409,6 @@ void watch_stat(const struct watch *w, struct watch_stats *ret)
 		.refused = atomic_load(&w->refused),
 		.overflows = atomic_load(&w->overflows),
 		.invalidations = atomic_load(&w->invalidations),
-		.evicted = atomic_load(&w->evicted),
 	};
 }
 

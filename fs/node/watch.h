@@ -4,9 +4,6 @@
  * one thread compares what is below with what the kernel has cached and
  * invalidates what differs.
  *
- * Also keeps the number of inodes, each of which costs a descriptor, below the
- * process's limit, by asking the kernel to forget the oldest names.
- *
  * Any thread may call these functions, watch_new() and watch_free() excepted.
  */
 #ifndef STATETAPE_FS_NODE_WATCH_H
@@ -19,10 +16,7 @@ struct fs;
 struct inode;
 struct watch;
 
-/*
- * Start the thread. `inotify`: follow changes below; otherwise it only limits
- * the number of inodes.
- */
+/* Start the thread. `inotify`: follow changes below. */
 int watch_new(struct fs *fs, bool inotify, struct watch **ret);
 /* Stop and join the thread. Call before the session is destroyed. */
 void watch_free(struct watch *w);
@@ -38,11 +32,6 @@ void watch_check_open(struct watch *w);
 /* Check open files every WATCH_SWEEP_MS: one may change without an event. */
 void watch_poll_open(struct watch *w);
 
-/* An inode was added: evict some if there are too many. */
-void watch_note_size(struct watch *w);
-/* Out of descriptors: evict inodes now. */
-void watch_evict(struct watch *w);
-
 /*
  * True for names that tools look for in every directory (".gitignore"): the
  * kernel may cache that such a name is missing.
@@ -55,7 +44,6 @@ struct watch_stats {
 	uint64_t refused;	/* watches that could not be added */
 	uint64_t overflows;	/* of inotify's event queue */
 	uint64_t invalidations; /* sent to the kernel */
-	uint64_t evicted;	/* names the kernel was asked to forget */
 };
 void watch_stat(const struct watch *w, struct watch_stats *ret);
 

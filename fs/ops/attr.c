@@ -27,9 +27,10 @@ static int reply_attr(fuse_req_t req, struct inode *i)
 	struct fs *fs = fs_of(req);
 	struct stat st;
 	double timeout;
+	int r = fs_stat(fs, i, &st);
 
-	if (fstat(i->fd, &st) < 0)
-		return fuse_reply_err(req, errno);
+	if (r < 0)
+		return fuse_reply_err(req, -r);
 	timeout = fs_attr_timeout(fs, S_ISDIR(i->type) ? i : NULL, &st);
 	fs_attr(fs, i, &st);
 	fs_attr_sent(fs, i, timeout);
@@ -60,6 +61,7 @@ struct attr_change {
 	const struct handle *h; /* NULL: by path, not by descriptor */
 	const struct stat *attr;
 	int to_set;
+	int fd; /* of the inode */
 	struct fs_fd_name name;
 	struct keep_change change; /* of content, if the size is set */
 	size_t lines;
@@ -131,9 +133,8 @@ static int change_owner(struct attr_change *c)
 	if (!nothing && !(c->to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		return 0;
 	/* Before chown: whether set-group-id stays depends on the old group. */
-	fs_drop_setid(c->req, c->i, c->i->fd);
-	r = fchownat(c->i->fd, "", uid, gid,
-		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+	fs_drop_setid(c->req, c->i, c->fd);
+	r = fchownat(c->fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 	/*
 	 * No attribute set: chown(-1, -1), or the kernel drops the set-id bits
 	 * before a write. Both drop the bits, as done above.
@@ -154,7 +155,7 @@ static int change_size(struct attr_change *c)
 		return 0;
 	r = c->h ? ftruncate(c->h->fd, size) : truncate(c->name.path, size);
 	if (r == 0)
-		fs_drop_setid(c->req, c->i, c->i->fd);
+		fs_drop_setid(c->req, c->i, c->fd);
 	return note(c, JOURNAL_TRUNCATE, size, c->h ? NULL : JOURNAL_BY_NAME,
 		    r);
 }
@@ -180,46 +181,68 @@ static int change_times(struct attr_change *c)
 	ts[1] = time_to_set(c, FUSE_SET_ATTR_MTIME, FUSE_SET_ATTR_MTIME_NOW,
 			    c->attr->st_mtim);
 	return note(c, JOURNAL_UTIMENS, -1, NULL,
-		    utimensat(c->i->fd, "", ts, AT_EMPTY_PATH));
+		    utimensat(c->fd, "", ts, AT_EMPTY_PATH));
+}
+
+static int change_attr(struct attr_change *c)
+{
+	static int (*const steps[STEPS_MAX])(struct attr_change *) = {
+		change_mode, change_owner, change_size, change_times
+	};
+	struct fs *fs = fs_of(c->req);
+	CLEANUP(hold_end) struct hold file = HOLD_NONE;
+	int r = hold_begin(fs->inodes, c->i, &file);
+
+	if (r < 0)
+		return r;
+	c->fd = file.fd;
+	fs_fd_name(file.fd, &c->name);
+	if (c->to_set & FUSE_SET_ATTR_SIZE)
+		keep_change(c->req, c->i, c->h, &c->change);
+	else
+		pages_change(fs, c->i, &c->change.own);
+	for (size_t n = 0; r == 0 && n < STEPS_MAX; n++)
+		r = steps[n](c);
+	pages_changed(fs, &c->change.own);
+	record_changes(c);
+	return r;
 }
 
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr,
 		       int to_set, struct fuse_file_info *fi)
 {
-	static int (*const steps[STEPS_MAX])(struct attr_change *) = {
-		change_mode, change_owner, change_size, change_times
-	};
-	struct fs *fs = fs_of(req);
 	struct attr_change c = { .req = req,
-				 .i = fs_inode(fs, ino),
+				 .i = fs_inode(fs_of(req), ino),
 				 .h = fi ? fs_handle(fi) : NULL,
 				 .attr = attr,
 				 .to_set = to_set };
-	int r = 0;
+	int r = change_attr(&c);
 
-	fs_fd_name(c.i->fd, &c.name);
-	if (to_set & FUSE_SET_ATTR_SIZE)
-		keep_change(req, c.i, c.h, &c.change);
-	else
-		pages_change(fs, c.i, &c.change.own);
-	for (size_t n = 0; r == 0 && n < STEPS_MAX; n++)
-		r = steps[n](&c);
-	pages_changed(fs, &c.change.own);
-	record_changes(&c);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else
 		(void)reply_attr(req, c.i);
 }
 
+static ssize_t read_link(struct fs *fs, struct inode *i, char *target,
+			 size_t size)
+{
+	CLEANUP(hold_end) struct hold link = HOLD_NONE;
+	ssize_t len = hold_begin(fs->inodes, i, &link);
+
+	if (len == 0)
+		len = readlinkat(link.fd, "", target, size);
+	return len < 0 && link.inode ? -errno : len;
+}
+
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	struct inode *i = fs_inode(fs_of(req), ino);
+	struct fs *fs = fs_of(req);
 	char target[PATH_MAX + 1];
-	ssize_t len = readlinkat(i->fd, "", target, sizeof(target));
+	ssize_t len = read_link(fs, fs_inode(fs, ino), target, sizeof(target));
 
 	if (len < 0) {
-		(void)fuse_reply_err(req, errno);
+		(void)fuse_reply_err(req, (int)-len);
 		return;
 	}
 	if ((size_t)len == sizeof(target)) {
@@ -230,13 +253,22 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	(void)fuse_reply_readlink(req, target);
 }
 
+static int stat_fs(struct fs *fs, struct inode *i, struct statvfs *ret)
+{
+	CLEANUP(hold_end) struct hold file = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &file);
+
+	return r < 0 ? r : fstatvfs(file.fd, ret) < 0 ? -errno : 0;
+}
+
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
-	struct inode *i = fs_inode(fs_of(req), ino);
+	struct fs *fs = fs_of(req);
 	struct statvfs st;
+	int r = stat_fs(fs, fs_inode(fs, ino), &st);
 
-	if (fstatvfs(i->fd, &st) < 0)
-		(void)fuse_reply_err(req, errno);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
 	else
 		(void)fuse_reply_statfs(req, &st);
 }
@@ -246,18 +278,34 @@ static void reply_xattr(fuse_req_t req, ssize_t got, const char *value,
 			size_t size)
 {
 	if (got < 0)
-		(void)fuse_reply_err(req, errno);
+		(void)fuse_reply_err(req, (int)-got);
 	else if (size == 0)
 		(void)fuse_reply_xattr(req, (size_t)got);
 	else
 		(void)fuse_reply_buf(req, value, (size_t)got);
 }
 
+/* The attribute `name`, or the list of names if that is NULL. */
+static ssize_t read_xattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+			  char *value, size_t size)
+{
+	struct fs *fs = fs_of(req);
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+	ssize_t got = hold_begin(fs->inodes, fs_inode(fs, ino), &h);
+	struct fs_fd_name file;
+
+	if (got < 0)
+		return got;
+	fs_fd_name(h.fd, &file);
+	got = name ? getxattr(file.path, name, value, size)
+		   : listxattr(file.path, value, size);
+	return got < 0 ? -errno : got;
+}
+
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 			size_t size)
 {
 	char *value = fs_buffer();
-	struct fs_fd_name file;
 
 	if (!value) {
 		(void)fuse_reply_err(req, ENOMEM);
@@ -265,8 +313,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
 	}
 	if (size > FS_REQUEST_MAX)
 		size = FS_REQUEST_MAX;
-	fs_fd_name(fs_inode(fs_of(req), ino)->fd, &file);
-	reply_xattr(req, getxattr(file.path, name, value, size), value, size);
+	reply_xattr(req, read_xattr(req, ino, name, value, size), value, size);
 }
 
 /* Only root sees the names of `trusted.` attributes. */
@@ -291,15 +338,13 @@ static ssize_t hide_trusted(char *names, ssize_t len)
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	char *names = fs_buffer();
-	struct fs_fd_name file;
 	ssize_t len;
 
 	if (!names) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	fs_fd_name(fs_inode(fs_of(req), ino)->fd, &file);
-	len = listxattr(file.path, names, XATTR_LIST_MAX);
+	len = read_xattr(req, ino, NULL, names, XATTR_LIST_MAX);
 	if (len > 0 && fuse_req_ctx(req)->uid != 0)
 		len = hide_trusted(names, len);
 	if (size && len > (ssize_t)size)
@@ -312,7 +357,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
  * Like chmod(2), setting an ACL drops set-group-id if the caller is not in the
  * file's group.
  */
-static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
+static void acl_drops_setgid(fuse_req_t req, int fd, const char *name)
 {
 	struct fs *fs = fs_of(req);
 	struct fs_fd_name file;
@@ -321,10 +366,10 @@ static void acl_drops_setgid(fuse_req_t req, struct inode *i, const char *name)
 	if (!fs->root || fuse_req_ctx(req)->uid == 0 ||
 	    strcmp(name, "system.posix_acl_access") != 0)
 		return;
-	if (fstat(i->fd, &st) < 0 || !(st.st_mode & S_ISGID) ||
+	if (fstat(fd, &st) < 0 || !(st.st_mode & S_ISGID) ||
 	    fs_in_group(req, st.st_gid))
 		return;
-	fs_fd_name(i->fd, &file);
+	fs_fd_name(fd, &file);
 	(void)fchmodat(fs->proc_fd, file.name, st.st_mode & 07777 & ~S_ISGID,
 		       0);
 }
@@ -341,38 +386,43 @@ static void finish_xattr(fuse_req_t req, struct inode *i, enum journal_op op,
 	(void)fuse_reply_err(req, -r);
 }
 
-static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+/* Set the attribute, or remove it if `value` is NULL. */
+static int change_xattr(fuse_req_t req, struct inode *i, const char *name,
 			const char *value, size_t size, int flags)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *i = fs_inode(fs, ino);
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &h);
 	struct own_change own;
 	struct fs_fd_name file;
-	int r = 0;
 
-	fs_fd_name(i->fd, &file);
+	if (r < 0)
+		return r;
+	fs_fd_name(h.fd, &file);
 	pages_change(fs, i, &own);
-	if (setxattr(file.path, name, value, size, flags) < 0)
-		r = -errno;
-	else
-		acl_drops_setgid(req, i, name);
+	r = value ? setxattr(file.path, name, value, size, flags)
+		  : removexattr(file.path, name);
+	r = r < 0 ? -errno : 0;
+	if (r == 0 && value)
+		acl_drops_setgid(req, h.fd, name);
 	pages_changed(fs, &own);
+	return r;
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name,
+			const char *value, size_t size, int flags)
+{
+	struct inode *i = fs_inode(fs_of(req), ino);
+	int r = change_xattr(req, i, name, value, size, flags);
+
 	finish_xattr(req, i, JOURNAL_SETXATTR, name, (int64_t)size, r);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	struct fs *fs = fs_of(req);
-	struct inode *i = fs_inode(fs, ino);
-	struct own_change own;
-	struct fs_fd_name file;
-	int r = 0;
+	struct inode *i = fs_inode(fs_of(req), ino);
+	int r = change_xattr(req, i, name, NULL, 0, 0);
 
-	fs_fd_name(i->fd, &file);
-	pages_change(fs, i, &own);
-	if (removexattr(file.path, name) < 0)
-		r = -errno;
-	pages_changed(fs, &own);
 	finish_xattr(req, i, JOURNAL_REMOVEXATTR, name, -1, r);
 }
 

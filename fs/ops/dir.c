@@ -46,10 +46,15 @@ static void stream_begin(struct dir_stream *s, int fd)
 }
 
 /* "." is quicker than the path in /proc, but needs search permission. */
-static int reopen_dir(struct fs *fs, const struct inode *i)
+static int reopen_dir(struct fs *fs, struct inode *i)
 {
-	int fd = fs_openat(fs, i->fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	CLEANUP(hold_end) struct hold dir = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &dir);
+	int fd;
 
+	if (r < 0)
+		return r;
+	fd = fs_openat(fs, dir.fd, ".", O_RDONLY | O_DIRECTORY, 0);
 	return fd == -EACCES ? fs_reopen(fs, i, O_RDONLY | O_DIRECTORY) : fd;
 }
 
@@ -233,11 +238,11 @@ static int fill(struct dir_listing *l, struct dir_stream *s, off_t off)
 }
 
 /* The directory's stamp, 0: unknown. */
-static uint64_t state_of(const struct inode *i)
+static uint64_t state_of(struct fs *fs, struct inode *i)
 {
 	struct stat st;
 
-	return fstat(i->fd, &st) < 0 ? 0 : inode_stamp(&st);
+	return fs_stat(fs, i, &st) < 0 ? 0 : inode_stamp(&st);
 }
 
 /* A mark for "the directory of this stamp ends at `off`"; 0: unknown. */
@@ -250,7 +255,7 @@ static uint64_t end_mark(uint64_t state, off_t off)
 
 static int list_anew(struct fs *fs, struct dir_listing *l, off_t off)
 {
-	uint64_t state = state_of(l->dir), end = end_mark(state, off);
+	uint64_t state = state_of(fs, l->dir), end = end_mark(state, off);
 	CLEANUP(close_p) int fd = -1;
 	struct dir_stream s;
 	int r;

@@ -41,16 +41,18 @@ static int open_below(struct fs *fs, struct inode *i, int flags)
  * Most opens read only pages that the kernel has cached, and no READ follows.
  * So a file that was opened before and is unchanged is opened below by its
  * first READ, if there is one; searching a tree takes a tenth less time. Only
- * where that later open cannot fail: we may open it whatever its mode, and
- * O_NOATIME was not given.
+ * where that later open cannot fail: we may open it whatever its mode, the
+ * handle holds the inode's descriptor (*ret_hold) until then, and O_NOATIME was
+ * not given.
  */
 static bool may_open_lazily(struct fs *fs, struct inode *i, int flags,
-			    struct stat *ret)
+			    struct stat *ret, struct hold *ret_hold)
 {
 	if (flags & (O_ACCMODE | O_TRUNC | O_NOATIME) || fs->flush ||
 	    !atomic_load_explicit(&i->readable, memory_order_relaxed))
 		return false;
-	return fstat(i->fd, ret) == 0 &&
+	return hold_begin(fs->inodes, i, ret_hold) == 0 &&
+	       fstat(ret_hold->fd, ret) == 0 &&
 	       inode_stamp(ret) == atomic_load(&i->stamp) &&
 	       !pass_would(fs, ret) && cred_covers(ret);
 }
@@ -115,25 +117,36 @@ static int open_truncating(fuse_req_t req, struct inode *i, int flags,
 	return fd;
 }
 
+/* NULL: it has to be opened now. */
+static struct handle *open_lazily(struct fs *fs, struct inode *i, int flags,
+				  struct stat *ret)
+{
+	CLEANUP(hold_end) struct hold hold = HOLD_NONE;
+
+	if (!may_open_lazily(fs, i, flags, ret, &hold))
+		return NULL;
+	return handle_new_lazy(fs, &hold);
+}
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *i = fs_inode(fs, ino);
 	bool truncates = fi->flags & O_TRUNC;
 	struct keep_change change;
-	struct handle *h;
 	struct stat st;
+	struct handle *h = open_lazily(fs, i, fi->flags, &st);
 	int fd = -1;
 
-	if (!may_open_lazily(fs, i, fi->flags, &st)) {
+	if (!h) {
 		fd = truncates ? open_truncating(req, i, fi->flags, &change)
 			       : open_below(fs, i, fi->flags);
 		if (fd < 0) {
 			(void)fuse_reply_err(req, -fd);
 			return;
 		}
+		h = handle_new(fs, i, fd, fi->flags);
 	}
-	h = handle_new(fs, i, fd, fi->flags);
 	if (h) {
 		reply_opened(req, h, &st, truncates ? &change : NULL, fi);
 		return;

@@ -14,12 +14,16 @@
 #include "fs/node/pass.h"
 #include "fs/node/record.h"
 #include "fs/ops/ops.h"
+#include "graph/base/cleanup.h"
 
-static void assume(fuse_req_t req)
+/* Take on the caller's identity, and hold the directory `parent`. */
+static int begin_make(fuse_req_t req, fuse_ino_t parent, struct hold *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct fs *fs = fs_of(req);
 
 	cred_assume(ctx->uid, ctx->gid, ctx->umask);
+	return hold_begin(fs->inodes, fs_inode(fs, parent), ret);
 }
 
 /*
@@ -28,10 +32,11 @@ static void assume(fuse_req_t req)
  * records the failure. A file that was already removed outside the mount still
  * counts as created.
  */
-static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
-			 struct record_line *what, struct fuse_entry_param *e)
+static int entry_of_made(struct fs *fs, const struct hold *dir,
+			 const char *name, struct record_line *what,
+			 struct fuse_entry_param *e)
 {
-	int r = fs_entry(fs, dir, name, e);
+	int r = fs_entry(fs, dir->inode, name, e);
 
 	assert(what->res == 0);
 	if (r == 0)
@@ -46,12 +51,13 @@ static int entry_of_made(struct fs *fs, struct inode *dir, const char *name,
 
 /*
  * After the creation of `name` succeeded or failed (what->res): find its
- * entry, append the journal line, reply.
+ * entry, append the journal line, end the hold of the directory, reply.
  */
-static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
-			struct record_line *what)
+static void finish_make(fuse_req_t req, fuse_ino_t parent, struct hold *held,
+			const char *name, struct record_line *what)
 {
 	struct fs *fs = fs_of(req);
+	struct inode *dir = fs_inode(fs, parent);
 	struct fuse_entry_param e = { 0 };
 	struct inode *i;
 	uint64_t n;
@@ -59,10 +65,11 @@ static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 
 	assert(r <= 0);
 	if (r == 0)
-		r = entry_of_made(fs, dir, name, what, &e);
+		r = entry_of_made(fs, held, name, what, &e);
 	i = r == 0 ? fs_inode(fs, e.ino) : NULL;
 	n = record_name(fs, req, dir, name, i, what);
 	keep_made(req, i, NULL, &(struct keep_name){ dir, name }, n);
+	hold_end(held);
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e) < 0)
@@ -72,42 +79,64 @@ static void finish_make(fuse_req_t req, struct inode *dir, const char *name,
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode, dev_t rdev)
 {
-	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct hold dir = HOLD_NONE;
 	struct record_line what = { .op = JOURNAL_MKNOD, .off = -1, .len = -1 };
 	char detail[32];
 
-	assume(req);
-	if (mknodat(dir->fd, name, mode, rdev) < 0)
+	what.res = begin_make(req, parent, &dir);
+	if (what.res == 0 && mknodat(dir.fd, name, mode, rdev) < 0)
 		what.res = -errno;
 	(void)snprintf(detail, sizeof(detail), "mode=%o", (unsigned)mode);
 	what.detail = detail;
-	finish_make(req, dir, name, &what);
+	finish_make(req, parent, &dir, name, &what);
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode)
 {
-	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct hold dir = HOLD_NONE;
 	struct record_line what = { .op = JOURNAL_MKDIR, .off = -1, .len = -1 };
 
-	assume(req);
-	if (mkdirat(dir->fd, name, mode) < 0)
+	what.res = begin_make(req, parent, &dir);
+	if (what.res == 0 && mkdirat(dir.fd, name, mode) < 0)
 		what.res = -errno;
-	finish_make(req, dir, name, &what);
+	finish_make(req, parent, &dir, name, &what);
 }
 
 static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
 		       const char *name)
 {
-	struct inode *dir = fs_inode(fs_of(req), parent);
+	struct hold dir = HOLD_NONE;
 	struct record_line what = {
 		.op = JOURNAL_SYMLINK, .path2 = target, .off = -1, .len = -1
 	};
 
-	assume(req);
-	if (symlinkat(target, dir->fd, name) < 0)
+	what.res = begin_make(req, parent, &dir);
+	if (what.res == 0 && symlinkat(target, dir.fd, name) < 0)
 		what.res = -errno;
-	finish_make(req, dir, name, &what);
+	finish_make(req, parent, &dir, name, &what);
+}
+
+/* Give `i` the new name `name` in `dir`, below. */
+static int link_below(struct fs *fs, struct inode *i, struct inode *dir,
+		      const char *name)
+{
+	CLEANUP(hold_end) struct hold file = HOLD_NONE;
+	CLEANUP(hold_end) struct hold to = HOLD_NONE;
+	int r = hold_begin(fs->inodes, i, &file);
+	struct own_change change;
+	struct fs_fd_name from;
+
+	if (r == 0)
+		r = hold_begin(fs->inodes, dir, &to);
+	if (r < 0)
+		return r;
+	fs_fd_name(file.fd, &from);
+	pages_change(fs, i, &change);
+	if (linkat(fs->proc_fd, from.name, to.fd, name, AT_SYMLINK_FOLLOW) < 0)
+		r = -errno;
+	pages_changed(fs, &change);
+	return r;
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
@@ -119,16 +148,8 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
 	struct record_line what = { .op = JOURNAL_LINK, .off = -1, .len = -1 };
 	struct fuse_entry_param e = { 0 };
 	char path2[RECORD_PATH_MAX];
-	struct own_change change;
-	struct fs_fd_name from;
-	int r = 0;
+	int r = link_below(fs, i, dir, newname);
 
-	fs_fd_name(i->fd, &from);
-	pages_change(fs, i, &change);
-	if (linkat(fs->proc_fd, from.name, dir->fd, newname,
-		   AT_SYMLINK_FOLLOW) < 0)
-		r = -errno;
-	pages_changed(fs, &change);
 	what.res = r;
 	record_path_in(fs, dir, newname, path2, sizeof(path2));
 	what.path2 = path2;
@@ -147,15 +168,15 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent,
  * was created outside the mount since then, it is opened as open(2) would do,
  * and *ret_created is false.
  */
-static int open_created(struct fs *fs, struct inode *dir, const char *name,
+static int open_created(struct fs *fs, int dir_fd, const char *name,
 			mode_t mode, int flags, bool *ret_created)
 {
-	int fd = fs_openat(fs, dir->fd, name,
+	int fd = fs_openat(fs, dir_fd, name,
 			   flags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
 
 	*ret_created = fd >= 0;
 	if (fd == -EEXIST && !(flags & O_EXCL))
-		fd = fs_openat(fs, dir->fd, name,
+		fd = fs_openat(fs, dir_fd, name,
 			       (flags & ~O_CREAT) | O_NOFOLLOW, 0);
 	return fd;
 }
@@ -206,18 +227,20 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 				    .off = -1,
 				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
+	struct hold held = HOLD_NONE;
 	bool created = false;
 	uint64_t n = 0;
-	int fd, r = 0;
+	int fd = begin_make(req, parent, &held), r = 0;
 
-	assume(req);
-	fd = open_created(fs, dir, name, mode,
-			  fi->flags & ~(O_DIRECT | O_APPEND), &created);
+	if (fd == 0)
+		fd = open_created(fs, held.fd, name, mode,
+				  fi->flags & ~(O_DIRECT | O_APPEND), &created);
 	what.res = fd < 0 ? fd : 0;
 	if (created)
-		r = entry_of_made(fs, dir, name, &what, &e);
+		r = entry_of_made(fs, &held, name, &what, &e);
 	else if (fd >= 0)
 		r = fs_entry(fs, dir, name, &e);
+	hold_end(&held);
 	if (!created && fd >= 0 && fi->flags & O_TRUNC)
 		what = (struct record_line){ .op = JOURNAL_TRUNCATE,
 					     .off = -1,
@@ -246,7 +269,8 @@ static int nameless_entry(struct fs *fs, int fd, struct fuse_entry_param *e)
 
 	*e = (struct fuse_entry_param){ 0 };
 	fs_fd_name(fd, &name);
-	path_fd = fs_openat(fs, fs->proc_fd, name.name, O_PATH, 0);
+	path_fd = hold_openat(fs->inodes, fs->proc_fd, name.name, O_PATH, 0,
+			      fs->inodes_below);
 	if (path_fd < 0)
 		return path_fd;
 	if (fstat(path_fd, &e->attr) < 0) {
@@ -275,12 +299,15 @@ static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 				    .off = -1,
 				    .len = -1 };
 	struct fuse_entry_param e = { 0 };
+	struct hold held = HOLD_NONE;
 	uint64_t n;
-	int fd, r;
+	int fd = begin_make(req, parent, &held), r;
 
-	assume(req);
-	fd = fs_openat(fs, dir->fd, ".",
-		       (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE, mode);
+	if (fd == 0)
+		fd = fs_openat(fs, held.fd, ".",
+			       (fi->flags & ~(O_DIRECT | O_APPEND)) | O_TMPFILE,
+			       mode);
+	hold_end(&held);
 	r = fd < 0 ? fd : nameless_entry(fs, fd, &e);
 	what.res = r;
 	if (r == 0)

@@ -71,24 +71,56 @@ static void op_forget_multi(fuse_req_t req, size_t count,
 	fuse_reply_none(req);
 }
 
+/* A name about to be changed, and what the table knows by that name. */
+struct changed_name {
+	struct inode *dir;
+	const char *name;
+	struct inode *i; /* a reference, NULL: unknown */
+	struct hold at, file;
+};
+
+/*
+ * The file is held too: until the table has followed, its names may be wrong,
+ * and without any name it has no other way back.
+ */
+static int name_begin(struct fs *fs, fuse_ino_t dir, const char *name,
+		      struct changed_name *ret)
+{
+	*ret = (struct changed_name){ .dir = fs_inode(fs, dir),
+				      .name = name,
+				      .at = HOLD_NONE,
+				      .file = HOLD_NONE };
+	ret->i = inodes_find(fs->inodes, ret->dir, name);
+	if (ret->i)
+		(void)hold_begin(fs->inodes, ret->i, &ret->file);
+	return hold_begin(fs->inodes, ret->dir, &ret->at);
+}
+
+static void name_end(struct fs *fs, struct changed_name *p)
+{
+	hold_end(&p->at);
+	hold_end(&p->file);
+	inodes_unref(fs->inodes, p->i);
+}
+
 static void remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 			int flags, enum journal_op op)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *dir = fs_inode(fs, parent);
-	struct inode *i = inodes_find(fs->inodes, dir, name);
 	struct own_change change;
-	int r;
+	struct changed_name p;
+	int r = name_begin(fs, parent, name, &p);
 
-	keep_removed(req, dir, name, i, &change);
-	r = unlinkat(dir->fd, name, flags) < 0 ? -errno : 0;
+	keep_removed(req, p.dir, name, p.i, &change);
+	if (r == 0 && unlinkat(p.at.fd, name, flags) < 0)
+		r = -errno;
 	pages_changed(fs, &change);
 	if (r == 0)
-		inodes_drop_name(fs->inodes, dir, name);
-	record_name(fs, req, dir, name, i,
+		inodes_drop_name(fs->inodes, p.dir, name);
+	record_name(fs, req, p.dir, name, p.i,
 		    &(struct record_line){
 			    .op = op, .off = -1, .len = -1, .res = r });
-	inodes_unref(fs->inodes, i);
+	name_end(fs, &p);
 	(void)fuse_reply_err(req, -r);
 }
 
@@ -102,14 +134,28 @@ static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	remove_name(req, parent, name, AT_REMOVEDIR, JOURNAL_RMDIR);
 }
 
+/* After a successful rename, and after its line. */
+static void follow_rename(struct fs *fs, const struct changed_name *from,
+			  const struct changed_name *to, bool exchange)
+{
+	if (exchange) {
+		inodes_swap_names(fs->inodes, from->dir, from->name, to->dir,
+				  to->name);
+		return;
+	}
+	inodes_move_name(fs->inodes, from->dir, from->name, to->dir, to->name);
+	keep_renamed(fs, from->i, &(struct keep_name){ from->dir, from->name },
+		     &(struct keep_name){ to->dir, to->name }, to->i != NULL);
+	/* The watch thread may have dropped the old name already. */
+	if (from->i)
+		inodes_add_name(fs->inodes, from->i, to->dir, to->name);
+}
+
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      fuse_ino_t newparent, const char *newname,
 		      unsigned int flags)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *dir = fs_inode(fs, parent);
-	struct inode *to = fs_inode(fs, newparent);
-	struct inode *i = inodes_find(fs->inodes, dir, name);
 	bool exchange = flags & RENAME_EXCHANGE;
 	struct record_line what = { .op = exchange ? JOURNAL_EXCHANGE
 						   : JOURNAL_RENAME,
@@ -117,33 +163,26 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 				    .len = -1 };
 	struct own_change change, replaced;
 	char path2[RECORD_PATH_MAX];
-	struct inode *old =
-		exchange ? NULL : inodes_find(fs->inodes, to, newname);
-	int r = 0;
+	struct changed_name from, to;
+	int r = name_begin(fs, parent, name, &from);
+	int r2 = name_begin(fs, newparent, newname, &to);
 
-	keep_replaced(req, to, newname, old, &replaced);
-	pages_change(fs, i, &change);
-	if (renameat2(dir->fd, name, to->fd, newname, flags) < 0)
+	r = r < 0 ? r : r2;
+	keep_replaced(req, to.dir, newname, exchange ? NULL : to.i, &replaced);
+	pages_change(fs, from.i, &change);
+	if (r == 0 && renameat2(from.at.fd, name, to.at.fd, newname, flags) < 0)
 		r = -errno;
 	pages_changed(fs, &change);
 	pages_changed(fs, &replaced);
 	what.res = r;
 	/* Before the table changes: the line has the old paths. */
-	record_path_in(fs, to, newname, path2, sizeof(path2));
+	record_path_in(fs, to.dir, newname, path2, sizeof(path2));
 	what.path2 = path2;
-	record_name(fs, req, dir, name, i, &what);
-	if (r == 0 && exchange)
-		inodes_swap_names(fs->inodes, dir, name, to, newname);
-	else if (r == 0)
-		inodes_move_name(fs->inodes, dir, name, to, newname);
-	if (r == 0 && !exchange)
-		keep_renamed(fs, i, &(struct keep_name){ dir, name },
-			     &(struct keep_name){ to, newname }, old != NULL);
-	/* The watch thread may have dropped the old name already. */
-	if (r == 0 && !exchange && i)
-		inodes_add_name(fs->inodes, i, to, newname);
-	inodes_unref(fs->inodes, old);
-	inodes_unref(fs->inodes, i);
+	record_name(fs, req, from.dir, name, from.i, &what);
+	if (r == 0)
+		follow_rename(fs, &from, &to, exchange);
+	name_end(fs, &to);
+	name_end(fs, &from);
 	(void)fuse_reply_err(req, -r);
 }
 

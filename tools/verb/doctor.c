@@ -37,7 +37,7 @@
 #define CHECKS_MAX     24
 #define SPACE_WANTED   (UINT64_C(1) << 30)
 #define WATCHES_WANTED 16384
-#define FILES_WANTED   16384
+#define FILES_WANTED   1024
 #define FUSE_MINOR     229
 #define CIFS_MAGIC     0xff534d42
 #define NAME_COLUMN    10
@@ -458,12 +458,13 @@ static void check_limits(struct report *r)
 		     (uintmax_t)watches);
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	if (files.rlim_max >= FILES_WANTED)
-		note(r, "open files", OK, "%ju; each file in the cache is one",
+		note(r, "open files", OK,
+		     "%ju; each file open through a mount takes one",
 		     (uintmax_t)files.rlim_max);
 	else
 		note(r, "open files", DEGRADED,
-		     "%ju: each file in the cache is one, so large "
-		     "repositories are slow; raise 'ulimit -Hn'",
+		     "%ju: each file open through a mount takes one, and "
+		     "large repositories are slow; raise 'ulimit -Hn'",
 		     (uintmax_t)files.rlim_max);
 }
 

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "fs/node/hold.h"
+#include "graph/base/cleanup.h"
 #include "tests/support/scratch.h"
 
 /* A directory with the files a, b and the directories d, e, d/f. */
@@ -67,8 +69,11 @@ static struct inode *look(struct tree *t, struct inode *dir, const char *name)
 {
 	struct stat st;
 	struct inode *i;
-	int fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(hold_end) struct hold h = HOLD_NONE;
+	int fd;
 
+	assert_int_equal(hold_begin(t->inodes, dir, &h), 0);
+	fd = openat(h.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	assert_return_code(fd, errno);
 	assert_return_code(fstat(fd, &st), errno);
 	assert_true(inodes_admit(t->inodes, dir, name, fd, &st, &i) >= 0);
@@ -193,6 +198,18 @@ static void a_removed_file_is_still_told_by_its_last_path(void **state)
 	assert_int_equal(count(t), 1);
 }
 
+static void what_is_below_a_directory_that_is_gone_is_gone(void **state)
+{
+	struct tree *t = *state;
+	struct inode *root = inodes_root(t->inodes);
+	struct inode *d = look(t, root, "d"), *f = look(t, d, "f");
+
+	inodes_drop_name(t->inodes, root, "d");
+	assert_path(t, f, "d/f", true);
+	inodes_add_name(t->inodes, d, root, "e");
+	assert_path(t, f, "e/f", false);
+}
+
 static void of_two_names_the_one_left_is_the_path(void **state)
 {
 	struct tree *t = *state;
@@ -245,7 +262,7 @@ static void a_nameless_file_has_no_path_until_it_is_linked(void **state)
 	struct inode *root = inodes_root(t->inodes), *i;
 	char path[PATH_MAX];
 	struct stat st;
-	int fd = openat(root->fd, "a", O_PATH | O_CLOEXEC);
+	int fd = openat(inodes_root_fd(t->inodes), "a", O_PATH | O_CLOEXEC);
 
 	assert_return_code(fstat(fd, &st), errno);
 	assert_int_equal(inodes_admit(t->inodes, NULL, NULL, fd, &st, &i), 1);
@@ -287,7 +304,7 @@ static void watches_lead_back_to_their_directory(void **state)
 	assert_null(inodes_by_watch(t->inodes, 7));
 }
 
-static void names_are_listed_oldest_first_and_given_back(void **state)
+static void all_names_are_listed_and_given_back(void **state)
 {
 	struct tree *t = *state;
 	struct inode *root = inodes_root(t->inodes);
@@ -296,9 +313,10 @@ static void names_are_listed_oldest_first_and_given_back(void **state)
 	size_t n;
 
 	(void)look(t, root, "b");
-	assert_int_equal(inodes_names(t->inodes, 1, &names, &n), 0);
-	assert_int_equal(n, 1);
-	assert_string_equal(names[0].name, "a");
+	assert_int_equal(inodes_names(t->inodes, &names, &n), 0);
+	assert_int_equal(n, 2);
+	assert_ptr_equal(names[0].parent, root);
+	assert_string_not_equal(names[0].name, names[1].name);
 	inodes_names_free(t->inodes, names, n);
 	inodes_forget(t->inodes, a, 1);
 	assert_int_equal(count(t), 2);
@@ -334,12 +352,14 @@ int main(void)
 		TEST(a_name_moved_over_leaves_the_old_file_gone),
 		TEST(exchanged_names_are_exchanged),
 		TEST(a_removed_file_is_still_told_by_its_last_path),
+		TEST(what_is_below_a_directory_that_is_gone_is_gone),
 		TEST(of_two_names_the_one_left_is_the_path),
 		TEST(a_name_costs_the_same_however_many_there_are),
 		TEST(a_nameless_file_has_no_path_until_it_is_linked),
 		TEST(a_path_that_does_not_fit_keeps_its_tail),
 		TEST(watches_lead_back_to_their_directory),
-		TEST(names_are_listed_oldest_first_and_given_back),
+		TEST(all_names_are_listed_and_given_back),
+		TEST(all_names_are_listed_and_given_back),
 		TEST(a_stamp_follows_every_fact_of_the_content),
 	};
 
