@@ -350,7 +350,7 @@ static void an_open_file_is_the_nearest_way(void **state)
 }
 
 /* With room for `more` descriptors beyond those open now. */
-static struct rlimit set_room(int any_fd, int more)
+static struct rlimit set_room(int any_fd, rlim_t more)
 {
 	struct rlimit before, few;
 	int next = fcntl(any_fd, F_DUPFD_CLOEXEC, 0);
@@ -359,7 +359,7 @@ static struct rlimit set_room(int any_fd, int more)
 	(void)close(next);
 	assert_return_code(getrlimit(RLIMIT_NOFILE, &before), errno);
 	few = before;
-	few.rlim_cur = (rlim_t)(next + more);
+	few.rlim_cur = (rlim_t)next + more;
 	assert_return_code(setrlimit(RLIMIT_NOFILE, &few), errno);
 	return before;
 }
