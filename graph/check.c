@@ -33,7 +33,7 @@ static const char *name_of(const struct graph *g, symbol_t s)
 	return intern_text(g->names, s, NULL);
 }
 
-/* Every pair is made by as many slots as it counts. */
+/* Every pair is made in as many places as it counts. */
 static int check_pairs(const struct graph_checker *c)
 {
 	const struct graph *g = c->g;
@@ -42,10 +42,10 @@ static int check_pairs(const struct graph_checker *c)
 
 	for (uint32_t k = 0; k < g->slots_count; k++) {
 		const struct slot *s = &g->slots[k];
-		const uint32_t *pairs = slot_pairs(g, s);
+		const struct made *made = slot_made(g, s);
 
 		for (uint32_t m = 0; m < s->count; m++)
-			counts[pairs[m]]++;
+			counts[made[m].pair]++;
 	}
 	for (uint32_t k = 0; k < g->pairs_count && r == 0; k++) {
 		const struct pair *p = &g->pairs[k];

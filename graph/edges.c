@@ -107,6 +107,24 @@ void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 	*ret = n;
 }
 
+bool pair_has(const struct graph *g, enum edge_kind kind, symbol_t caller,
+	      symbol_t callee)
+{
+	uint32_t at;
+
+	if (!g->pairs_count)
+		return false;
+	at = pair_hash(kind, caller, callee) & g->pair_mask;
+	for (uint32_t n = g->pair_table[at]; n; n = g->pairs[n - 1].hashed) {
+		const struct pair *p = &g->pairs[n - 1];
+
+		if (p->kind == kind && p->caller == caller &&
+		    p->callee == callee)
+			return p->count;
+	}
+	return false;
+}
+
 /* Freed when settling, not before: the count may rise again until then. */
 void pair_free(struct graph *g, uint32_t n)
 {
@@ -131,15 +149,15 @@ void pair_free(struct graph *g, uint32_t n)
 void slot_clear(struct graph *g, uint32_t slot)
 {
 	struct slot *s = &g->slots[slot];
-	const uint32_t *pairs = slot_pairs(g, s);
+	const struct made *made = slot_made(g, s);
 
 	for (uint32_t k = 0; k < s->count; k++) {
-		assert(g->pairs[pairs[k]].count);
-		pair_note(g, pairs[k]);
-		g->pairs[pairs[k]].count--;
+		assert(g->pairs[made[k].pair].count);
+		pair_note(g, made[k].pair);
+		g->pairs[made[k].pair].count--;
 	}
-	if (s->count > 2)
-		heap_give(&g->heap, s->pairs.many, s->count * sizeof(*pairs));
+	if (s->count > 1)
+		heap_give(&g->heap, s->made.many, s->count * sizeof(*made));
 	s->count = 0;
 }
 
@@ -149,7 +167,7 @@ static uint32_t slot_new(struct graph *g)
 
 	if (n) {
 		assert(g->slots[n - 1].unit == NONE);
-		g->slots_free = g->slots[n - 1].site;
+		g->slots_free = g->slots[n - 1].bind;
 		return n - 1;
 	}
 	graph_need(g, slots, g->slots_count + 1);
@@ -159,7 +177,7 @@ static uint32_t slot_new(struct graph *g)
 }
 
 static void slot_make(struct graph *g, unit_t unit, enum slot_kind kind,
-		      uint32_t site)
+		      uint32_t bind)
 {
 	uint32_t n = slot_new(g);
 	struct unit *u = &g->units[unit];
@@ -168,7 +186,7 @@ static void slot_make(struct graph *g, unit_t unit, enum slot_kind kind,
 				     .dirty = 1,
 				     .version = g->slots[n].version + 1,
 				     .unit = unit,
-				     .site = site };
+				     .bind = bind };
 	u->slots[u->slots_count++] = n;
 	g->dirty = must_grow(g->dirty, &g->dirty_size, g->dirty_count + 1,
 			     sizeof(*g->dirty));
@@ -197,14 +215,14 @@ void slots_make(struct graph *g, unit_t n)
 	bool bases = u->u->kind == UNIT_CLASS;
 	bool overrides = u->u->flags & UNIT_METHOD;
 	uint32_t imports = count_imports(u);
-	uint32_t count = u->u->sites.count;
+	bool sites = u->u->sites.count;
 
 	assert(!u->slots_count);
-	u->slots = list_take(g, (count + bases + overrides + imports) *
+	u->slots = list_take(g, (sites + bases + overrides + imports) *
 					sizeof(*u->slots));
 	u->slots_count = 0;
-	for (uint32_t k = 0; k < count; k++)
-		slot_make(g, n, SLOT_SITE, k);
+	if (sites)
+		slot_make(g, n, SLOT_SITES, 0);
 	if (bases)
 		slot_make(g, n, SLOT_BASES, 0);
 	if (overrides)
@@ -212,7 +230,7 @@ void slots_make(struct graph *g, unit_t n)
 	for (uint32_t k = 0; imports && k < u->u->binds.count; k++)
 		if (is_import(u, k))
 			slot_make(g, n, SLOT_IMPORT, k);
-	assert(u->slots_count == count + bases + overrides + imports);
+	assert(u->slots_count == sites + bases + overrides + imports);
 }
 
 void slots_drop(struct graph *g, unit_t n)
@@ -226,7 +244,7 @@ void slots_drop(struct graph *g, unit_t n)
 		s->version++;
 		s->dirty = 0;
 		s->unit = NONE;
-		s->site = g->slots_free;
+		s->bind = g->slots_free;
 		g->slots_free = u->slots[k] + 1;
 	}
 	list_give(g, u->slots, u->slots_count * sizeof(*u->slots));

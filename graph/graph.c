@@ -87,6 +87,8 @@ void graph_free(struct graph *g)
 	free(g->noted);
 	free(g->frames);
 	free(g->held);
+	free(g->found);
+	free(g->memo);
 	free(g->delta.symbols);
 	free(g->delta.edges);
 	free(g);

@@ -60,6 +60,8 @@ bool symbol_now(const struct graph *g, symbol_t s, struct symbol *ret);
 /* One more slot makes this edge; *ret is its pair. */
 void pair_add(struct graph *g, enum edge_kind kind, symbol_t caller,
 	      symbol_t callee, uint32_t *ret);
+bool pair_has(const struct graph *g, enum edge_kind kind, symbol_t caller,
+	      symbol_t callee);
 /* Is that name of a module a variable, and nothing else? *ret: its symbol. */
 bool variable_is(struct graph *g, unit_t module, atom_t name, symbol_t *ret);
 

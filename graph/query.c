@@ -68,18 +68,17 @@ symbol_t graph_at(const struct graph *g, const char *path, uint32_t line)
 	return s == SYMBOL_NONE ? g->units[best].symbol : s;
 }
 
-/* The line to report for the edges of this slot. */
-static uint32_t slot_line(const struct graph *g, const struct slot *s)
+/* The line to report for an edge of this slot. */
+static uint32_t made_line(const struct graph *g, const struct slot *s,
+			  const struct made *made)
 {
 	const struct unit *u = &g->units[s->unit];
 
 	assert(u->sheet);
-	if (s->kind == SLOT_SITE)
-		return unit_line(
-			u,
-			(facts_sites(u->sheet->facts, u->u) + s->site)->line);
+	if (s->kind == SLOT_SITES)
+		return unit_line(u, site_of(u, made->site)->line);
 	if (s->kind == SLOT_IMPORT)
-		return unit_line(u, bind_of(u, s->site)->line);
+		return unit_line(u, bind_of(u, s->bind)->line);
 	return unit_line(u, u->u->name_line);
 }
 
@@ -91,15 +90,15 @@ static bool out_of_unit(const struct graph *g, unit_t n, unsigned kinds,
 
 	for (uint32_t k = 0; k < u->slots_count; k++) {
 		const struct slot *s = &g->slots[u->slots[k]];
-		const uint32_t *pairs = slot_pairs(g, s);
+		const struct made *made = slot_made(g, s);
 
 		for (uint32_t m = 0; m < s->count; m++) {
-			const struct pair *p = &g->pairs[pairs[m]];
+			const struct pair *p = &g->pairs[made[m].pair];
 			struct edge e = { .other = p->callee, .kind = p->kind };
 
 			if (!(kinds & 1u << p->kind))
 				continue;
-			e.line = slot_line(g, s);
+			e.line = made_line(g, s, &made[m]);
 			if (!visit(&e, arg))
 				return false;
 		}
@@ -193,24 +192,32 @@ static size_t facts_bytes(const struct graph *g)
 	return bytes;
 }
 
+/* Calls and decorators; the edges of a slot are in the order of its sites. */
+static void stat_sites(const struct graph *g, const struct slot *s,
+		       struct graph_stats *ret)
+{
+	const struct unit *u = &g->units[s->unit];
+	const struct made *made = slot_made(g, s);
+	uint32_t last = NONE;
+
+	for (uint32_t k = 0; k < u->u->sites.count; k++)
+		ret->sites += site_of(u, k)->kind <= SITE_DECORATOR;
+	for (uint32_t k = 0; k < s->count; k++) {
+		ret->resolved +=
+			made[k].site != last &&
+			site_of(u, made[k].site)->kind <= SITE_DECORATOR;
+		last = made[k].site;
+	}
+}
+
 static void stat_edges(const struct graph *g, struct graph_stats *ret)
 {
 	for (uint32_t k = 0; k < g->pairs_count; k++)
 		if (g->pairs[k].kind < EDGE_KINDS && g->pairs[k].count)
 			ret->edges[g->pairs[k].kind]++;
-	for (uint32_t k = 0; k < g->slots_count; k++) {
-		const struct slot *s = &g->slots[k];
-		const struct unit *u;
-
-		if (s->unit == NONE || s->kind != SLOT_SITE)
-			continue;
-		u = &g->units[s->unit];
-		if ((facts_sites(u->sheet->facts, u->u) + s->site)->kind ==
-		    SITE_READ)
-			continue;
-		ret->sites++;
-		ret->resolved += s->count > 0;
-	}
+	for (uint32_t k = 0; k < g->slots_count; k++)
+		if (g->slots[k].unit != NONE && g->slots[k].kind == SLOT_SITES)
+			stat_sites(g, &g->slots[k], ret);
 }
 
 void graph_stat(const struct graph *g, struct graph_stats *ret)

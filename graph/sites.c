@@ -17,10 +17,17 @@
 /* Modules to follow a variable through; further ones are ignored. */
 #define FOLLOW_MAX 64
 
+/* An edge found while a slot is resolved. */
+struct edge_found {
+	symbol_t symbol;
+	uint32_t site;
+	enum edge_kind kind;
+};
+
+/* What one place leads to: graph->found from `from` on. */
 struct targets {
 	enum edge_kind kind;
-	symbol_t symbols[SET_MAX * 2 + 8];
-	uint32_t count;
+	uint32_t from, site;
 	/* Where a variable was searched. */
 	struct {
 		unit_t module;
@@ -29,19 +36,31 @@ struct targets {
 	uint32_t followed_count;
 };
 
-static void target(struct targets *t, symbol_t s)
+static void targets_begin(const struct graph *g, struct targets *t,
+			  enum edge_kind kind, uint32_t site)
 {
-	for (uint32_t k = 0; k < t->count; k++)
-		if (t->symbols[k] == s)
-			return;
-	if (t->count < sizeof(t->symbols) / sizeof(*t->symbols))
-		t->symbols[t->count++] = s;
+	t->kind = kind;
+	t->from = g->found_count;
+	t->site = site;
+	t->followed_count = 0;
 }
 
-static void target_unit(const struct graph *g, struct targets *t, unit_t n)
+static void target(struct graph *g, struct targets *t, symbol_t s)
+{
+	for (uint32_t k = t->from; k < g->found_count; k++)
+		if (g->found[k].symbol == s && g->found[k].kind == t->kind)
+			return;
+	g->found = must_grow(g->found, &g->found_size, g->found_count + 1,
+			     sizeof(*g->found));
+	g->found[g->found_count++] = (struct edge_found){ .symbol = s,
+							  .site = t->site,
+							  .kind = t->kind };
+}
+
+static void target_unit(struct graph *g, struct targets *t, unit_t n)
 {
 	if (unit_lives(g, n))
-		target(t, g->units[n].symbol);
+		target(g, t, g->units[n].symbol);
 }
 
 static void targets_of_set(struct graph *g, set_t s, struct targets *t);
@@ -120,7 +139,7 @@ static void target_variable(struct graph *g, unit_t module, atom_t name,
 	if (!unit_lives(g, module) || !follows(t, module, name))
 		return;
 	if (variable_is(g, module, name, &s)) {
-		target(t, s);
+		target(g, t, s);
 		return;
 	}
 	for (uint32_t k = name_first(u, name);
@@ -187,7 +206,7 @@ static void read_name(struct graph *g, unit_t n, atom_t name, struct targets *t)
 	if (bound_around(g, n, name))
 		return;
 	target_variable(g, module, name, t);
-	if (!t->count)
+	if (g->found_count == t->from)
 		target_starred(g, module, name, t);
 }
 
@@ -230,10 +249,11 @@ static void solve_site(struct graph *g, unit_t n, uint32_t site,
 		       struct targets *t)
 {
 	const struct unit *u = unit_of(g, n);
-	const struct facts_site *s = facts_sites(u->sheet->facts, u->u) + site;
+	const struct facts_site *s = site_of(u, site);
 	struct facts_expr x = *expr_of(u, s->expr);
 
-	t->kind = s->kind == SITE_READ ? EDGE_READS : EDGE_CALL;
+	targets_begin(g, t, s->kind == SITE_READ ? EDGE_READS : EDGE_CALL,
+		      site);
 	if (s->kind == SITE_CALL)
 		targets_of_set(g, eval_expr(g, n, x.a), t);
 	else if (s->kind == SITE_ITER)
@@ -246,9 +266,17 @@ static void solve_site(struct graph *g, unit_t n, uint32_t site,
 		read_attr(g, n, &x, t);
 }
 
+static void solve_sites(struct graph *g, unit_t n, struct targets *t)
+{
+	eval_begin(g, n);
+	for (uint32_t k = 0; k < unit_of(g, n)->u->sites.count; k++)
+		solve_site(g, n, k, t);
+	eval_end(g);
+}
+
 static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 {
-	t->kind = EDGE_INHERITS;
+	targets_begin(g, t, EDGE_INHERITS, 0);
 	solve_need(g, KEY_BASES, class, 0);
 	for (uint32_t k = 0; k < unit_of(g, class)->u->bases.count; k++) {
 		const struct unit *u = unit_of(g, class);
@@ -272,7 +300,7 @@ static void solve_overrides(struct graph *g, unit_t f, struct targets *t)
 {
 	unit_t above = method_overridden(g, f);
 
-	t->kind = EDGE_OVERRIDES;
+	targets_begin(g, t, EDGE_OVERRIDES, 0);
 	if (above != NONE)
 		target_unit(g, t, above);
 }
@@ -297,7 +325,7 @@ static void solve_import(struct graph *g, unit_t n, uint32_t bind,
 	atom_t module =
 		module_absolute_name(g, n, b.level, atom_of(u, b.module));
 
-	t->kind = EDGE_IMPORTS;
+	targets_begin(g, t, EDGE_IMPORTS, 0);
 	target_module(g, n, module, t);
 	if (b.kind == BIND_FROM)
 		target_module(
@@ -306,22 +334,26 @@ static void solve_import(struct graph *g, unit_t n, uint32_t bind,
 			t);
 }
 
-static void slot_store(struct graph *g, uint32_t slot, const struct targets *t)
+static void slot_store(struct graph *g, uint32_t slot)
 {
-	unit_t n = g->slots[slot].unit;
-	symbol_t caller = unit_of(g, n)->symbol;
-	uint32_t *pairs = g->slots[slot].pairs.one;
+	struct slot *s = &g->slots[slot];
+	symbol_t caller = unit_of(g, s->unit)->symbol;
+	struct made *made = &s->made.one;
 
-	if (t->kind == EDGE_IMPORTS)
-		caller = unit_of(g, module_of(g, n))->symbol;
-	if (t->count > 2) {
-		g->slots[slot].pairs.many =
-			heap_take(&g->heap, t->count * sizeof(*pairs));
-		pairs = heap_at(&g->heap, g->slots[slot].pairs.many);
+	if (s->kind == SLOT_IMPORT)
+		caller = unit_of(g, module_of(g, s->unit))->symbol;
+	if (g->found_count > 1) {
+		s->made.many =
+			heap_take(&g->heap, g->found_count * sizeof(*made));
+		made = heap_at(&g->heap, s->made.many);
 	}
-	for (uint32_t k = 0; k < t->count; k++)
-		pair_add(g, t->kind, caller, t->symbols[k], &pairs[k]);
-	g->slots[slot].count = (uint16_t)t->count;
+	for (uint32_t k = 0; k < g->found_count; k++) {
+		const struct edge_found *f = &g->found[k];
+
+		made[k].site = f->site;
+		pair_add(g, f->kind, caller, f->symbol, &made[k].pair);
+	}
+	s->count = g->found_count;
 }
 
 void slot_solve(struct graph *g, uint32_t slot)
@@ -330,12 +362,11 @@ void slot_solve(struct graph *g, uint32_t slot)
 	struct targets t;
 
 	assert(s.unit != NONE && !s.count && !g->frames_count);
-	t.kind = EDGE_CALL;
-	t.count = t.followed_count = 0;
+	g->found_count = 0;
 	frame_push(g, slot | POSTING_SLOT, s.version);
 	switch (s.kind) {
-	case SLOT_SITE:
-		solve_site(g, s.unit, s.site, &t);
+	case SLOT_SITES:
+		solve_sites(g, s.unit, &t);
 		break;
 	case SLOT_BASES:
 		solve_bases(g, s.unit, &t);
@@ -345,10 +376,10 @@ void slot_solve(struct graph *g, uint32_t slot)
 		break;
 	default:
 		assert(s.kind == SLOT_IMPORT);
-		solve_import(g, s.unit, s.site, &t);
+		solve_import(g, s.unit, s.bind, &t);
 		break;
 	}
 	frame_pop(g);
 	assert(!g->frames_count && !g->held_count);
-	slot_store(g, slot, &t);
+	slot_store(g, slot);
 }

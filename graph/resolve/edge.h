@@ -34,23 +34,33 @@ struct touched_symbol {
 	XXH128_hash_t hash;
 };
 
-/* A place in the text that makes edges. */
-enum slot_kind { SLOT_SITE, SLOT_BASES, SLOT_OVERRIDES, SLOT_IMPORT };
+/* An edge that a slot makes, and where. */
+struct made {
+	uint32_t pair;
+	uint32_t site; /* of the unit, for SLOT_SITES */
+};
+
+/*
+ * A part of a unit that makes edges; it is resolved as a whole. All sites of a
+ * unit are one slot: they share most of what they depend on, and an expression
+ * that several of them contain is evaluated once.
+ */
+enum slot_kind { SLOT_SITES, SLOT_BASES, SLOT_OVERRIDES, SLOT_IMPORT };
 struct slot {
 	uint8_t kind;
 	uint8_t dirty;	/* to be resolved; then it is on graph->dirty */
-	uint16_t count; /* of its pairs */
+	uint32_t count; /* of the edges it makes, by site */
 	uint32_t version;
 	unit_t unit;   /* NONE: the slot is free */
-	uint32_t site; /* site or binding of the unit; of a free slot: number
-			  + 1 of the next free one */
+	uint32_t bind; /* SLOT_IMPORT: the unit's binding; of a free slot:
+			  number + 1 of the next free one */
 	union {
-		uint32_t one[2];
-		heap_t many; /* if count > 2 */
-	} pairs;
+		struct made one;
+		heap_t many; /* if count > 1 */
+	} made;
 };
 
-/* An edge, and how many slots make it. A free pair has kind EDGE_KINDS. */
+/* An edge, and how many places make it. A free pair has kind EDGE_KINDS. */
 struct pair {
 	symbol_t caller, callee;
 	uint32_t count;

@@ -1,12 +1,13 @@
 /*
- * The values of an expression. Expressions are evaluated within their unit,
- * and nothing is remembered here: whatever leads further is a question, whose
- * answer solve.c keeps.
+ * The values of an expression. Expressions are evaluated within their unit.
+ * Whatever leads further is a question, whose answer solve.c keeps; here a
+ * value is remembered only while the slot of its unit is being resolved.
  */
 #include "graph/resolve/eval.h"
 
 #include <assert.h>
 
+#include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/names.h"
@@ -293,7 +294,7 @@ static set_t made_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 	}
 }
 
-set_t eval_expr(struct graph *g, unit_t n, uint32_t e)
+static set_t expr_value(struct graph *g, unit_t n, uint32_t e)
 {
 	struct facts_expr x = *expr_of(unit_of(g, n), e);
 
@@ -334,4 +335,37 @@ set_t eval_expr(struct graph *g, unit_t n, uint32_t e)
 	default:
 		return made_eval(g, n, &x);
 	}
+}
+
+#define UNKNOWN UINT32_MAX
+
+void eval_begin(struct graph *g, unit_t n)
+{
+	uint32_t count = unit_of(g, n)->u->exprs.count;
+
+	g->memo = must_grow(g->memo, &g->memo_size, count, sizeof(*g->memo));
+	for (uint32_t e = 0; e < count; e++)
+		g->memo[e] = UNKNOWN;
+	g->memo_unit = n + 1;
+}
+
+void eval_end(struct graph *g)
+{
+	g->memo_unit = 0;
+}
+
+/*
+ * What the slot itself evaluates is posted to it the first time. A question
+ * has dependencies of its own, so it starts afresh.
+ */
+set_t eval_expr(struct graph *g, unit_t n, uint32_t e)
+{
+	if (g->memo_unit != n + 1 || g->frames_count != 1)
+		return expr_value(g, n, e);
+	if (g->memo[e] == UNKNOWN) {
+		set_t s = expr_value(g, n, e);
+
+		g->memo[e] = s;
+	}
+	return g->memo[e];
 }

@@ -6,5 +6,8 @@
 
 /* Expression e of unit n. */
 set_t eval_expr(struct graph *g, unit_t n, uint32_t e);
+/* Between these, while a slot of unit n is resolved, values are remembered. */
+void eval_begin(struct graph *g, unit_t n);
+void eval_end(struct graph *g);
 
 #endif

@@ -133,6 +133,11 @@ static inline const struct facts_block *block_of(const struct unit *u,
 	return facts_blocks(u->sheet->facts, u->u) + b;
 }
 
+static inline const struct facts_site *site_of(const struct unit *u, uint32_t k)
+{
+	return facts_sites(u->sheet->facts, u->u) + k;
+}
+
 static inline uint32_t list_of(const struct unit *u, uint32_t n)
 {
 	return facts_lists(u->sheet->facts, u->u)[n];

@@ -112,6 +112,14 @@ struct graph {
 	uint32_t held_count, held_size;
 	uint64_t steps; /* answers and fingerprints computed so far */
 
+	/* Resolving one slot: the edges found, and the values of expressions
+	   of its unit (eval.c). */
+	struct edge_found *found;
+	uint32_t found_count, found_size;
+	set_t *memo;
+	uint32_t memo_size;
+	unit_t memo_unit; /* + 1; 0: nothing is remembered */
+
 	struct graph_delta delta;
 	uint32_t edge_changes_size, symbol_changes_size;
 };
@@ -141,10 +149,10 @@ static inline struct posting *node_postings(const struct graph *g,
 	return heap_at(&g->heap, n->postings);
 }
 
-static inline const uint32_t *slot_pairs(const struct graph *g,
-					 const struct slot *s)
+static inline const struct made *slot_made(const struct graph *g,
+					   const struct slot *s)
 {
-	return s->count > 2 ? heap_at(&g->heap, s->pairs.many) : s->pairs.one;
+	return s->count > 1 ? heap_at(&g->heap, s->made.many) : &s->made.one;
 }
 
 /* Lists on the heap that are referred to by address; NULL: empty. */
