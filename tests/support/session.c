@@ -14,18 +14,10 @@
 #include "manager/transcript/rewrite.h"
 #include "manager/transcript/transcript.h"
 #include "tests/prop/fs/dice.h"
+#include "tests/support/promptcache.h"
 
-#define REPO	  "/repo"
-#define LIFE_NS	  (300 * 1000000000LL)
-#define LOOK_BACK 20
-#define FILLER	  20000 /* bytes of system text, and of tools */
-
-/* A cached prefix. */
-struct kept {
-	uint64_t hash;
-	uint64_t tokens;
-	int64_t used_ns;
-};
+#define REPO   "/repo"
+#define FILLER 20000 /* bytes of system text, and of tools */
 
 /* A note in the requests sent, and the request that had it first. */
 struct seen {
@@ -58,11 +50,9 @@ struct session {
 	char heard[256];
 	char *sent;
 	size_t sent_len;
-	ARRAY(struct kept) cache;
+	struct promptcache *cache;
 	ARRAY(struct seen) notes;
 	ARRAY(struct touched) touched;
-	ARRAY(uint64_t) last; /* chain of the last request's blocks */
-	uint32_t last_marked;
 	struct session_totals totals;
 };
 
@@ -100,6 +90,7 @@ struct session *session_new(enum mode mode, const char *dir, const char *id)
 	struct session *s = must_calloc(1, sizeof(*s));
 
 	s->files = recorded_new();
+	s->cache = promptcache_new();
 	s->id = must_strdup(id);
 	s->options =
 		(struct brain_options){ .repo = REPO,
@@ -132,9 +123,8 @@ void session_free(struct session *s)
 	for (uint32_t i = 0; i < s->touched.count; i++)
 		free(s->touched.at[i].path);
 	array_release(&s->touched);
-	array_release(&s->cache);
+	promptcache_free(s->cache);
 	array_release(&s->notes);
-	array_release(&s->last);
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): it is ours. */
 	free((void *)(uintptr_t)s->options.dir);
 	free(s->sent);
@@ -496,83 +486,6 @@ void session_wait(struct session *s, uint32_t seconds)
 	s->now_ns += seconds * 1000000000LL;
 }
 
-/* -- The model's side. */
-
-static uint64_t chain(uint64_t before, uint64_t hash)
-{
-	const uint64_t both[2] = { before, hash };
-
-	return XXH3_64bits(both, sizeof(both));
-}
-
-/* The longest cached prefix of the blocks up to the last mark. */
-static struct kept *find_kept(const struct session *s, const uint64_t *blocks,
-			      uint32_t marked)
-{
-	struct kept *found = NULL;
-
-	for (uint32_t i = 0; i < s->cache.count; i++) {
-		struct kept *k = &s->cache.at[i];
-
-		if (s->now_ns - k->used_ns > LIFE_NS)
-			continue;
-		for (uint32_t b = marked; b-- > 0 && marked - b <= LOOK_BACK;)
-			if (blocks[b] == k->hash &&
-			    (!found || k->tokens > found->tokens))
-				found = k;
-	}
-	return found;
-}
-
-/* Charge the request by the cache, and add it to the cache. */
-static void charge(struct session *s, const struct transcript *t)
-{
-	ARRAY(uint64_t) blocks = { 0 };
-	size_t inside =
-		t->items[t->items_count - 1].span.end - t->items[0].span.start;
-	uint64_t at = chain(t->system_hash, t->tools_hash), read = 0;
-	uint64_t base = (t->len - inside) / 4, upto = base, rest;
-	uint32_t marked = 0, same = 0;
-	struct kept *found;
-
-	for (uint32_t i = 0; i < t->items_count; i++) {
-		at = chain(at, t->items[i].hash);
-		array_push(&blocks, at);
-		if (t->items[i].marked)
-			marked = i + 1;
-	}
-	found = find_kept(s, blocks.at, marked);
-	if (found) {
-		found->used_ns = s->now_ns;
-		read = found->tokens;
-	} else if (s->last.count) {
-		/* Tools and system text have marks of their own. */
-		read = base;
-	}
-	if (marked)
-		upto = base + (t->items[marked - 1].span.end -
-			       t->items[0].span.start) /
-				      4;
-	rest = base + inside / 4 - upto;
-	s->totals.cost += 0.1 * (double)read +
-			  1.25 * (double)(upto > read ? upto - read : 0) +
-			  (double)rest;
-	while (same < s->last.count && same < blocks.count &&
-	       s->last.at[same] == blocks.at[same])
-		same++;
-	if (same < s->last_marked)
-		s->totals.rewritten++;
-	s->last_marked = marked;
-	if (marked)
-		array_push(&s->cache, ((struct kept){ blocks.at[marked - 1],
-						      upto, s->now_ns }));
-	array_release(&s->last);
-	s->last.at = blocks.at;
-	s->last.count = blocks.count;
-	s->last.size = blocks.size;
-	s->totals.context = base + inside / 4;
-}
-
 /* -- The judge. */
 
 static bool begins(struct text t, const char *word)
@@ -744,6 +657,7 @@ void session_request(struct session *s)
 			     .headers = headers,
 			     .headers_count = 3,
 			     .deadline_ns = INT64_MAX };
+	struct promptcache_charge charge;
 	struct transcript t = { 0 };
 	struct turn *turn;
 	size_t body_len, len;
@@ -768,12 +682,15 @@ void session_request(struct session *s)
 	free(body);
 	if (transcript_init(&t, DIALECT_MESSAGES, s->sent, s->sent_len) < 0)
 		abort();
-	charge(s, &t);
+	charge = promptcache_request(s->cache, &t, s->now_ns);
+	s->totals.cost += charge.cost;
+	s->totals.rewritten += charge.rewritten;
+	s->totals.context = charge.read + charge.written + charge.plain;
 	judge(s, &t);
 	transcript_release(&t);
 	s->totals.requests++;
 	s->totals.sent_hash =
-		chain(s->totals.sent_hash, XXH3_64bits(s->sent, s->sent_len));
+		XXH3_64bits_withSeed(s->sent, s->sent_len, s->totals.sent_hash);
 	s->now_ns += 6000000000LL;
 }
 

@@ -195,6 +195,43 @@ static void brief(struct session *s)
 	test_run(s);
 }
 
+/* Edit, test, edit, test: each edit is the flag for what it outdates. */
+static void edit_test(struct session *s)
+{
+	struct dice d = { 7 };
+
+	for (uint32_t i = 0; i < 4; i++)
+		session_file(s, name_of(i), 200, i + 1);
+	for (uint32_t i = 0; i < 4; i++) {
+		session_read(s, name_of(i), 0, 0);
+		session_request(s);
+	}
+	for (uint32_t i = 0; i < 40; i++) {
+		session_edit(s, name_of((uint32_t)dice_below(&d, 4)),
+			     2 + (uint32_t)dice_below(&d, 190), new_line(&d));
+		session_request(s);
+		test_run(s);
+	}
+}
+
+/* The agent reads a file again after each edit of it. */
+static void re_read(struct session *s)
+{
+	struct dice d = { 8 };
+
+	for (uint32_t i = 0; i < 3; i++)
+		session_file(s, name_of(i), 120, i + 1);
+	for (uint32_t i = 0; i < 30; i++) {
+		session_read(s, name_of(i % 3), 0, 0);
+		session_request(s);
+		session_edit(s, name_of(i % 3),
+			     2 + (uint32_t)dice_below(&d, 110), new_line(&d));
+		session_request(s);
+		session_read(s, name_of(i % 3), 0, 0);
+		session_request(s);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*play)(struct session *s);
@@ -203,6 +240,7 @@ static const struct {
 	{ "small", small },	      { "idle", idle },
 	{ "compaction", compaction }, { "outside", outside },
 	{ "pieces", pieces },	      { "brief", brief },
+	{ "edit-test", edit_test },   { "re-read", re_read },
 };
 
 static struct session_totals play(size_t i, enum mode mode)
