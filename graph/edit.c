@@ -126,37 +126,6 @@ static enum found find_edit(const struct graph *g, const struct source_file *f,
 	return found;
 }
 
-/* Lines behind line `after` of the unit move by `by`. */
-static void unit_shift(struct graph *g, struct unit *u, uint32_t after,
-		       int32_t by)
-{
-	size_t bytes = u->shifts_count * sizeof(*u->shifts);
-	struct shift *shifts;
-
-	if (!by)
-		return;
-	assert(u->shifts_count < SHIFTS_MAX);
-	shifts = list_take(g, bytes + sizeof(*shifts));
-	if (u->shifts_count)
-		memcpy(shifts, u->shifts, bytes);
-	list_give(g, u->shifts, bytes);
-	u->shifts = shifts;
-	u->shifts[u->shifts_count++] = (struct shift){ after, by };
-}
-
-static bool may_shift(const struct graph *g, const struct source_file *f,
-		      uint32_t k)
-{
-	unit_t n = f->units[k];
-
-	while (g->units[n].parent != n) {
-		n = g->units[n].parent;
-		if (g->units[n].shifts_count >= SHIFTS_MAX)
-			return false;
-	}
-	return true;
-}
-
 /* Move the units behind unit k. */
 static void move_rest(struct graph *g, const struct source_file *f, uint32_t k,
 		      int64_t by, int32_t lines)
@@ -191,7 +160,7 @@ static void grow_around(struct graph *g, unit_t n, const char *text, int64_t by,
 		if (u->parent != n)
 			u->whole =
 				XXH3_64bits(text + u->start, u->end - u->start);
-		unit_shift(g, u, after - u->line, lines);
+		lines_shift(g, u, after - u->line, lines);
 	}
 }
 
@@ -250,7 +219,7 @@ static bool edit_unit(struct graph *g, struct lang_readers *r, uint32_t file,
 	int32_t lines;
 
 	/* In repetitive text the matches from both ends may overlap. */
-	if (long_now < (int64_t)was.u->body || !may_shift(g, f, k))
+	if (long_now < (int64_t)was.u->body)
 		return false;
 	p = lang_read_unit(r, atom_text(g, f->path), text + was.start,
 			   (size_t)long_now, indent_of(text, was.start),

@@ -54,16 +54,6 @@ void sheet_unref(struct graph *g, struct sheet *s)
 	g->sheets_free = (uint32_t)(s - g->sheets) + 1;
 }
 
-uint32_t unit_line(const struct unit *u, uint32_t line)
-{
-	int64_t l = line;
-
-	for (uint32_t k = 0; k < u->shifts_count; k++)
-		if (l > u->shifts[k].line)
-			l += u->shifts[k].by;
-	return u->line + (uint32_t)l + 1;
-}
-
 static void file_names(struct graph *g, struct source_file *f, const char *path)
 {
 	size_t dir;
@@ -368,13 +358,6 @@ static void names_drop(struct graph *g, struct unit *u)
 	u->names_count = u->every_count = 0;
 }
 
-static void shifts_drop(struct graph *g, struct unit *u)
-{
-	list_give(g, u->shifts, u->shifts_count * sizeof(*u->shifts));
-	u->shifts = NULL;
-	u->shifts_count = 0;
-}
-
 static void flags_of_function(struct unit *u, const struct graph *g)
 {
 	for (uint32_t k = 0; k < u->u->binds.count; k++) {
@@ -451,7 +434,7 @@ static void unit_remove(struct graph *g, unit_t n)
 	u->sheet = NULL;
 	u->u = NULL;
 	names_drop(g, u);
-	shifts_drop(g, u);
+	lines_drop(g, u);
 }
 
 static void unit_assign(struct graph *g, const struct files_plan *plan,
@@ -468,7 +451,7 @@ static void unit_assign(struct graph *g, const struct files_plan *plan,
 	assert(u->at < piece->sheet->facts->units_count);
 	u->parent = plan->parent;
 	u->index = index;
-	shifts_drop(g, u);
+	lines_drop(g, u);
 	if (new)
 		symbol_add_unit(g, u->symbol, plan->n);
 }

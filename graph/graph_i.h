@@ -5,6 +5,7 @@
  *   graph.c     the graph as a whole: put, settle
  *   edit.c      a changed text: find the changed definition and read it alone
  *   files.c     replace the units of a file
+ *   lines.c     lines of a unit that moved since its facts were read
  *   edges.c     present state of symbols, counted edges
  *   sites.c     resolve a place in the text to the edges it makes
  *   query.c     queries of the settled graph
@@ -42,8 +43,16 @@ void file_splice(struct graph *g, uint32_t file, uint32_t from,
 uint32_t file_get(struct graph *g, const char *path);
 uint32_t file_find(const struct graph *g, const char *path);
 void file_drop(struct graph *g, uint32_t file);
+
+/* lines.c */
 /* A line of the unit as its facts count it, as a line of the file, from 1. */
 uint32_t unit_line(const struct unit *u, uint32_t line);
+/*
+ * A unit that begins `line` lines after the start of `u`, directly in it, has
+ * `by` lines more than before: what is behind it in `u` moves.
+ */
+void lines_shift(struct graph *g, struct unit *u, uint32_t line, int32_t by);
+void lines_drop(struct graph *g, struct unit *u);
 
 /* snapshot.c */
 size_t snapshot_bytes(const struct graph *g); /* memory, without facts */

@@ -57,7 +57,7 @@ struct unit {
 	uint32_t line, lines; /* from 0 */
 	uint64_t gap;	      /* as facts_unit.gap when read with its file */
 	uint64_t whole;	      /* hash of all of its present text */
-	struct shift *shifts; /* lines moved since its facts were read */
+	struct shift *shifts; /* sorted; lines.c */
 	uint32_t shifts_count;
 	bool dotted;  /* binds a dotted name, "a.b" */
 	bool starred; /* has a star import */
@@ -74,12 +74,14 @@ struct unit {
 	uint8_t fate;	/* enum unit_fate, during a change */
 };
 
-/* Lines after `line` of a unit (as its facts count them) moved `by` lines. */
+/*
+ * The lines of a unit (as its facts count them) that are after `line`, up to
+ * and including that of the next shift, moved `by` lines in all.
+ */
 struct shift {
 	uint32_t line;
 	int32_t by;
 };
-#define SHIFTS_MAX 16
 
 struct name {
 	atom_t atom;

@@ -208,6 +208,70 @@ static void edits_one_after_the_other_are_each_read_alone(void **state)
 	}
 }
 
+/* A class whose methods have these numbers of lines, and a call behind each. */
+#define METHODS 6
+static void write_class(const unsigned *lines, char *text, size_t size)
+{
+	size_t len = (size_t)snprintf(text, size, "def f(): pass\nclass A:\n");
+
+	for (unsigned k = 0; k < METHODS; k++) {
+		len += (size_t)snprintf(text + len, size - len,
+					"    def m%u(self):\n", k);
+		for (unsigned n = 1; n < lines[k]; n++)
+			len += (size_t)snprintf(text + len, size - len,
+						"        x = %u\n", n);
+		len += (size_t)snprintf(text + len, size - len, "    f()\n");
+	}
+	assert_true(len < size);
+}
+
+struct lines_of_calls {
+	uint32_t at[METHODS], count;
+};
+
+static bool note_line(const struct edge *e, void *arg)
+{
+	struct lines_of_calls *c = arg;
+
+	assert_in_range(c->count, 0, METHODS - 1);
+	c->at[c->count++] = e->line;
+	return true;
+}
+
+static void check_lines(const struct world *w, const unsigned *lines)
+{
+	struct lines_of_calls c = { .count = 0 };
+	uint32_t line = 3;
+
+	graph_out(w->g, graph_find(w->g, "a.A"), 1u << EDGE_CALL, note_line,
+		  &c);
+	assert_int_equal(c.count, METHODS);
+	for (unsigned k = 0; k < METHODS; k++) {
+		line += lines[k] + 1;
+		assert_int_equal(c.at[k], line - 1);
+	}
+}
+
+/* However many lines come and go: what stands between methods is not read. */
+static void lines_come_and_go_and_each_is_read_alone(void **state)
+{
+	struct world *w = *state;
+	unsigned lines[METHODS] = { 2, 2, 2, 2, 2, 2 };
+	char text[4096];
+
+	write_class(lines, text, sizeof(text));
+	edit(w, "a.py", text);
+	for (unsigned n = 0; n < 200; n++) {
+		unsigned *l = &lines[n * 7 % METHODS];
+
+		*l = *l > 2 && n % 5 < 3 ? *l - 1 : *l + 1 + n % 3;
+		write_class(lines, text, sizeof(text));
+		edit(w, "a.py", text);
+		assert_true(w->partial);
+		check_lines(w, lines);
+	}
+}
+
 static void a_removed_file_takes_its_edges_along(void **state)
 {
 	struct world *w = *state;
@@ -266,6 +330,7 @@ int main(void)
 		CASE(a_changed_result_moves_edges_of_unchanged_callers),
 		CASE(lines_behind_an_edit_move_with_it),
 		CASE(edits_one_after_the_other_are_each_read_alone),
+		CASE(lines_come_and_go_and_each_is_read_alone),
 		CASE(a_removed_file_takes_its_edges_along),
 		CASE(a_renamed_file_is_another_module),
 		CASE(the_same_text_again_is_no_change),
