@@ -266,7 +266,9 @@ static void account(struct thought *th, struct archive_request *ret)
 	const struct plan *p = &th->p;
 	const struct price *price = p->price;
 	uint32_t cached = p->l.cached;
-	uint32_t sent_cached = p->from < cached ? p->from : cached;
+	uint32_t sent_cached = p->from < cached
+				       ? conversation_reread(&th->t, p->from)
+				       : cached;
 	bool cold = p->l.free == EPOCH_COLD;
 	struct charge with, without;
 
@@ -294,7 +296,7 @@ static void account(struct thought *th, struct archive_request *ret)
 	without = cost_request(price, ret->received,
 			       cached ? position(&th->t, cached) : 0, cold);
 	with = cost_request(price, ret->sent,
-			    sent_cached ? moved(th, sent_cached) : 0, cold);
+			    cached ? moved(th, sent_cached) : 0, cold);
 	ret->cost_without = cost_of(price, &without);
 	ret->cost_with = cost_of(price, &with);
 	if (cached > sent_cached)

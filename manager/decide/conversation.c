@@ -9,6 +9,8 @@
 
 #include "graph/base/alloc.h"
 
+#define LOOK_BACK 20 /* blocks up to a mark, at which a prefix may end */
+
 const char *const notified_names[NOTIFIED] = { "", "changes", "links",
 					       "own edits", "again" };
 const char *const replaced_names[REPLACED] = { "", "whole", "parts", "stub",
@@ -276,6 +278,24 @@ uint32_t conversation_marked(const struct transcript *t)
 		if (t->items[i].marked)
 			return i + 1;
 	return 0;
+}
+
+uint32_t conversation_reread(const struct transcript *t, uint32_t same)
+{
+	uint32_t last = conversation_marked(t), most = 0;
+
+	assert(same <= t->items_count);
+	/* The others find the longest prefix by themselves. */
+	if (t->dialect != DIALECT_MESSAGES)
+		return same;
+	for (uint32_t i = 0; i < last; i++) {
+		uint32_t reach = i < same ? i + 1 : same;
+
+		if ((t->items[i].marked || i + 1 == last) &&
+		    i + 1 - reach < LOOK_BACK && reach > most)
+			most = reach;
+	}
+	return most;
 }
 
 static uint64_t model_hash(const struct transcript *t)

@@ -248,6 +248,12 @@ void conversation_advance(struct conversation *c, const struct lineage *l,
 			  const struct transcript *t, int64_t at_ns);
 /* Items up to and including the last one with a cache mark. */
 uint32_t conversation_marked(const struct transcript *t);
+/*
+ * How many of the first `same` items the cache is read for, if the items behind
+ * them are new: a provider with cache marks looks for a cached prefix at the 20
+ * blocks before each mark only.
+ */
+uint32_t conversation_reread(const struct transcript *t, uint32_t same);
 
 /*
  * The struct held of each record, made where it is new, in the order of the

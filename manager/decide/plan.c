@@ -271,14 +271,17 @@ static uint64_t guess_replacement(const struct plan *p, struct held *h)
 	return TOMBSTONE_TOKENS + h->tokens / 5;
 }
 
+/* Far behind the marks more is lost than what follows the item. */
 static uint64_t cached_behind(const struct plan *p, uint32_t item)
 {
+	uint32_t from;
 	size_t end;
 
 	if (item >= p->l.cached)
 		return 0;
+	from = conversation_reread(p->t, item);
 	end = p->t->items[p->l.cached - 1].span.end;
-	return cost_tokens(end - p->t->items[item].span.start);
+	return cost_tokens(end - p->t->items[from].span.start);
 }
 
 struct plan_choice {
