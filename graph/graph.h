@@ -98,7 +98,7 @@ struct graph_stats {
 	size_t symbols[SYMBOL_KINDS], edges[EDGE_KINDS];
 	size_t sites, resolved; /* call sites, and those with an edge */
 	size_t keys, postings;	/* nodes, and dependencies on them */
-	uint64_t steps;		/* answers and fingerprints computed so far */
+	uint64_t steps;		/* answers, fingerprints, bindings looked at */
 	size_t bytes;		/* memory held */
 };
 void graph_stat(const struct graph *g, struct graph_stats *ret);

@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "graph/base/alloc.h"
+#include "graph/resolve/flow.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/outers.h"
 #include "graph/resolve/solve.h"
@@ -48,7 +49,7 @@ static void add_name(struct fingerprint *p, const struct unit *u, uint32_t e,
 	if (u->u->kind != UNIT_FUNCTION && !p->flow)
 		return;
 	add(p, block);
-	add(p, name_binds_before(u, e));
+	add(p, flow_binds_before(u, e));
 }
 
 static void add_expr(struct fingerprint *p, const struct unit *u, uint32_t e)
@@ -218,8 +219,8 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 		}
 		return;
 	}
-	for (uint32_t k = name_bind_after(u, name, 0); k != NONE;
-	     k = name_bind_after(u, name, k + 1))
+	for (uint32_t k = flow_bind_from(u, name, 0); k != NONE;
+	     k = flow_bind_from(u, name, k + 1))
 		if (block_of(u, bind_of(u, k)->block)->scope == 0)
 			print_bind(g, n, k, p);
 	print_outers(g, n, name, OUTER_NONLOCAL, p);

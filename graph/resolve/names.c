@@ -3,10 +3,8 @@
  *
  * In modules and classes the last unconditional binding counts, and the
  * conditional ones after it: other units see the scope as it is when its code
- * has run. In a function, order matters: a use sees the bindings before it,
- * back to the nearest one that lies on every way to it (its block holds the
- * use's block), and, inside a loop, those further down in that loop. Functions
- * inside see all of them.
+ * has run. In a function, order matters (flow.h). Functions inside see all of
+ * its bindings.
  */
 #include "graph/resolve/names.h"
 
@@ -15,6 +13,7 @@
 #include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
+#include "graph/resolve/flow.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/outers.h"
@@ -50,56 +49,6 @@ uint32_t name_first(const struct unit *u, atom_t name)
 	return low;
 }
 
-/* Index in u->every of binding `bind` of that name, or where it would be. */
-static uint32_t every_from(const struct unit *u, atom_t name, uint32_t bind)
-{
-	uint32_t low = 0, high = u->every_count;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-		const struct name *n = &u->every[mid];
-
-		if (n->atom < name || (n->atom == name && n->bind < bind))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from)
-{
-	uint32_t count = u->u->binds.count, k = from;
-
-	if (u->every_count) {
-		k = every_from(u, name, from);
-		return k < u->every_count && u->every[k].atom == name
-			       ? u->every[k].bind
-			       : NONE;
-	}
-	while (k < count && bind_atom(u, k) != name)
-		k++;
-	return k < count ? k : NONE;
-}
-
-/* The start for bind_back(): its first is the last binding before `to`. */
-static uint32_t back_from(const struct unit *u, atom_t name, uint32_t to)
-{
-	return u->every_count ? every_from(u, name, to) : to;
-}
-
-/* The next binding of that name, going backwards; NONE: no more. */
-static uint32_t bind_back(const struct unit *u, atom_t name, uint32_t *at)
-{
-	if (u->every_count)
-		return *at && u->every[*at - 1].atom == name
-			       ? u->every[--*at].bind
-			       : NONE;
-	while (*at && bind_atom(u, *at - 1) != name)
-		--*at;
-	return *at ? --*at : NONE;
-}
-
 bool name_is_bound(const struct unit *u, atom_t name)
 {
 	uint32_t k;
@@ -111,8 +60,8 @@ bool name_is_bound(const struct unit *u, atom_t name)
 				return true;
 		return false;
 	}
-	for (k = name_bind_after(u, name, 0); k != NONE;
-	     k = name_bind_after(u, name, k + 1))
+	for (k = flow_bind_from(u, name, 0); k != NONE;
+	     k = flow_bind_from(u, name, k + 1))
 		if (in_own_scope(u, bind_of(u, k)))
 			return true;
 	return false;
@@ -313,53 +262,10 @@ set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 	}
 }
 
-/* Does the value depend on one name at most, by attributes and simple calls? */
-static bool is_plain(const struct unit *u, const struct facts_bind *b)
-{
-	const struct facts_expr *x;
-
-	if (b->kind != BIND_VALUE)
-		return b->kind != BIND_AUGMENT && b->kind != BIND_TYPED &&
-		       b->kind != BIND_NARROW && b->kind != BIND_STORE;
-	for (uint32_t e = b->value; e != FACTS_NONE; e = x->a) {
-		x = expr_of(u, e);
-		if (x->kind == EXPR_NAME || x->kind == EXPR_CONST)
-			return true;
-		if (x->kind != EXPR_ATTR && x->kind != EXPR_AWAIT &&
-		    (x->kind != EXPR_CALL || x->c > 1))
-			return false;
-	}
-	return true;
-}
-
-/*
- * A binding that may depend on itself, or that many uses may lead to, is a
- * question of its own: a sequence of `if a: q = f(q)` has twice as many ways
- * with every line. So is every CHAIN_MAX-th of plain bindings, since a chain of
- * them is followed on the stack.
- */
-#define CHAIN_MAX 16
-
-static set_t bind_value(struct graph *g, unit_t n, uint32_t at)
-{
-	const struct unit *u = unit_of(g, n);
-	const struct facts_bind *b = bind_of(u, at);
-
-	if (b->block > 1 || at % CHAIN_MAX == CHAIN_MAX - 1 || !is_plain(u, b))
-		return solve_ask(g, ASK_BIND, n, at);
-	return name_bind_eval(g, n, at);
-}
-
-/* Does the binding replace earlier values of the name? */
-static bool settles(const struct facts_bind *b)
-{
-	return b->kind != BIND_AUGMENT && b->kind != BIND_ANNOTATION;
-}
-
 /* The name of a star import is NONE. */
 uint32_t name_star_after(const struct unit *u, uint32_t from)
 {
-	return u->starred ? name_bind_after(u, NONE, from) : NONE;
+	return u->starred ? flow_bind_from(u, NONE, from) : NONE;
 }
 
 static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
@@ -393,11 +299,11 @@ uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name)
 static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
 {
 	const struct unit *u = unit_of(g, n);
-	uint32_t at = back_from(u, NONE, u->u->binds.count), k;
+	uint32_t k = u->u->binds.count;
 	set_t s = SET_NONE;
 
 	solve_need(g, KEY_STARS, n, 0);
-	while (u->starred && (k = bind_back(u, NONE, &at)) != NONE &&
+	while (u->starred && (k = flow_bind_before(u, NONE, k)) != NONE &&
 	       k >= after) {
 		struct facts_bind b = *bind_of(u, k);
 		unit_t from = star_from(g, n, k);
@@ -430,8 +336,8 @@ static set_t function_name(struct graph *g, unit_t n, atom_t name)
 {
 	set_t s = outers_eval(g, n, name, OUTER_NONLOCAL);
 
-	for (uint32_t k = name_bind_after(unit_of(g, n), name, 0); k != NONE;
-	     k = name_bind_after(unit_of(g, n), name, k + 1)) {
+	for (uint32_t k = flow_bind_from(unit_of(g, n), name, 0); k != NONE;
+	     k = flow_bind_from(unit_of(g, n), name, k + 1)) {
 		const struct unit *u = unit_of(g, n);
 		const struct facts_bind *b = bind_of(u, k);
 
@@ -508,7 +414,7 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 	     to++) {
 		const struct facts_bind *b = bind_of(u, u->names[to].bind);
 
-		if (b->block != 1 || !settles(b))
+		if (b->block != 1 || !flow_settles(b))
 			continue;
 		if (b->kind != BIND_STORE) {
 			first = last = to;
@@ -549,103 +455,6 @@ set_t name_export_solve(struct graph *g, unit_t module, atom_t name)
 	return set_join(g->terms, s, module_in_package(g, f->module, name));
 }
 
-static bool block_holds(const struct unit *u, uint32_t outer, uint32_t inner)
-{
-	while (inner != FACTS_NONE && inner != outer)
-		inner = block_of(u, inner)->parent;
-	return inner == outer;
-}
-
-/* Is there a loop that holds both blocks? */
-static bool share_loop(const struct unit *u, uint32_t a, uint32_t b)
-{
-	for (; a != FACTS_NONE; a = block_of(u, a)->parent)
-		if (block_of(u, a)->kind == BLOCK_LOOP && block_holds(u, a, b))
-			return true;
-	return false;
-}
-
-uint32_t name_binds_before(const struct unit *u, uint32_t e)
-{
-	uint32_t low = 0, high = u->u->binds.count;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-
-		if (bind_of(u, mid)->at <= e)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-struct use {
-	unit_t n;
-	atom_t name;
-	uint32_t block;
-	uint32_t expr;
-};
-
-/* Bindings that the use may see: all in a loop, else those before it. */
-static uint32_t binds_in_reach(const struct unit *u, const struct use *use)
-{
-	return share_loop(u, use->block, use->block)
-		       ? u->u->binds.count
-		       : name_binds_before(u, use->expr);
-}
-
-/* The bindings a use sees. false: none of them lies on every way to it. */
-static bool flow_eval(struct graph *g, const struct use *use, set_t *ret)
-{
-	const struct unit *u = unit_of(g, use->n);
-	uint32_t at = back_from(u, use->name, binds_in_reach(u, use)), k;
-	set_t s = SET_NONE;
-	bool settled = false;
-
-	while ((k = bind_back(u, use->name, &at)) != NONE) {
-		const struct facts_bind *b = bind_of(u, k);
-
-		if (b->outer || block_of(u, b->block)->scope != 0)
-			continue;
-		if (b->at > use->expr && (b->kind == BIND_NARROW ||
-					  !share_loop(u, b->block, use->block)))
-			continue;
-		if (b->kind == BIND_NARROW &&
-		    !block_holds(u, b->block, use->block))
-			continue;
-		s = set_join(g->terms, s, bind_value(g, use->n, k));
-		if (b->at <= use->expr && settles(b) &&
-		    (b->block == 0 || block_holds(u, b->block, use->block))) {
-			settled = true;
-			break;
-		}
-	}
-	*ret = s;
-	return settled;
-}
-
-bool name_own_place(const struct graph *g, unit_t n)
-{
-	uint32_t who;
-
-	assert(g->frames_count);
-	who = g->frames[g->frames_count - 1].who;
-	if (who & POSTING_SLOT)
-		return g->slots[who & ~POSTING_SLOT].unit == n;
-	return g->nodes[who].kind == ASK_BIND && g->nodes[who].a == n;
-}
-
-/*
- * A unit's own slots are resolved anew with the unit, and ASK_BIND needs its
- * KEY_FLOW anyway; other frames must depend on it.
- */
-static void need_flow(struct graph *g, unit_t n)
-{
-	if (!name_own_place(g, n))
-		solve_need(g, KEY_FLOW, n, 0);
-}
-
 static set_t module_name(struct graph *g, unit_t module, atom_t name)
 {
 	set_t s = solve_ask(g, ASK_NAME, module, name);
@@ -680,29 +489,8 @@ static set_t around_eval(struct graph *g, unit_t n, atom_t name, bool header)
 	return module_name(g, p, name);
 }
 
-/* In a lambda or comprehension: all bindings of that scope count. */
-static bool inner_eval(struct graph *g, const struct use *use, uint32_t scope,
-		       set_t *ret)
-{
-	bool found = false;
-	set_t s = SET_NONE;
-
-	for (uint32_t k = name_bind_after(unit_of(g, use->n), use->name, 0);
-	     k != NONE;
-	     k = name_bind_after(unit_of(g, use->n), use->name, k + 1)) {
-		const struct unit *u = unit_of(g, use->n);
-
-		if (block_of(u, bind_of(u, k)->block)->scope != scope)
-			continue;
-		found = true;
-		s = set_join(g->terms, s, bind_value(g, use->n, k));
-	}
-	*ret = s;
-	return found;
-}
-
 /* From inner scopes out to the unit's own; true: found on the way. */
-static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
+static bool inner_scopes(struct graph *g, struct flow_use *use, set_t *ret)
 {
 	for (;;) {
 		const struct unit *u = unit_of(g, use->n);
@@ -710,15 +498,15 @@ static bool inner_scopes(struct graph *g, struct use *use, set_t *ret)
 
 		if (scope == 0 || use->block == 0)
 			return false;
-		need_flow(g, use->n);
-		if (inner_eval(g, use, scope, ret))
+		flow_need(g, use->n);
+		if (flow_inner_eval(g, use, scope, ret))
 			return true;
 		u = unit_of(g, use->n);
 		use->block = facts_scopes(u->sheet->facts, u->u)[scope].block;
 	}
 }
 
-static set_t use_eval(struct graph *g, struct use *use)
+static set_t use_eval(struct graph *g, struct flow_use *use)
 {
 	const struct unit *u = unit_of(g, use->n);
 	bool inner = block_of(u, use->block)->scope != 0;
@@ -731,13 +519,13 @@ static set_t use_eval(struct graph *g, struct use *use)
 		return around_eval(g, use->n, use->name, true);
 	if (u->u->kind == UNIT_MODULE) {
 		/* Its own calls see the scope as it is when they run. */
-		if (!inner && name_own_place(g, use->n) &&
+		if (!inner && flow_own_place(g, use->n) &&
 		    flow_eval(g, use, &s))
 			return s;
 		return module_name(g, use->n, use->name);
 	}
 	if (u->u->kind == UNIT_CLASS) {
-		if (!inner && name_own_place(g, use->n) &&
+		if (!inner && flow_own_place(g, use->n) &&
 		    flow_eval(g, use, &s))
 			return s;
 		u = unit_of(g, use->n);
@@ -746,7 +534,7 @@ static set_t use_eval(struct graph *g, struct use *use)
 			return solve_ask(g, ASK_NAME, use->n, use->name);
 		return around_eval(g, use->n, use->name, false);
 	}
-	need_flow(g, use->n);
+	flow_need(g, use->n);
 	if (flow_eval(g, use, &s) ||
 	    name_is_bound(unit_of(g, use->n), use->name))
 		return s;
@@ -758,7 +546,7 @@ set_t name_eval(struct graph *g, unit_t n, uint32_t e)
 {
 	const struct unit *u = unit_of(g, n);
 	const struct facts_expr *x = expr_of(u, e);
-	struct use use = {
+	struct flow_use use = {
 		.n = n, .name = atom_of(u, x->a), .block = x->b, .expr = e
 	};
 
@@ -770,12 +558,12 @@ bool name_path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret)
 	const struct unit *u = unit_of(g, n);
 	const struct facts_expr *x = expr_of(u, e);
 	const struct facts_expr *base = expr_of(u, x->a);
-	struct use use = { .n = n, .block = x->c, .expr = e };
+	struct flow_use use = { .n = n, .block = x->c, .expr = e };
 
 	if (base->kind != EXPR_NAME || !u->dotted || x->c == 0 ||
 	    u->u->kind != UNIT_FUNCTION || block_of(u, x->c)->scope != 0)
 		return false;
 	use.name = atom_dotted(g, atom_of(u, base->a), atom_of(u, x->b));
-	need_flow(g, n);
+	flow_need(g, n);
 	return flow_eval(g, &use, ret) && *ret != SET_NONE;
 }

@@ -1,6 +1,5 @@
 /*
- * From a name to its values: bindings of modules, classes and functions, and
- * which of them a use sees.
+ * From a name to its values: bindings of modules, classes and functions.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_NAMES_H
 #define STATETAPE_GRAPH_RESOLVE_NAMES_H
@@ -26,13 +25,7 @@ uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name);
 bool name_is_bound(const struct unit *u, atom_t name);
 /* Index in u->names of the first binding of that name, or where it would be. */
 uint32_t name_first(const struct unit *u, atom_t name);
-/* First binding of that name from binding `from` on; NONE: no more. */
-uint32_t name_bind_after(const struct unit *u, atom_t name, uint32_t from);
 /* First star import from binding `from` on; NONE: no more. */
 uint32_t name_star_after(const struct unit *u, uint32_t from);
-/* How many bindings of the unit take effect before expression e. */
-uint32_t name_binds_before(const struct unit *u, uint32_t e);
-/* Is the present frame a slot or an ASK_BIND of unit n itself? */
-bool name_own_place(const struct graph *g, unit_t n);
 
 #endif

@@ -38,6 +38,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/tagged.h"
 #include "graph/resolve/calls.h"
+#include "graph/resolve/flow.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/names.h"
@@ -222,6 +223,12 @@ static uint32_t compute(struct graph *g, node_t n)
 	case ASK_BIND:
 		solve_need(g, KEY_FLOW, e.a, 0);
 		return name_bind_eval(g, e.a, e.b);
+	case ASK_BEFORE:
+		return flow_before_solve(g, e.a, e.b);
+	case ASK_BEHIND:
+		return flow_behind_solve(g, e.a, e.b);
+	case ASK_SETTLED:
+		return flow_settled_solve(g, e.a, e.b);
 	case ASK_LAMBDA:
 		return call_lambda_solve(g, e.a, e.b);
 	case ASK_IMPORT:

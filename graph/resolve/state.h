@@ -110,7 +110,7 @@ struct graph {
 	uint32_t frames_count, frames_size;
 	node_t *held;
 	uint32_t held_count, held_size;
-	uint64_t steps; /* answers and fingerprints computed so far */
+	uint64_t steps; /* answers, fingerprints, bindings looked at */
 
 	/* Resolving one slot: the edges found, and the values of expressions
 	   of its unit (eval.c). */

@@ -12,6 +12,7 @@
 
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
+#include "graph/resolve/flow.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/outers.h"
@@ -92,8 +93,8 @@ static bool const_bound(struct graph *g, unit_t module, uint32_t bind,
 static bool is_in_effect(const struct graph *g, unit_t n, uint32_t bind,
 			 uint32_t e)
 {
-	return !name_own_place(g, n) ||
-	       bind < name_binds_before(&g->units[n], e);
+	return !flow_own_place(g, n) ||
+	       bind < flow_binds_before(&g->units[n], e);
 }
 
 static bool const_named(struct graph *g, unit_t n, uint32_t e,

@@ -541,6 +541,78 @@ static void a_long_file_is_resolved_in_linear_time(void **state)
 	}
 }
 
+/*
+ * One function, or scope, in which every line may see every other. The shape
+ * is `line` n times after `head`; the classes are there for all.
+ */
+struct flow_shape {
+	const char *head, *line;
+};
+
+static const struct flow_shape flow_shapes[] = {
+	{ "def f(c):\n    x = A()\n", "    if c: x = x.m()\n" },
+	{ "def f(c, x):\n", "    if c: x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n",
+	  "    if c: x = x.m()\n    else: x = B()\n" },
+	{ "def f(c):\n    x = A()\n    if c == 0: pass\n",
+	  "    elif c == 1: x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n",
+	  "    try: x = x.m()\n    except A: x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n    while c:\n", "        x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n    while c:\n",
+	  "        if c: x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n", "    while c: x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n",
+	  "    while c:\n        for i in c:\n            x = x.m()\n" },
+	{ "def f(c):\n    x = A()\n    y = B()\n    while c:\n",
+	  "        x, y = y, x.m()\n" },
+	{ "def f(c):\n    x = A()\n", "    x += x.m()\n" },
+	{ "class C:\n  def f(self, c):\n    self.x = A()\n",
+	  "    if c: self.x = self.x.m()\n" },
+	{ "class C:\n  def f(self, c):\n    self.x = A()\n    while c:\n",
+	  "        self.x = self.x.m()\n" },
+	{ "def f(x):\n", "    if isinstance(x, A): x.m()\n" },
+	{ "def f(c):\n    x = A()\n", "    [x.m() for x in c]\n" },
+	{ "def f(c):\n    x = A()\n", "    c = lambda x: x.m()\n" },
+	{ "x = A()\n", "if x: x = x.m()\n" },
+	{ "x = A()\nwhile x:\n", "    x = x.m()\n" },
+	{ "class C:\n    x = A()\n", "    if x: x = x.m()\n" },
+};
+
+static uint64_t work_of(const struct flow_shape *s, unsigned n)
+{
+	CLEANUP(world_release) struct world w;
+	struct graph_stats stats;
+
+	world_init(&w);
+	say(&w, "class A:\n    def m(self): return self\n"
+		"class B(A): pass\n");
+	say(&w, "%s", s->head);
+	repeat(&w, s->line, n);
+	put(&w, "m.py");
+	assert_int_equal(graph_settle(w.g, NULL), 0);
+	graph_stat(w.g, &stats);
+	assert_in_range(stats.files, 1, 1);
+	assert_in_range(stats.broken, 0, 0);
+	return stats.steps + stats.postings;
+}
+
+/* Answers, bindings looked at and dependents: four times for four times. */
+static void many_bindings_of_a_name_are_linear_work(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(flow_shapes) / sizeof(*flow_shapes);
+	     k++) {
+		uint64_t once = work_of(&flow_shapes[k], 250);
+		uint64_t more = work_of(&flow_shapes[k], 1000);
+
+		if (more > 5 * once)
+			fail_msg("%s%s: %llu, %llu", flow_shapes[k].head,
+				 flow_shapes[k].line, (unsigned long long)once,
+				 (unsigned long long)more);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +629,7 @@ int main(void)
 		cmocka_unit_test(imports_on_many_ways_are_followed_once),
 		cmocka_unit_test(orders_that_conflict_are_still_orders),
 		cmocka_unit_test(rebinding_is_followed_once),
+		cmocka_unit_test(many_bindings_of_a_name_are_linear_work),
 		cmocka_unit_test(long_chains_are_followed_to_their_end),
 		cmocka_unit_test(nested_definitions_are_read),
 		cmocka_unit_test(a_method_of_a_large_class_changes_alone),
