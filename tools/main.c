@@ -39,6 +39,7 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_CONTEXT] = verb_context,
 	[VERB_EXPLAIN] = verb_explain,
 	[VERB_REPLAY] = verb_replay,
+	[VERB_BENCH] = verb_bench,
 	[VERB_DOCTOR] = verb_doctor,
 	[VERB_DEMO] = verb_demo,
 	[VERB_GRAPH_SYMBOLS] = verb_graph_symbols,

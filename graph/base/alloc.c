@@ -56,3 +56,23 @@ char *must_memdup(const char *bytes, size_t len)
 	copy[len] = '\0';
 	return copy;
 }
+
+char *format_text_v(const char *format, va_list args)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	return must_have(text);
+}
+
+char *format_text(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = format_text_v(format, args);
+	va_end(args);
+	return text;
+}

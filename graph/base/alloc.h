@@ -5,6 +5,7 @@
 #ifndef STATETAPE_GRAPH_BASE_ALLOC_H
 #define STATETAPE_GRAPH_BASE_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,5 +27,11 @@ void *must_grow(void *p, uint32_t *size, size_t need, size_t element);
 char *must_strdup(const char *text);
 /* With a NUL after the last byte; `bytes` may be NULL if `len` is 0. */
 char *must_memdup(const char *bytes, size_t len);
+
+/* printf() into a new string, and vprintf(). */
+char *format_text(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+char *format_text_v(const char *format, va_list args)
+	__attribute__((format(printf, 1, 0)));
 
 #endif

@@ -95,6 +95,8 @@ int brain_new(const struct brain_options *o, struct brain **ret, char **ret_why)
 	b->keep_bytes = o->keep_bytes;
 	b->ask = o->ask;
 	b->ask_ctx = o->ask_ctx;
+	b->planned = o->planned;
+	b->planned_ctx = o->planned_ctx;
 	if (!b->ask && o->tape_socket) {
 		b->links = links_new(o->tape_socket);
 		b->ask = links_ask;
@@ -320,6 +322,8 @@ static const char *decide_new(struct thought *th, struct inquiry *q)
 	plan_rewriting_own(&th->told);
 	if (plan_make(&th->p) < 0)
 		return "the deadline passed";
+	if (th->b->planned)
+		th->b->planned(th->b->planned_ctx, &th->p);
 	if (th->p.policy_failed)
 		archive_count(th->b->archive, "policy failed", 1);
 	inquiry_over(q);

@@ -21,6 +21,7 @@
 #include "tape/wire/wire.h"
 
 struct brain;
+struct plan;
 struct policy;
 struct turn;
 
@@ -46,6 +47,10 @@ struct brain_options {
 				too; else these get notes only */
 	wire_transport *ask; /* instead of tape_socket */
 	void *ask_ctx;
+	/* For benches: sees each plan that was made, while its conversation is
+	   locked (plan.h); NULL: nobody does. */
+	void (*planned)(void *ctx, struct plan *p);
+	void *planned_ctx;
 	/* One sentence for the log; may be called from any thread. */
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;

@@ -13,6 +13,7 @@
 #include "manager/transcript/transcript.h"
 
 struct links;
+struct plan;
 struct subscribe;
 
 struct brain {
@@ -32,6 +33,8 @@ struct brain {
 	_Atomic uint64_t hung;
 	wire_transport *ask;
 	void *ask_ctx;
+	void (*planned)(void *ctx, struct plan *p); /* as in brain_options */
+	void *planned_ctx;
 	void (*say)(void *ctx, const char *sentence);
 	void *say_ctx;
 };

@@ -23,6 +23,7 @@ void plan_release(struct plan *p)
 	array_release(&p->own);
 	free(p->later);
 	buf_release(&p->retrieved);
+	policy_regions_release(&p->regions);
 	decided_release(&p->decided);
 }
 
@@ -197,13 +198,14 @@ static void ask_policy(struct plan *p)
 				 .client = p->e->client,
 				 .task = task_of(p),
 				 .budget = plan_notes_left(p, NULL) };
-	struct policy_out out = { actions, evict, &p->retrieved };
+	struct policy_out out = { actions, evict, &p->retrieved, &p->regions };
 
 	p->retrieved = BUF(TEXT_MAX);
 	show_records(p, in, actions);
 	if (p->policy->decide(&all, &out) < 0) {
 		p->policy_failed = true;
 		p->retrieved.len = 0;
+		policy_regions_release(&p->regions);
 		memset(evict, 0, p->r->count * sizeof(*evict));
 		show_records(p, in, actions);
 		(void)policy_defaults.decide(&all, &out);

@@ -10,6 +10,7 @@
 #include "manager/decide/conversation.h"
 #include "manager/decide/decided.h"
 #include "manager/decide/evidence.h"
+#include "manager/decide/linediff.h"
 #include "manager/policy/policy.h"
 #include "manager/transcript/rewrite.h"
 
@@ -51,7 +52,8 @@ struct plan {
 	ARRAY(struct own_edits) own;
 	uint32_t *later; /* per record, the next one of the same single file;
 			    ITEM_NONE: none */
-	struct buf retrieved; /* the policy's retrieved code */
+	struct buf retrieved;	/* the policy's retrieved code */
+	policy_regions regions; /* and by place, those taken */
 };
 
 /* -ETIMEDOUT: the time for questions is over, and nothing was changed. */
@@ -117,6 +119,14 @@ enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out);
 /* Append the sections on all of `stale` to `out`, and mentions to `pin`. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);
+/* Lines of the file as it is now, [first, last) from 0: an ARRAY. */
+struct plan_ranges {
+	struct range *at;
+	uint32_t count, size;
+};
+/* Which lines a refresh of `h` shows; none: it cannot be refreshed. */
+void plan_refresh_lines(struct plan *p, const struct held *h,
+			struct plan_ranges *ret);
 /* Is the text shown equal to the current file, though it is nominated? */
 bool plan_reads_true(struct plan *p, const struct held *h);
 /* The current text of all that `read` showed, for a stub that refers to it. */

@@ -22,6 +22,8 @@
 #define NOTE_FRAME    40   /* tokens of the sentence around a diff */
 #define DIFF_CONTEXT  2
 
+#define REFRESH_MAX ((size_t)4 << 20)
+
 bool plan_own(const struct plan *p, const struct held *h)
 {
 	if (h->referents.count != 1)
@@ -234,11 +236,6 @@ static int range_order(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-struct plan_ranges {
-	struct range *at;
-	uint32_t count, size; /* as an ARRAY has them */
-};
-
 #define BODY_LINES_MAX 400
 
 static void add_body(struct plan *p, const struct held *h, const char *name,
@@ -293,12 +290,38 @@ static void changed_parts(struct plan *p, const struct held *h,
 	ret->count = kept;
 }
 
-/* Its current lines; of an old record only the changed parts. */
-static enum replaced refresh_text(struct plan *p, struct held *h,
-				  struct buf *out)
+/* Of `parts`, what lies in the lines that `h` showed, as numbered now. */
+static void keep_shown(const struct held *h, const struct linediff *d,
+		       struct plan_ranges *parts)
+{
+	struct range all = lines_of(&h->referents.at[0], d);
+	uint32_t kept = 0;
+
+	if (!linediff_carry(d, &all.first, &all.last)) {
+		parts->count = 0;
+		return;
+	}
+	if (!h->referents.at[0].end || all.last > d->after.rows.count)
+		all.last = d->after.rows.count;
+	for (uint32_t i = 0; i < parts->count; i++) {
+		struct range r = parts->at[i];
+
+		r.first = r.first < all.first ? all.first : r.first;
+		r.last = r.last > all.last ? all.last : r.last;
+		if (r.first < r.last)
+			parts->at[kept++] = r;
+	}
+	parts->count = kept;
+}
+
+/*
+ * Its current lines; of an old record only the changed parts. `shown`: which
+ * lines of the file these are.
+ */
+static enum replaced refresh(struct plan *p, const struct held *h,
+			     struct buf *out, struct plan_ranges *shown)
 {
 	enum replaced how = REPLACED_WHOLE;
-	struct plan_ranges parts = { 0 };
 	struct shape shape;
 	struct linediff d;
 	struct range lines;
@@ -318,9 +341,9 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 	in.end = h->referents.at[0].end;
 	in.since = &d;
 	if (p->c->requests - h->born_request >= AGE_OF_PARTS) {
-		changed_parts(p, h, &d, &parts);
-		in.only = parts.at;
-		in.only_count = parts.count;
+		changed_parts(p, h, &d, shown);
+		in.only = shown->at;
+		in.only_count = shown->count;
 	}
 	rc = replacement_refresh(out, &in);
 	if (rc == 0 && in.only &&
@@ -331,9 +354,33 @@ static enum replaced refresh_text(struct plan *p, struct held *h,
 	} else if (in.only) {
 		how = REPLACED_PART;
 	}
-	array_release(&parts);
+	if (how == REPLACED_WHOLE) {
+		shown->count = 0;
+		array_push(shown, ((struct range){ 0, UINT32_MAX }));
+	}
+	keep_shown(h, &d, shown);
 	linediff_release(&d);
 	return rc < 0 ? REPLACED_NOT : how;
+}
+
+static enum replaced refresh_text(struct plan *p, const struct held *h,
+				  struct buf *out)
+{
+	struct plan_ranges shown = { 0 };
+	enum replaced how = refresh(p, h, out, &shown);
+
+	array_release(&shown);
+	return how;
+}
+
+void plan_refresh_lines(struct plan *p, const struct held *h,
+			struct plan_ranges *ret)
+{
+	struct buf text = BUF(REFRESH_MAX);
+
+	if (refresh(p, h, &text, ret) == REPLACED_NOT)
+		ret->count = 0;
+	buf_release(&text);
 }
 
 /* The file and everything the record shows of it were removed. */

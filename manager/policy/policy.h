@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/base/array.h"
 #include "graph/base/buf.h"
 #include "manager/record/records.h"
 
@@ -53,6 +54,20 @@ struct policy_in {
 	uint64_t budget;       /* maximum of `retrieved`, in tokens */
 };
 
+/* Lines of a file that the next step may need, as numbered now. */
+struct policy_region {
+	char *path; /* owned by the list */
+	uint32_t start, end;
+	char rule;    /* '1' to '4': G1 edit site, G2 referenced definition, G3
+			 depends on what changes, G4 contract */
+	char *reason; /* in a few words, for the model; owned by the list */
+	double score; /* the higher, the sooner it is taken */
+};
+typedef ARRAY(struct policy_region) policy_regions;
+/* Append one; the strings are copied. */
+void policy_retrieve(policy_regions *to, const struct policy_region *r);
+void policy_regions_release(policy_regions *l);
+
 /* The comments say how it is initialised. */
 struct policy_out {
 	enum action *actions; /* per record: the nomination's action */
@@ -67,6 +82,11 @@ struct policy_out {
 	 * of it is discarded.
 	 */
 	struct buf *retrieved;
+	/*
+	 * The same by place: empty. The planner takes them by score while the
+	 * budget lasts, and puts their lines and reasons into the note.
+	 */
+	policy_regions *regions;
 };
 
 struct policy {
@@ -78,5 +98,7 @@ struct policy {
 extern const struct policy policy_defaults, policy_control;
 /* NULL: there is no policy of that name. */
 const struct policy *policy_find(const char *name);
+/* The names, in a sentence. */
+const char *policy_list(void);
 
 #endif

@@ -348,6 +348,7 @@ int options_parse(const struct verb *v, char **argv, struct invocation *ret,
 		in.words[in.words_count] = NULL;
 	for (size_t i = 0; v->arguments[i].name; i++)
 		if (!v->arguments[i].optional && !in.arguments[i] &&
+		    !(v->arguments[i].repeated && in.words_count) &&
 		    !in.options[OPTION_HELP].given)
 			return REFUSE(ret_why, "%s wants %s %s", v->name,
 				      strchr("AEIOU", v->arguments[i].name[0])

@@ -7,36 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/escape.h"
 #include "tools/cli/verbs.h"
 
-__attribute__((format(printf, 1, 0))) static char *
-vformat_text(const char *format, va_list args)
-{
-	char *text = NULL;
-
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	return must_have(text);
-}
-
-char *format_text(const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	text = vformat_text(format, args);
-	va_end(args);
-	return text;
-}
-
 __attribute__((format(printf, 1, 0))) static void vcomplain(const char *format,
 							    va_list args)
 {
-	CLEANUP(free_p) char *text = vformat_text(format, args);
+	CLEANUP(free_p) char *text = format_text_v(format, args);
 	CLEANUP(free_p) char *line = NULL;
 	size_t len = strlen(text), size = 0;
 	FILE *out = open_memstream(&line, &size);

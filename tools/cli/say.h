@@ -14,14 +14,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "graph/base/alloc.h"
+
 /* Print "statetape: " and a sentence on stderr. Returns EXIT_FAILURE. */
 int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a wrong command line. Returns EXIT_USAGE. */
 int say_usage_error(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-
-/* printf() into a new string (free it), never NULL. */
-char *format_text(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
 /* strerror() for an errno, negative or not. */

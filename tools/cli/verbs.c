@@ -53,6 +53,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_CONTEXT] = &row_context,
 	[VERB_EXPLAIN] = &row_explain,
 	[VERB_REPLAY] = &row_replay,
+	[VERB_BENCH] = &row_bench,
 	[VERB_GRAPH] = &row_graph,
 	[VERB_GRAPH_SYMBOLS] = &row_graph_symbols,
 	[VERB_GRAPH_EDGES] = &row_graph_edges,

@@ -39,6 +39,7 @@ enum verb_id {
 	VERB_CONTEXT,
 	VERB_EXPLAIN,
 	VERB_REPLAY,
+	VERB_BENCH,
 	VERB_GRAPH,
 	VERB_GRAPH_SYMBOLS,
 	VERB_GRAPH_EDGES,
@@ -66,6 +67,7 @@ enum option_id {
 	OPTION_AUTHOR,
 	OPTION_BY_LINE,
 	OPTION_COUNT,
+	OPTION_CSV,
 	OPTION_ANTHROPIC_UPSTREAM,
 	OPTION_CHATGPT_UPSTREAM,
 	OPTION_COMMAND,
@@ -82,6 +84,7 @@ enum option_id {
 	OPTION_HANDOVER_FD,
 	OPTION_HOOK,
 	OPTION_INSIDE,
+	OPTION_JOBS,
 	OPTION_JSON,
 	OPTION_KEEP,
 	OPTION_KEEP_FILES,
@@ -107,16 +110,20 @@ enum option_id {
 	OPTION_OPENAI_UPSTREAM,
 	OPTION_PATH,
 	OPTION_PID,
+	OPTION_POLICIES,
 	OPTION_POLICY,
 	OPTION_PORT,
+	OPTION_PREDICTIONS,
 	OPTION_PRINT,
 	OPTION_PRIVATE,
+	OPTION_REFERENCE,
 	OPTION_REHASH,
 	OPTION_REPO,
 	OPTION_REQUEST,
 	OPTION_ROOT_FD,
 	OPTION_RUN_FD,
 	OPTION_SINCE,
+	OPTION_SPAN,
 	OPTION_STAT,
 	OPTION_STORE,
 	OPTION_SYMBOL,
@@ -282,6 +289,7 @@ int verb_report(const struct invocation *in);
 int verb_context(const struct invocation *in);
 int verb_explain(const struct invocation *in);
 int verb_replay(const struct invocation *in);
+int verb_bench(const struct invocation *in);
 int verb_doctor(const struct invocation *in);
 int verb_demo(const struct invocation *in);
 int verb_graph_symbols(const struct invocation *in);

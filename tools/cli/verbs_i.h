@@ -61,6 +61,7 @@ extern const struct verb row_report;
 extern const struct verb row_context;
 extern const struct verb row_explain;
 extern const struct verb row_replay;
+extern const struct verb row_bench;
 extern const struct verb row_doctor;
 extern const struct verb row_demo;
 extern const struct verb row_graph;

@@ -241,9 +241,7 @@ static int open_brain(const struct invocation *in, struct service *s)
 		.tape_socket = s->state.tape_socket,
 		.pub_socket = s->state.pub_socket,
 		.dir = s->state.dir,
-		.policy = policy && strcmp(policy, OWN_NAME) != 0
-				  ? policy_find(policy)
-				  : &policy_defaults,
+		.policy = policy_find(policy ? policy : OWN_NAME),
 		.no_prompts = in->options[OPTION_NO_PROMPTS].given,
 		.run = said ? run : NULL,
 		.say = say,
@@ -257,7 +255,8 @@ static int open_brain(const struct invocation *in, struct service *s)
 	if (code != EXIT_SUCCESS)
 		return code;
 	if (!o.policy)
-		return say_error("there is no policy '%s'", policy);
+		return say_error("there is no policy '%s'; %s", policy,
+				 policy_list());
 	r = brain_new(&o, &s->brain, &why);
 	if (r < 0)
 		return say_error("%s", why ? why : errno_text(r));
