@@ -38,6 +38,107 @@ static bool skip(struct script *s, const char *what)
 	return true;
 }
 
+static void put_utf8(uint32_t c, char **out)
+{
+	if (c < 0x80) {
+		*(*out)++ = (char)c;
+	} else if (c < 0x800) {
+		*(*out)++ = (char)(0xc0 | c >> 6);
+		*(*out)++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		if (c < 0x10000) {
+			*(*out)++ = (char)(0xe0 | c >> 12);
+		} else {
+			*(*out)++ = (char)(0xf0 | c >> 18);
+			*(*out)++ = (char)(0x80 | (c >> 12 & 0x3f));
+		}
+		*(*out)++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*(*out)++ = (char)(0x80 | (c & 0x3f));
+	}
+}
+
+/* Hexadecimal digits, `least` of them. False: there are fewer. */
+static bool read_hex(const char **at, const char *end, int least, int most,
+		     uint32_t *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+	int n = 0;
+
+	*ret = 0;
+	for (; n < most && *at < end && isxdigit((unsigned char)**at); n++) {
+		int c = tolower((unsigned char)*(*at)++);
+
+		*ret = *ret << 4 | (uint32_t)(strchr(digits, c) - digits);
+	}
+	return n >= least;
+}
+
+/* Behind "\\u": four digits, two such halves, or digits in braces. */
+static bool read_unicode(const char **at, const char *end, uint32_t *ret)
+{
+	uint32_t low;
+
+	if (*at < end && **at == '{') {
+		(*at)++;
+		return read_hex(at, end, 1, 6, ret) && *ret <= 0x10ffff &&
+		       *at < end && *(*at)++ == '}';
+	}
+	if (!read_hex(at, end, 4, 4, ret))
+		return false;
+	if (*ret >= 0xd800 && *ret < 0xdc00 && end - *at >= 6 &&
+	    memcmp(*at, "\\u", 2) == 0) {
+		const char *next = *at + 2;
+
+		if (read_hex(&next, end, 4, 4, &low) && low >= 0xdc00 &&
+		    low < 0xe000) {
+			*ret = 0x10000 + ((*ret - 0xd800) << 10) +
+			       (low - 0xdc00);
+			*at = next;
+		}
+	}
+	return true;
+}
+
+/*
+ * One escape of JavaScript, behind its backslash. It is never shorter than the
+ * text that it stands for. False: not a valid one.
+ */
+static bool read_escape(const char **at, const char *end, char **out)
+{
+	static const char names[] = "ntrbfv0", values[] = "\n\t\r\b\f\v";
+	char c = *(*at)++;
+	const char *name = strchr(names, c);
+	uint32_t code;
+
+	if (c == 'u' || c == 'x') {
+		if (c == 'u' ? !read_unicode(at, end, &code)
+			     : !read_hex(at, end, 2, 2, &code))
+			return false;
+		put_utf8(code, out);
+	} else if (c == '\n') {
+		; /* the line goes on */
+	} else if (c && name) {
+		*(*out)++ = values[name - names];
+	} else {
+		*(*out)++ = c;
+	}
+	return true;
+}
+
+static bool decode(const char *at, const char *end, char *out, size_t *ret_len)
+{
+	const char *start = out;
+
+	while (at < end) {
+		if (*at != '\\' || at + 1 == end)
+			*out++ = *at++;
+		else if (at++, !read_escape(&at, end, &out))
+			return false;
+	}
+	*ret_len = (size_t)(out - start);
+	return true;
+}
+
 /* A string literal at s->at; false: none, or a template with expressions. */
 static bool read_literal(struct script *s, struct text *ret)
 {
@@ -50,15 +151,16 @@ static bool read_literal(struct script *s, struct text *ret)
 	if (quote != '"' && quote != '\'' && quote != '`')
 		return false;
 	while (p < s->end && *p != quote) {
-		if (quote == '`' && *p == '$')
+		if (quote == '`' && p + 1 < s->end && p[0] == '$' &&
+		    p[1] == '{')
 			return false;
 		p += 1 + (*p == '\\' && p + 1 < s->end);
 	}
 	if (p >= s->end)
 		return false;
-	/* The common escapes are JSON's. */
 	out = arena_take(s->arena, (size_t)(p - start));
-	ret->len = literal_decode(start, (size_t)(p - start), out);
+	if (!decode(start, p, out, &ret->len))
+		return false;
 	ret->at = out;
 	s->at = p + 1;
 	return true;

@@ -110,6 +110,16 @@ static const struct row rows[] = {
 	  "a.py\\n@@\\n-x\\n+y\\n*** End Patch\"));",
 	  "Script completed\nWall time 0.0 seconds\nOutput:\n{}", RECORD_EDIT,
 	  "a.py", 0, 0, "", "" },
+	{ "exec",
+	  "text((await tools.exec_command({cmd: 'cat \\'a b.py\\''})).output);",
+	  "Script completed\nOutput:\nx\n", RECORD_READ, "a b.py", 1, 1, "WX",
+	  "x\n" },
+	{ "exec",
+	  "text((await tools.exec_command({cmd: `cat "
+	  "\\x61\\u002e\\u{70}y\\\n`}))"
+	  ".output);",
+	  "Script completed\nOutput:\nx\n", RECORD_READ, "a.py", 1, 1, "WX",
+	  "x\n" },
 	{ "exec", "text(await run(f))", "Script completed\nOutput:\nx",
 	  RECORD_SHELL, NULL, 0, 0, "", "" },
 	{ "apply_patch",
