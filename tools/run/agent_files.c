@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
@@ -225,11 +226,49 @@ static void merge_file(cJSON *into, const char *path)
 		merge(into, root);
 }
 
+/* The length of `cwd` up to its project's root: the repository, else "/". */
+static size_t project_root(const char *cwd)
+{
+	size_t len = strlen(cwd);
+
+	while (len > 0) {
+		CLEANUP(free_p)
+		char *git = format_text("%.*s/.git", (int)len, cwd);
+
+		if (access(git, F_OK) == 0)
+			break;
+		while (len > 0 && cwd[--len] != '/')
+			;
+	}
+	return len;
+}
+
+/* The project's files of that name, from its root down to `cwd`. */
+static void merge_project(cJSON *into, const char *cwd, const char *name)
+{
+	size_t len = project_root(cwd);
+
+	for (;;) {
+		CLEANUP(free_p)
+		char *path = format_text("%.*s/%s", (int)len, cwd, name);
+
+		merge_file(into, path);
+		if (!cwd[len])
+			return;
+		len += 1 + strcspn(cwd + len + 1, "/");
+	}
+}
+
 cJSON *opencode_settings(void)
 {
 	static const char *const names[] = { "opencode/config.json",
 					     "opencode/opencode.json",
 					     "opencode/opencode.jsonc" };
+	static const char *const projects[] = { "opencode.jsonc",
+						"opencode.json",
+						".opencode/opencode.jsonc",
+						".opencode/opencode.json" };
+	CLEANUP(free_p) char *cwd = getcwd(NULL, 0);
 	const char *content = env("OPENCODE_CONFIG_CONTENT");
 	const char *file = env("OPENCODE_CONFIG");
 	cJSON *all = must_have(cJSON_CreateObject());
@@ -243,6 +282,9 @@ cJSON *opencode_settings(void)
 	}
 	if (file)
 		merge_file(all, file);
+	for (size_t i = 0; cwd && i < sizeof(projects) / sizeof(projects[0]);
+	     i++)
+		merge_project(all, cwd, projects[i]);
 	if (cJSON_IsObject(last))
 		merge(all, last);
 	return all;

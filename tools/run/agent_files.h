@@ -27,7 +27,10 @@ bool claude_has_subscription(void);
 char *codex_setting(const char *key);
 bool codex_has_subscription(void);
 
-/* opencode's settings, all files and the variable merged (delete it). */
+/*
+ * opencode's settings: the user's files, the project's from its root down to
+ * the current directory, and the variable, merged (delete it).
+ */
 cJSON *opencode_settings(void);
 
 /* The value of a TOML text's dotted key, if it is a string. */

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
@@ -14,6 +17,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
+#include "tests/support/scratch.h"
 #include "tools/run/agent.h"
 #include "tools/run/agent_files.h"
 
@@ -440,6 +444,47 @@ static void a_provider_of_codex_without_an_address_is_said(void **state)
 	forget_dir(dir, "config.toml");
 }
 
+static void put_opencode(const char *dir, const char *name, const char *url)
+{
+	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(fclose_p) FILE *f = NULL;
+
+	assert_true(asprintf(&path, "%s/%s", dir, name) > 0);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fprintf(f,
+			    "{\"provider\":{\"anthropic\":{\"options\":"
+			    "{\"baseURL\":\"%s\"}}}}",
+			    url) > 0);
+}
+
+/* Those of the project's folders, the innermost last, up to the repository. */
+static void opencodes_file_in_the_project_counts(void **state)
+{
+	char *above = scratch_new(), name[] = "opencode";
+	CLEANUP(free_p) char *root = NULL;
+	CLEANUP(free_p) char *sub = NULL;
+	CLEANUP(free_p) char *git = NULL;
+	CLEANUP(close_p) int back = open(".", O_PATH | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(above);
+	assert_true(asprintf(&root, "%s/repo", above) > 0);
+	assert_true(asprintf(&sub, "%s/sub", root) > 0);
+	assert_true(asprintf(&git, "%s/.git", root) > 0);
+	assert_int_equal(
+		mkdir(root, 0700) | mkdir(sub, 0700) | mkdir(git, 0700), 0);
+	put_opencode(above, "opencode.json", "https://not-ours/v1");
+	assert_int_equal(chdir(sub), 0);
+	assert_upstream(name, AGENT_ANTHROPIC, "https://api.anthropic.com");
+	put_opencode(root, "opencode.json", "https://root/v1");
+	assert_upstream(name, AGENT_ANTHROPIC, "https://root/v1");
+	put_opencode(sub, "opencode.json", "https://sub/v1");
+	assert_upstream(name, AGENT_ANTHROPIC, "https://sub/v1");
+	assert_int_equal(fchdir(back), 0);
+	scratch_free(above);
+}
+
 static void opencodes_own_provider_is_pointed_at_us(void **state)
 {
 	char name[] = "opencode", flag[] = "-m", model[] = "gw/big";
@@ -529,6 +574,8 @@ int main(void)
 				       clear),
 		cmocka_unit_test_setup(
 			a_provider_of_codex_without_an_address_is_said, clear),
+		cmocka_unit_test_setup(opencodes_file_in_the_project_counts,
+				       clear),
 		cmocka_unit_test_setup(opencodes_own_provider_is_pointed_at_us,
 				       clear),
 		cmocka_unit_test_setup(strings_are_found_in_toml, clear),
