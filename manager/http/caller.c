@@ -1,5 +1,6 @@
 #include "manager/http/caller.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +12,6 @@
 #include <unistd.h>
 
 #include "graph/base/proc_stat.h"
-#include "manager/http/peer.h"
-
 static bool has_open(int proc, const char *pid, const char *socket)
 {
 	char path[64], target[64];
@@ -119,15 +118,11 @@ static void keep(struct callers *known, uint64_t inode, struct caller caller)
 	(void)pthread_mutex_unlock(&known->lock);
 }
 
-int caller_find(struct callers *known, int fd, struct caller *ret)
+int caller_find(struct callers *known, uint64_t inode, struct caller *ret)
 {
-	struct peer_socket s;
-	uint64_t inode;
-	int r = peer_socket(fd, &s);
+	int r;
 
-	if (r < 0)
-		return r;
-	inode = s.inode;
+	assert(inode);
 	if (recall(known, inode, ret))
 		return ret->pid ? 0 : -ENOENT;
 	r = search(known, inode, ret);

@@ -1,6 +1,6 @@
 /*
- * Which process made a request: the one at the other end of a connection on
- * 127.0.0.1 (peer.h tells its user).
+ * Which process made a request: the one that has the connection's other socket
+ * open (peer.h finds that socket and its user).
  */
 #ifndef STATETAPE_MANAGER_HTTP_CALLER_H
 #define STATETAPE_MANAGER_HTTP_CALLER_H
@@ -29,10 +29,10 @@ struct callers {
 	}
 
 /*
- * The process that has the other end of `fd` open; of several, the oldest.
+ * The process that has the socket `inode` open; of several, the oldest.
  * -ENOENT: none of this user in this pid namespace. Any thread may call it; it
  * reads /proc, for milliseconds the first time.
  */
-int caller_find(struct callers *known, int fd, struct caller *ret);
+int caller_find(struct callers *known, uint64_t inode, struct caller *ret);
 
 #endif

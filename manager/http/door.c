@@ -22,7 +22,8 @@
 
 struct guest {
 	int fd;
-	bool stranger; /* another user's */
+	bool stranger;	 /* another user's */
+	uint64_t socket; /* its inode; 0: not known */
 	/* Protected by door.lock: */
 	bool waiting; /* in a list */
 	struct guest *before, *after;
@@ -121,12 +122,13 @@ static void add_locked(struct door *d, struct guest *g)
  * Where the kernel does not say whose a connection is (a sandbox without
  * /proc), the secret alone decides.
  */
-static bool is_stranger(struct door *d, int fd)
+static bool is_stranger(struct door *d, int fd, uint64_t *ret_socket)
 {
 	struct peer_socket socket = { .uid = (uid_t)-1 };
 	int r = peer_socket(fd, &socket);
 	bool blind = r < 0 && r != -ENOENT;
 
+	*ret_socket = socket.inode;
 	if (blind) {
 		(void)pthread_mutex_lock(&d->lock);
 		if (!d->blind)
@@ -149,11 +151,16 @@ struct guest *guest_enter(struct door *d, int fd)
 	if (!g)
 		return NULL;
 	g->fd = fd;
-	g->stranger = is_stranger(d, fd);
+	g->stranger = is_stranger(d, fd, &g->socket);
 	(void)pthread_mutex_lock(&d->lock);
 	add_locked(d, g);
 	(void)pthread_mutex_unlock(&d->lock);
 	return g;
+}
+
+uint64_t guest_socket(const struct guest *g)
+{
+	return g ? g->socket : 0;
 }
 
 void guest_leave(struct door *d, struct guest *g)

@@ -15,6 +15,8 @@
 #ifndef STATETAPE_MANAGER_HTTP_DOOR_H
 #define STATETAPE_MANAGER_HTTP_DOOR_H
 
+#include <stdint.h>
+
 struct door;
 struct guest; /* a connection */
 
@@ -34,5 +36,7 @@ void guest_leave(struct door *d, struct guest *g);
  * not admitted.
  */
 const char *guest_admit(struct door *d, struct guest *g, const char *target);
+/* The inode of the socket at its other end; 0: not known. */
+uint64_t guest_socket(const struct guest *g);
 
 #endif

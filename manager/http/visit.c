@@ -280,13 +280,18 @@ static bool is_to_hold(struct visit *v, enum fate *ret_why)
 	return buf_reserve(&v->body, (size_t)v->length) == 0;
 }
 
-/* Take the secret off the target. False: the request is not the agent's. */
-static bool admit(struct visit *v)
+static struct guest *guest_of(const struct visit *v)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		v->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	const char *behind = guest_admit(
-		v->proxy->door, info ? info->socket_context : NULL, v->path);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* Take the secret off the target. False: the request is not the agent's. */
+static bool admit(struct visit *v)
+{
+	const char *behind = guest_admit(v->proxy->door, guest_of(v), v->path);
 
 	v->target = behind ? behind : v->path;
 	return behind != NULL;
@@ -446,10 +451,11 @@ static const char *think(struct visit *v, size_t *ret_len)
 /* While upstream works, so that no request waits for it. */
 static void find_agent(struct visit *v)
 {
+	uint64_t socket = guest_socket(guest_of(v));
 	struct caller caller;
 
-	if (turn_wants_agent(v->turn) &&
-	    caller_find(&v->proxy->callers, client_fd(v), &caller) == 0)
+	if (turn_wants_agent(v->turn) && socket &&
+	    caller_find(&v->proxy->callers, socket, &caller) == 0)
 		turn_agent(v->turn, caller.pid, caller.start);
 }
 

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "manager/http/peer.h"
+
 /* A socket that listens on 127.0.0.1, and its address. */
 static int listen_here(struct sockaddr_in *ret)
 {
@@ -38,6 +40,15 @@ static int accept_one(int server)
 	socklen_t len = sizeof(from);
 
 	return accept4(server, (struct sockaddr *)&from, &len, SOCK_CLOEXEC);
+}
+
+/* The inode of the socket at the other end. */
+static uint64_t other_end(int fd)
+{
+	struct peer_socket s = { 0 };
+
+	assert_int_equal(peer_socket(fd, &s), 0);
+	return s.inode;
 }
 
 /* A child that connects and waits to be killed. */
@@ -63,20 +74,22 @@ static void the_process_that_connected_is_found(void **state)
 	struct sockaddr_in at;
 	int server = listen_here(&at), first, second;
 	pid_t client = start_client(&at);
+	uint64_t inode;
 
 	(void)state;
 	first = accept_one(server);
-	assert_int_equal(caller_find(&known, first, &one), 0);
+	inode = other_end(first);
+	assert_int_equal(caller_find(&known, inode, &one), 0);
 	assert_int_equal(one.pid, client);
 	assert_true(one.start > 0);
 	/* Not looked for again: it is known by the connection. */
 	assert_int_equal(kill(client, SIGSTOP), 0);
-	assert_int_equal(caller_find(&known, first, &again), 0);
+	assert_int_equal(caller_find(&known, inode, &again), 0);
 	assert_int_equal(again.start, one.start);
 
 	other.pid = (uint32_t)start_client(&at);
 	second = accept_one(server);
-	assert_int_equal(caller_find(&known, second, &again), 0);
+	assert_int_equal(caller_find(&known, other_end(second), &again), 0);
 	assert_int_equal(again.pid, other.pid);
 	(void)kill(client, SIGKILL);
 	(void)kill((pid_t)other.pid, SIGKILL);
@@ -92,12 +105,14 @@ static void a_connection_that_was_closed_has_none(void **state)
 	struct sockaddr_in at;
 	int server = listen_here(&at), fd;
 	pid_t client = start_client(&at);
+	uint64_t inode;
 
 	(void)state;
 	fd = accept_one(server);
+	inode = other_end(fd);
 	(void)kill(client, SIGKILL);
 	(void)waitpid(client, NULL, 0);
-	assert_int_equal(caller_find(&known, fd, &c), -ENOENT);
+	assert_int_equal(caller_find(&known, inode, &c), -ENOENT);
 	assert_int_equal(close(fd) | close(server), 0);
 }
 
