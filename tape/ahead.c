@@ -223,14 +223,14 @@ void ahead_free(struct ahead *a)
 	free(a);
 }
 
-struct leftovers {
+struct ahead_leftovers {
 	struct ahead_job **at;
 	size_t count;
 };
 
 static void collect(struct paths_node *n, void *arg)
 {
-	struct leftovers *l = arg;
+	struct ahead_leftovers *l = arg;
 	struct ahead_job *j = (struct ahead_job *)n;
 
 	if (j->state == AHEAD_WAITS || j->state == AHEAD_DONE)
@@ -239,7 +239,7 @@ static void collect(struct paths_node *n, void *arg)
 
 void ahead_clear(struct ahead *a)
 {
-	struct leftovers l = { 0 };
+	struct ahead_leftovers l = { 0 };
 
 	if (!a->threads)
 		return;

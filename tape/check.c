@@ -26,10 +26,6 @@
 #include "tape/settle.h"
 #include "tape/wire/bell.h"
 
-/* How long operations in flight may take until the check gives up. */
-#define PATIENCE_NS (1000 * NS_PER_MS)
-/* Between two looks at them. */
-#define FENCE_EVERY_NS (NS_PER_MS / 5)
 /* A file that changes again and again is left alone for a while. */
 #define TRIES_MAX 3
 
@@ -234,7 +230,8 @@ static bool pass_fence(struct tape *t, struct check *c)
 
 	c->fence = look_at_fence(t, c->ticket);
 	if (c->fence == FENCE_STUCK ||
-	    (c->fence == FENCE_WAITS && now > c->fence_ns + PATIENCE_NS)) {
+	    (c->fence == FENCE_WAITS &&
+	     now > c->fence_ns + FENCE_PATIENCE_NS)) {
 		give_up(t, c);
 		return false;
 	}

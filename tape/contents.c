@@ -106,6 +106,8 @@ void contents_start(struct tape *t)
 {
 	open_kept(t);
 	find_applied(t);
+	t->leftovers = leftovers_new();
+	leftovers_begin(t, t->leftovers);
 }
 
 static void free_path(struct paths_node *n, void *arg)
@@ -118,6 +120,7 @@ static void free_path(struct paths_node *n, void *arg)
 void contents_stop(struct tape *t)
 {
 	close_p(&t->kept_fd);
+	leftovers_free(t->leftovers);
 	paths_each(&t->applied, free_path, NULL);
 	table_release(&t->applied);
 	while (t->contents.done.count)

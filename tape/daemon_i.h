@@ -36,6 +36,7 @@ struct lang_readers;
 struct graph;
 struct journal_author;
 struct journal_reader;
+struct leftovers;
 struct outside;
 struct progress;
 struct publish;
@@ -184,7 +185,8 @@ struct tape {
 	struct content_pool contents;
 	uint64_t published_ns; /* CLOCK_MONOTONIC, when some were read last */
 	int kept_fd;	       /* JOURNAL_KEPT, -1: not open */
-	bool linked;	       /* some file has several names */
+	struct leftovers *leftovers;
+	bool linked; /* some file has several names */
 
 	/* Outside. */
 	struct outside *outside;
@@ -315,6 +317,19 @@ void contents_clean(struct tape *t);
 /* Was a version of the path with this line, or a later one, entered before the
    tape was restarted? */
 bool contents_applied(const struct tape *t, const char *path, uint64_t line);
+
+/* leftovers.c: copies that no entry will need. */
+struct leftovers *leftovers_new(void);
+void leftovers_free(struct leftovers *x);
+/* Look for them, if nothing is dirty and it was not done lately. */
+void leftovers_begin(struct tape *t, struct leftovers *x);
+bool leftovers_busy(const struct leftovers *x);
+/* A line that settles names this copy. */
+void leftovers_named(struct leftovers *x, const char *name);
+/* Until the slice is over, or it has to wait. */
+void leftovers_step(struct tape *t, struct leftovers *x);
+/* When there is work; 0: none. */
+uint64_t leftovers_due(const struct leftovers *x);
 
 /* external.c: changes that did not pass through the mount. */
 int external_start(struct tape *t);

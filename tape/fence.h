@@ -10,6 +10,10 @@
 
 struct progress;
 
+/* Between two looks, and how long operations may take until one gives up. */
+#define FENCE_EVERY_NS	  (200 * INT64_C(1000))
+#define FENCE_PATIENCE_NS (1000 * INT64_C(1000000))
+
 struct fence {
 	struct progress *progress;
 	uint64_t begun, ended; /* turns of the counters, and of these drained */

@@ -201,6 +201,13 @@ static bool is_needless(struct tape *t, const struct journal_event *e)
 	return true;
 }
 
+static void settle(struct tape *t, const struct journal_line *l)
+{
+	if (l->event.op == JOURNAL_KEEP && l->event.path2)
+		leftovers_named(t->leftovers, l->event.path2);
+	settle_line(t->settle, l);
+}
+
 static void on_line(struct tape *t, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
@@ -210,7 +217,7 @@ static void on_line(struct tape *t, const struct journal_line *l)
 	else if (is_nameless(e->path) || is_nameless(e->path2))
 		external_sweep(t, ENTRY_MOUNT, true);
 	else if (!is_applied(t, l) && !is_needless(t, e))
-		settle_line(t->settle, l);
+		settle(t, l);
 	read_ahead(t, e);
 }
 

@@ -105,6 +105,8 @@ static uint64_t loop_due(const struct loop *l)
 		return 0;
 	due = sooner(settle_due(t->settle), external_due(t));
 	due = sooner(due, t->rest_at_ns);
+	if (t->leftovers)
+		due = sooner(due, leftovers_due(t->leftovers));
 	if (l->waiting || l->last)
 		due = sooner(due, now + AGAIN_NS);
 	if (expects_bell(l))
@@ -248,6 +250,8 @@ static void rest(struct tape *t, uint64_t now)
 {
 	t->rest_at_ns = 0;
 	retire(t, now);
+	if (t->leftovers)
+		leftovers_begin(t, t->leftovers);
 	(void)store_checkpoint(t->store);
 }
 
@@ -288,6 +292,8 @@ static bool work(struct tape *t)
 		return false;
 	if (!more && t->bases.count)
 		more = start_bases(t);
+	if (!more && t->leftovers)
+		leftovers_step(t, t->leftovers);
 	if (!more && t->rest_at_ns && now >= t->rest_at_ns)
 		rest(t, now);
 	if (!more)

@@ -76,8 +76,8 @@ enum journal_op {
  * The copy is complete before the line is appended. The file system never
  * removes one that a line names: the reader does, when it needs it no more. A
  * file that no line names was left by a process that was killed; the reader may
- * remove it if it listed the directory before it asked FENCE, and read the
- * journal after that.
+ * remove it if it listed the directory before a fence (tape/fence.h), and read
+ * the journal after that.
  */
 #define JOURNAL_KEPT	 "kept"
 #define JOURNAL_KEPT_MAX (1 << 20)

@@ -88,6 +88,36 @@ def versions_are_kept_while_there_is_no_tape():
                ["1\n", "2\n", "3\n", "4\n"])
 
 
+def copies_that_no_line_names_are_removed():
+    """Those that a killed process left; not those that a line names, nor what
+    is no copy."""
+    with world({"a": "0\n"}) as (m, t):
+        kept = m.home.state_dirs()[0] + "/kept/"
+
+        def leave(*names):
+            for name in names:
+                with open(kept + name, "w") as f:
+                    f.write("0\n")
+        t.kill()
+        run(m, SAVES)
+        leave("1a2b-1", "1a2b-65536", "notes", "1a2b-")
+        assert len(os.listdir(kept)) > 4, "versions are kept"
+        t.start()
+        expect(m, t.sync(), [("edit", "a", "sh")] * 3, ["1\n", "2\n", "3\n"])
+        st.eventually(lambda: sorted(os.listdir(kept)) == ["1a2b-", "notes"],
+                      "leftovers are removed")
+        # The next mount may find those of one that was killed.
+        m.umount()
+        m.proc.wait(st.DEADLINE)
+        leave("1a2b-2")
+        with st.Mount(m.repo, home=m.home) as again:
+            run(again, SAVES)
+            st.eventually(lambda: "1a2b-2" not in os.listdir(kept),
+                          "leftovers are removed")
+            expect(m, t.sync()[-3:], [("edit", "a", "sh")] * 3,
+                   ["1\n", "2\n", "3\n"])
+
+
 def what_another_appends_at_once_is_its_own():
     script = "cp \"$1\" b; dd if=\"$2\" of=b conv=notrunc oflag=append"
     with world() as (m, t):
@@ -189,6 +219,7 @@ def a_stash_comes_and_goes():
 st.main(three_saves_at_once_are_three_entries,
         versions_are_kept_while_the_tape_is_stopped,
         versions_are_kept_while_there_is_no_tape,
+        copies_that_no_line_names_are_removed,
         what_another_appends_at_once_is_its_own,
         a_file_made_by_one_and_removed_by_another_is_two_entries,
         a_version_with_the_text_before_is_none,
