@@ -1,33 +1,37 @@
 /*
- * Carries out a plan, all of it or nothing: every new content is written under
- * a temporary name first, then files are compared once more with what the plan
- * saw, and only then renamed, removed and changed. If a step fails, those
- * before it are taken back.
- *
- * While that is under way, a note in the state directory lists the temporary
- * names. If the process is killed, the next one finds it, removes what is left
- * and says so; the same command then does the rest, because a file that is as
- * wanted needs nothing.
+ * Carries out a plan, all of it or nothing: what is to be done is written down
+ * (intent.h), every new content is written under a temporary name, then files
+ * are compared once more with what the plan saw, and only then renamed, removed
+ * and changed. If a step fails, or the process is killed, those before it are
+ * taken back: then by the process that comes next.
  */
 #ifndef STATETAPE_TOOLS_VERB_UNDO_ACT_H
 #define STATETAPE_TOOLS_VERB_UNDO_ACT_H
 
+#include <stdbool.h>
+
 struct undo_plan;
 
 struct act {
-	int root_fd;  /* below it the plan was made */
+	int root_fd;  /* below it the plan is made */
 	int state_fd; /* the state directory */
 	const char *command;
+	bool redo;
 };
 
+/* What a killed process had begun, and this one has taken back. */
+enum act_before { ACT_NONE, ACT_UNDO, ACT_REDO };
+
 /*
- * Clean up after a killed command, if there was one, and keep others from
- * starting meanwhile. A descriptor (close it at the end) or, after a message, a
- * negative errno.
+ * Keep others from starting meanwhile, and take back what a killed process did,
+ * with a message: so before the plan is made. A descriptor (close it at the
+ * end) or, after a message, a negative errno.
  */
-int act_begin(const struct act *a);
+int act_begin(const struct act *a, enum act_before *ret);
+/* Say so, if a killed process left something, and change nothing. */
+void act_tell(int state_fd);
 
 /* On failure prints a message and returns a negative errno: nothing changed. */
-int act_plan(const struct act *a, int note_fd, const struct undo_plan *p);
+int act_plan(const struct act *a, int intent_fd, const struct undo_plan *p);
 
 #endif

@@ -16,6 +16,7 @@
 #include "tools/cli/when.h"
 #include "tools/verb/log/group.h"
 #include "tools/verb/tape.h"
+#include "tools/verb/undo/void.h"
 
 #define PAGE 500
 
@@ -534,6 +535,7 @@ static uint64_t redo_number(const cJSON *author)
  * undo before it that nothing else took back.
  */
 struct choice_undone {
+	struct voids voids;
 	uint64_t pid, start;   /* of the command seen last */
 	bool skip;	       /* that undo was taken back */
 	uint64_t redone;       /* redos without a number that wait for theirs */
@@ -543,6 +545,7 @@ struct choice_undone {
 
 static void undone_release(struct choice_undone *w)
 {
+	voids_release(&w->voids);
 	array_release(&w->named);
 	cJSON_Delete(w->found);
 }
@@ -573,6 +576,8 @@ static int see_command(const cJSON *e, void *arg)
 	uint64_t start = json_number(author, "start", 0);
 	bool undo = is_verb(author, "undo");
 
+	if (voids_has(&w->voids, e))
+		return 0;
 	if (w->found && (pid != w->pid || start != w->start))
 		return 1;
 	if (pid != w->pid || start != w->start) {
@@ -599,6 +604,7 @@ static int find_undo(struct choice *c, struct tape_reader *t)
 	CLEANUP(json_p) cJSON *q = json_object(NULL, NULL);
 	int r;
 
+	voids_read(&w.voids, t->state.dir_fd);
 	json_put_text(q, "author", "statetape");
 	r = each_logged(t, q, see_command, &w);
 	if (r < 0)

@@ -14,11 +14,13 @@
 #include "tools/verb/entry_text.h"
 #include "tools/verb/tape.h"
 #include "tools/verb/undo/choice.h"
+#include "tools/verb/undo/void.h"
 
 #define AUTHOR_MAX 60
 
 struct reading {
 	struct history *h;
+	struct voids voids;
 	const struct choice *c;
 	char *const *patterns;
 	uint32_t next; /* index of the next chosen entry */
@@ -182,7 +184,8 @@ static bool is_merged(const struct reading *r, const cJSON *e)
 {
 	CLEANUP(free_p) char *who = NULL;
 
-	if (r->c->numbered || !cJSON_IsTrue(json_member(e, "merged")))
+	if (r->c->numbered || !cJSON_IsTrue(json_member(e, "merged")) ||
+	    cJSON_GetArraySize(json_member(e, "authors")) < 2)
 		return false;
 	who = entry_authors(e, AUTHOR_MAX);
 	array_push(&r->h->remarks,
@@ -212,6 +215,8 @@ static int read_entry(cJSON *e, void *arg)
 	struct undo_file *f;
 
 	r->h->head = n;
+	if (voids_has(&r->voids, e))
+		return 0;
 	if (!path) {
 		read_gap(r, n);
 		return 0;
@@ -238,11 +243,15 @@ int history_read(struct history *h, struct tape_reader *t,
 {
 	struct reading r = { .h = h, .c = c, .patterns = patterns };
 	size_t count = 0;
+	int rc;
 
 	assert(c->entries.count && c->entries.at[0]);
 	while (patterns[count])
 		count++;
 	h->used = must_calloc(count + 1, sizeof(*h->used));
 	h->head = c->entries.at[0] - 1;
-	return tape_each(t, h->head, read_entry, &r);
+	voids_read(&r.voids, t->state.dir_fd);
+	rc = tape_each(t, h->head, read_entry, &r);
+	voids_release(&r.voids);
+	return rc;
 }

@@ -67,16 +67,17 @@ static int carry_out(const struct place *place, void *arg)
 			       .state_fd = r->tape.state.dir_fd,
 			       .command = command };
 	CLEANUP(undo_plan_release) struct undo_plan p = { .changed = 1 };
-	CLEANUP(close_p) int note = act_begin(&a);
+	enum act_before before;
+	CLEANUP(close_p) int intent = act_begin(&a, &before);
 	struct plan_file *f = array_add(&p.files);
 
-	if (note < 0 || !plan_one(r, place->root_fd, f))
+	if (intent < 0 || !plan_one(r, place->root_fd, f))
 		return EXIT_FAILURE;
 	if (f->fate == PLAN_SAME) {
 		(void)printf("%s already has that content\n", r->path);
 		return EXIT_SUCCESS;
 	}
-	if (act_plan(&a, note, &p) < 0)
+	if (act_plan(&a, intent, &p) < 0)
 		return EXIT_FAILURE;
 	tape_settle(&r->tape);
 	if (!place->seen)

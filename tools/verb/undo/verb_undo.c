@@ -41,8 +41,10 @@ struct undo {
 	struct history history;
 	ARRAY(char *) patterns; /* NULL at the end */
 	enum merge_favour favour;
-	char *command; /* this one, with --yes */
-	uint64_t head; /* the newest entry before */
+	char *const *paths; /* as they were given, NULL at the end */
+	uint64_t redone;    /* of redo: an entry of the undo, 0: the newest's */
+	char *command;	    /* this one, with --yes */
+	uint64_t head;	    /* the newest entry before */
 };
 
 static void undo_release(struct undo *u)
@@ -116,6 +118,37 @@ static char *command_text(const struct invocation *in)
 	return must_have(text);
 }
 
+/* -- Which entries, and what they did. */
+
+static bool are_paths_used(const struct undo *u)
+{
+	for (size_t i = 0; u->paths[i]; i++) {
+		if (u->history.used[i])
+			continue;
+		(void)say_error("none of the entries is about '%s'",
+				u->paths[i]);
+		return false;
+	}
+	return true;
+}
+
+/* Returns the exit code. */
+static int choose(struct undo *u)
+{
+	bool redo = u->in->verb->id == VERB_REDO;
+	int r = redo ? choice_redo(&u->choice, u->redone, &u->tape)
+		     : choice_read(&u->choice, u->in, &u->tape);
+
+	if (r < 0)
+		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+	if (history_read(&u->history, &u->tape, &u->choice, u->patterns.at) <
+		    0 ||
+	    !are_paths_used(u))
+		return EXIT_FAILURE;
+	u->head = u->history.head;
+	return EXIT_SUCCESS;
+}
+
 /* -- Showing it. */
 
 static int exit_code(const struct undo *u, const struct undo_plan *p)
@@ -164,7 +197,12 @@ static int preview(struct undo *u)
 	CLEANUP(close_p)
 	int fd = open(u->tape.state.repo, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(undo_plan_release) struct undo_plan p = { .changed = 0 };
+	int code;
 
+	act_tell(u->tape.state.dir_fd);
+	code = choose(u);
+	if (code != EXIT_SUCCESS)
+		return code;
 	if (fd < 0)
 		return say_error("'%s' cannot be opened: %s",
 				 u->tape.state.repo, errno_text(errno));
@@ -234,17 +272,33 @@ static void say_done(struct undo *u, const struct undo_plan *p, bool seen)
 	}
 }
 
+/* A redo without a number has done its work, if an undo was taken back. */
+static bool is_done(const struct undo *u, enum act_before before)
+{
+	return u->in->verb->id == VERB_REDO && !u->redone && before == ACT_UNDO;
+}
+
 static int carry_out(const struct place *place, void *arg)
 {
 	struct undo *u = arg;
 	CLEANUP(undo_plan_release) struct undo_plan p = { .changed = 0 };
 	const struct act a = { .root_fd = place->root_fd,
 			       .state_fd = u->tape.state.dir_fd,
-			       .command = u->command };
-	CLEANUP(close_p) int note = act_begin(&a);
+			       .command = u->command,
+			       .redo = u->in->verb->id == VERB_REDO };
+	enum act_before before = ACT_NONE;
+	CLEANUP(close_p) int intent = act_begin(&a, &before);
+	int code;
 
-	if (note < 0)
+	if (intent < 0)
 		return EXIT_FAILURE;
+	if (before != ACT_NONE)
+		tape_settle(&u->tape);
+	if (is_done(u, before))
+		return EXIT_SUCCESS;
+	code = choose(u);
+	if (code != EXIT_SUCCESS)
+		return code;
 	undo_plan_init(&p, &u->history, &u->tape, place->root_fd, u->favour);
 	if (!p.changed) {
 		show_left(&p, &u->history, &u->where);
@@ -252,7 +306,7 @@ static int carry_out(const struct place *place, void *arg)
 		say_nothing(&p);
 		return exit_code(u, &p);
 	}
-	if (act_plan(&a, note, &p) < 0)
+	if (act_plan(&a, intent, &p) < 0)
 		return EXIT_FAILURE;
 	tape_settle(&u->tape);
 	say_done(u, &p, place->seen);
@@ -278,19 +332,9 @@ static bool take_paths(struct undo *u, char *const *paths)
 	return true;
 }
 
-static bool are_paths_used(const struct undo *u, char *const *paths)
-{
-	for (size_t i = 0; paths[i]; i++) {
-		if (u->history.used[i])
-			continue;
-		(void)say_error("none of the entries is about '%s'", paths[i]);
-		return false;
-	}
-	return true;
-}
-
 static int begin(struct undo *u, char *const *paths)
 {
+	u->paths = paths;
 	if (tape_open(u->in->options[OPTION_REPO].text, false, &u->tape) < 0)
 		return EXIT_FAILURE;
 	tape_where(&u->tape, &u->where);
@@ -304,16 +348,12 @@ static int begin(struct undo *u, char *const *paths)
 	return EXIT_SUCCESS;
 }
 
-/* The entries are chosen; `r` says how that went. */
-static int go_on(struct undo *u, int r, char *const *paths)
+static int undo_run(struct undo *u, char *const *paths)
 {
-	if (r < 0)
-		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
-	if (history_read(&u->history, &u->tape, &u->choice, u->patterns.at) < 0)
-		return EXIT_FAILURE;
-	if (!are_paths_used(u, paths))
-		return EXIT_FAILURE;
-	u->head = u->history.head;
+	int code = begin(u, paths);
+
+	if (code != EXIT_SUCCESS)
+		return code;
 	if (!u->in->options[OPTION_YES].given)
 		return preview(u);
 	return place_do(&u->tape.state, carry_out, u);
@@ -324,14 +364,8 @@ int verb_undo(const struct invocation *in)
 	CLEANUP(undo_release)
 	struct undo u = { .in = in, .tape = TAPE_NONE };
 	char **paths = NULL;
-	int code;
 
-	if (!choice_check(in, &paths))
-		return EXIT_USAGE;
-	code = begin(&u, paths);
-	if (code != EXIT_SUCCESS)
-		return code;
-	return go_on(&u, choice_read(&u.choice, in, &u.tape), paths);
+	return choice_check(in, &paths) ? undo_run(&u, paths) : EXIT_USAGE;
 }
 
 int verb_redo(const struct invocation *in)
@@ -339,13 +373,7 @@ int verb_redo(const struct invocation *in)
 	CLEANUP(undo_release)
 	struct undo u = { .in = in, .tape = TAPE_NONE };
 	char *none[] = { NULL };
-	uint64_t n = 0;
-	int code;
 
-	if (!choice_redo_check(in, &n))
-		return EXIT_USAGE;
-	code = begin(&u, none);
-	if (code != EXIT_SUCCESS)
-		return code;
-	return go_on(&u, choice_redo(&u.choice, n, &u.tape), none);
+	return choice_redo_check(in, &u.redone) ? undo_run(&u, none)
+						: EXIT_USAGE;
 }
