@@ -163,6 +163,18 @@ static void reserve_descriptors(int any_fd)
 		(void)close(last);
 }
 
+#ifdef STATETAPE_OWN_FUSE
+void tell_failure(const char *what) __asm__("__wrap_perror");
+void tell_any_failure(const char *what) __asm__("__real_perror");
+
+/* Of what libfuse says itself, serve() judges and tells this. */
+void tell_failure(const char *what)
+{
+	if (strcmp(what, "fuse: reading device") != 0)
+		tell_any_failure(what);
+}
+#endif
+
 __attribute__((format(printf, 2, 0))) static void
 log_line(enum fuse_log_level level, const char *format, va_list ap)
 {
@@ -285,12 +297,19 @@ static void open_sockets(struct server *s)
 		(void)fail("cannot answer questions on the fs socket", r);
 }
 
-/* Has the kernel ended the connection, as an unmount does? */
+/*
+ * Has the kernel ended the connection, as an unmount does? While it does so, it
+ * fails the requests first and marks the connection last, so this waits a bit.
+ */
 static bool is_hung_up(const struct server *s)
 {
-	struct pollfd device = { .fd = s->config.fuse_fd, .events = POLLIN };
+	struct pollfd device = { .fd = s->config.fuse_fd };
+	int n;
 
-	return poll(&device, 1, 0) > 0 && device.revents & POLLERR;
+	do
+		n = poll(&device, 1, FS_HANG_UP_MS);
+	while (n < 0 && errno == EINTR);
+	return n > 0 && device.revents & POLLERR;
 }
 
 static int serve(struct server *s)

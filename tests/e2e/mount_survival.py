@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a mount survives, and what is left when it does not."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -319,6 +320,36 @@ def an_open_file_keeps_it_busy_until_lazy():
         ends(m, 0)
 
 
+def workers(pid):
+    """Threads that take requests."""
+    found = []
+    for task in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(OSError):
+            if "fuse_worker" in read("/proc/%d/task/%s/comm" % (pid, task)):
+                found.append(int(task))
+    return found
+
+
+def an_end_after_an_unmount_is_one_whatever_the_errno():
+    """The kernel fails those who take requests before it ends the rest."""
+    st.need("strace")
+    with st.Mount(args=["--no-io-uring"]) as m:
+        fs = m.fs_pid
+        with open(m.path + "/a", "w"):
+            m.umount("--lazy")
+            tracer = subprocess.Popen(
+                ["strace", "-f", "-o", "/dev/null", "-P", "/dev/fuse", "-e",
+                 "trace=read", "-e", "inject=read:error=ECONNABORTED", "-p",
+                 str(fs)], stderr=subprocess.DEVNULL)
+            st.eventually(lambda: not workers(fs) or tracer.poll() is not None,
+                          "all have failed")
+            if tracer.poll() is not None:
+                st.skip("strace may not trace here")
+        ends(m, 0)
+        tracer.wait(st.DEADLINE)
+        assert "statetape:" not in m.log(), m.log()
+
+
 def a_current_directory_and_a_mapping_are_found():
     with st.Mount() as m:
         mine = shutil.copy(st.which("sleep"), m.path + "/doze")
@@ -389,7 +420,7 @@ st.main(
     a_killed_guard_leaves_the_file_system_serving,
     a_guard_told_to_end_unmounts,
     a_guard_told_to_end_while_in_use_waits_for_the_last_file,
-        releases_that_race_with_the_end_do_not_make_it_a_failure,
+    releases_that_race_with_the_end_do_not_make_it_a_failure,
     a_second_signal_ends_the_waiting_but_not_the_serving,
     a_second_mount_is_refused_and_names_the_first,
     of_many_at_once_one_wins,
@@ -397,6 +428,7 @@ st.main(
     who_left_by_another_door_is_waited_for,
     one_that_serves_on_after_its_mount_is_named,
     an_open_file_keeps_it_busy_until_lazy,
+    an_end_after_an_unmount_is_one_whatever_the_errno,
     a_current_directory_and_a_mapping_are_found,
     no_more_than_five_are_named,
     a_file_system_that_hangs_can_be_unmounted,
