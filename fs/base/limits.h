@@ -125,8 +125,11 @@
 #define AWAKE_PROCESSORS_MAX 16
 #define AWAKE_DOZE_US	     10
 
-/* Milliseconds that the kernel may take to end the connection once a thread that
-   serves it has failed. Longer: it is a failure, and the plain directory's turn. */
+/*
+ * Milliseconds that the kernel may take to end the connection once a thread
+ * that serves it has failed. Longer: it is a failure, and the plain directory's
+ * turn.
+ */
 #define FS_HANG_UP_MS 5000
 
 /*

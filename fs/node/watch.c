@@ -14,6 +14,7 @@
 #include "fs/node/watch.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -217,11 +218,33 @@ static void check_name(struct watch *w, struct inode *dir, const char *name)
 		inodes_drop_name_of(fs->inodes, i, dir, name);
 	if (there && (st.st_nlink > 1 || S_ISDIR(st.st_mode)))
 		check_other_names(w, dir, name, &st);
-	if (i || watch_is_probed_everywhere(name))
+	/* An unknown one that is there may be cached as missing. */
+	if (i || there)
 		invalidate_name(w, dir, name);
 	/* A name was added or removed: the cached listing may be stale. */
 	invalidate_listing(w, dir);
 	inodes_unref(fs->inodes, i);
+}
+
+/* Names that the table does not know may be cached as missing. */
+static void check_unknown_names(struct watch *w, struct inode *dir)
+{
+	int fd = fs_reopen(w->fs, dir, O_RDONLY | O_DIRECTORY);
+	CLEANUP(closedir_p) DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!listing) {
+		close_p(&fd);
+		return;
+	}
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours. */
+	while ((e = readdir(listing))) {
+		struct inode *i = inodes_find(w->fs->inodes, dir, e->d_name);
+
+		if (!i)
+			invalidate_name(w, dir, e->d_name);
+		inodes_unref(w->fs->inodes, i);
+	}
 }
 
 static void check_everything(struct watch *w)
@@ -231,9 +254,16 @@ static void check_everything(struct watch *w)
 	size_t n;
 
 	count(&w->overflows);
+	check_unknown_names(w, inodes_root(fs->inodes));
 	if (inodes_names(fs->inodes, &names, &n) < 0)
 		return;
 	for (size_t k = 0; k < n; k++) {
+		struct inode *i =
+			inodes_find(fs->inodes, names[k].parent, names[k].name);
+
+		if (i && S_ISDIR(i->type))
+			check_unknown_names(w, i);
+		inodes_unref(fs->inodes, i);
 		check_name(w, names[k].parent, names[k].name);
 		invalidate_listing(w, names[k].parent);
 	}
@@ -410,28 +440,4 @@ void watch_stat(const struct watch *w, struct watch_stats *ret)
 		.overflows = atomic_load(&w->overflows),
 		.invalidations = atomic_load(&w->invalidations),
 	};
-}
-
-/*
- * Search tools and version control look for these in every directory. The
- * kernel may cache that they are missing, which saves a request per directory.
- * All other misses must reach us each time: a name that a process looked for
- * and missed is one of its dependencies.
- */
-static const char *const probed_everywhere[] = {
-	".git",	   ".gitignore", ".gitattributes", ".gitmodules",
-	".ignore", ".rgignore",	 ".fdignore",	   ".hgignore",
-	".hg",	   ".jj",	 ".svn",
-};
-
-bool watch_is_probed_everywhere(const char *name)
-{
-	size_t n = sizeof(probed_everywhere) / sizeof(*probed_everywhere);
-
-	if (name[0] != '.')
-		return false;
-	for (size_t k = 0; k < n; k++)
-		if (strcmp(name, probed_everywhere[k]) == 0)
-			return true;
-	return false;
 }

@@ -32,12 +32,6 @@ void watch_check_open(struct watch *w);
 /* Check open files every WATCH_SWEEP_MS: one may change without an event. */
 void watch_poll_open(struct watch *w);
 
-/*
- * True for names that tools look for in every directory (".gitignore"): the
- * kernel may cache that such a name is missing.
- */
-bool watch_is_probed_everywhere(const char *name);
-
 struct watch_stats {
 	bool enabled;
 	uint64_t dirs;		/* watches added so far */

@@ -16,14 +16,51 @@
 #include "fs/node/record.h"
 #include "fs/node/watch.h"
 #include "fs/ops/ops.h"
+#include "tape/journal/scope.h"
 
+/* Search tools and version control look for these in every directory. */
+static const char *const probed_everywhere[] = {
+	".git",	   ".gitignore", ".gitattributes", ".gitmodules",
+	".ignore", ".rgignore",	 ".fdignore",	   ".hgignore",
+	".hg",	   ".jj",	 ".svn",
+};
+
+static bool is_probed_everywhere(const char *name)
+{
+	size_t n = sizeof(probed_everywhere) / sizeof(*probed_everywhere);
+
+	if (name[0] != '.')
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (strcmp(name, probed_everywhere[k]) == 0)
+			return true;
+	return false;
+}
+
+/* Files that the tape does not follow are nobody's dependency. */
+static bool is_followed(struct fs *fs, struct inode *dir, const char *name)
+{
+	char path[RECORD_PATH_MAX];
+
+	record_path_in(fs, dir, name, path, sizeof(path));
+	return scope_of(path) != SCOPE_NONE;
+}
+
+/*
+ * The kernel may cache that a name is missing, which saves a request per look;
+ * then we are not told who looked. A name that a process looked for and missed
+ * is one of its dependencies, and has to reach us each time.
+ */
 static void reply_missing(fuse_req_t req, struct inode *dir, const char *name)
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param nothing = { .entry_timeout = fs->timeout };
+	bool followed = is_followed(fs, dir, name);
 
+	if (followed)
+		record_miss(fs, req, dir, name);
 	if (fs->watch && atomic_load(&dir->watched) &&
-	    watch_is_probed_everywhere(name))
+	    (!followed || is_probed_everywhere(name)))
 		(void)fuse_reply_entry(req, &nothing);
 	else
 		(void)fuse_reply_err(req, ENOENT);
@@ -39,7 +76,6 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = fs_entry(fs, dir, name, &e);
 
 	if (r == -ENOENT) {
-		record_miss(fs, req, dir, name);
 		reply_missing(req, dir, name);
 		return;
 	}
