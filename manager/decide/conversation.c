@@ -280,6 +280,20 @@ uint32_t conversation_marked(const struct transcript *t)
 	return 0;
 }
 
+static bool is_asking(const struct transcript *t, uint32_t i)
+{
+	return i < t->items_count && (t->items[i].kind == ITEM_USER ||
+				      t->items[i].kind == ITEM_RESULT);
+}
+
+/* Requests end where an answer begins: only there a prefix was cached. */
+static uint32_t request_end(const struct transcript *t, uint32_t upto)
+{
+	while (upto > 0 && (!is_asking(t, upto - 1) || is_asking(t, upto)))
+		upto--;
+	return upto;
+}
+
 uint32_t conversation_reread(const struct transcript *t, uint32_t same)
 {
 	uint32_t last = conversation_marked(t), most = 0;
@@ -289,10 +303,12 @@ uint32_t conversation_reread(const struct transcript *t, uint32_t same)
 	if (t->dialect != DIALECT_MESSAGES)
 		return same;
 	for (uint32_t i = 0; i < last; i++) {
-		uint32_t reach = i < same ? i + 1 : same;
+		uint32_t reach;
 
-		if ((t->items[i].marked || i + 1 == last) &&
-		    i + 1 - reach < LOOK_BACK && reach > most)
+		if (!t->items[i].marked && i + 1 < last)
+			continue;
+		reach = request_end(t, i < same ? i + 1 : same);
+		if (i + 1 - reach < LOOK_BACK && reach > most)
 			most = reach;
 	}
 	return most;
@@ -515,6 +531,21 @@ void conversation_begin_anew(struct conversation *c)
 }
 
 /* NOLINTBEGIN(readability-function-*): uthash's macros are not ours. */
+/* A note may stand behind the user's words, too. */
+static void bind_words(struct conversation *c, const struct transcript *t,
+		       uint32_t i)
+{
+	const struct item *item = &t->items[i];
+	struct pin *p;
+
+	if (item->kind != ITEM_USER || item->attached.at ||
+	    item->place == ITEM_NONE)
+		return;
+	HASH_FIND(hh, c->pins, item->id.at, item->id.len, p);
+	if (p)
+		p->item = i;
+}
+
 struct held **conversation_match(struct conversation *c,
 				 const struct transcript *t,
 				 const struct records *r)
@@ -543,6 +574,8 @@ struct held **conversation_match(struct conversation *c,
 		if (p && t->items[h->item].place != ITEM_NONE)
 			p->item = h->item;
 	}
+	for (uint32_t i = 0; i < t->items_count; i++)
+		bind_words(c, t, i);
 	apply_mentions(c);
 	return all;
 }

@@ -58,7 +58,14 @@ static void near_a_mark_all_in_front_of_the_change_is_read(void **state)
 	(void)state;
 	assert_int_equal(reread(41, 41, 41, 41), 41);
 	assert_int_equal(reread(41, 41, 41, 39), 39);
-	assert_int_equal(reread(41, 41, 41, 22), 22);
+	assert_int_equal(reread(41, 41, 41, 23), 23);
+}
+
+static void a_prefix_ends_where_a_request_did(void **state)
+{
+	(void)state;
+	assert_int_equal(reread(41, 41, 41, 38), 37);
+	assert_int_equal(reread(41, 41, 41, 22), 0);
 }
 
 static void far_from_it_nothing_is(void **state)
@@ -72,7 +79,7 @@ static void a_mark_in_front_of_the_change_finds_its_own_prefix(void **state)
 {
 	(void)state;
 	assert_int_equal(reread(41, 41, 15, 17), 15);
-	assert_int_equal(reread(41, 41, 15, 12), 12);
+	assert_int_equal(reread(41, 41, 15, 12), 11);
 }
 
 int main(void)
@@ -80,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			near_a_mark_all_in_front_of_the_change_is_read),
+		cmocka_unit_test(a_prefix_ends_where_a_request_did),
 		cmocka_unit_test(far_from_it_nothing_is),
 		cmocka_unit_test(
 			a_mark_in_front_of_the_change_finds_its_own_prefix),
