@@ -26,18 +26,41 @@ static const struct held *newest_result(const struct plan *p)
 	return attached;
 }
 
+/*
+ * The user's newest words, if no result came with them: the model may answer
+ * them at once, from what it was shown, so the note does not wait for the next
+ * result; and in an earlier one it would stand before an answer that did not
+ * know it, and change what the cache holds.
+ */
+static const struct item *newest_words(const struct plan *p)
+{
+	const struct transcript *t = p->t;
+	uint32_t i = t->items_count;
+
+	while (i > 0 && t->items[i - 1].kind == ITEM_USER)
+		i--;
+	if (i == t->items_count || i == 0 ||
+	    t->items[i - 1].kind == ITEM_RESULT)
+		return NULL;
+	for (i = t->items_count - 1; t->items[i].kind == ITEM_USER; i--)
+		if (!t->items[i].attached.at && t->items[i].place != ITEM_NONE)
+			return &t->items[i];
+	return NULL;
+}
+
 struct pin *plan_newest_pin(struct plan *p)
 {
-	const struct held *anchor = newest_result(p);
+	const struct item *words = newest_words(p);
+	const struct held *result = words ? NULL : newest_result(p);
 	struct pin *pin;
 
-	if (!anchor)
+	if (!words && !result)
 		return NULL;
-	pin = conversation_pin(p->c, anchor->key);
+	pin = conversation_pin(p->c, words ? words->id.at : result->key);
 	if (pin->gone)
 		pin_clear(pin);
 	pin->gone = false;
-	pin->item = anchor->item;
+	pin->item = words ? (uint32_t)(words - p->t->items) : result->item;
 	return pin;
 }
 

@@ -11,6 +11,9 @@
  *	Result of calling the Read tool:
  *	1	import os
  *	</system-reminder>
+ *
+ * And ids for other user texts that may get a note: there is no call whose id
+ * it could be.
  */
 #include "manager/transcript/dialect.h"
 
@@ -77,7 +80,7 @@ static uint32_t count_equal(struct transcript *t, struct attached_table *seen,
 
 /* An id; of several equal texts each has its own. */
 static struct text make_id(struct transcript *t, struct attached_table *seen,
-			   const struct item *i)
+			   const struct item *i, const char *what)
 {
 	uint64_t hash =
 		i->hash ^ XXH3_64bits(i->arguments.at, i->arguments.len);
@@ -85,34 +88,43 @@ static struct text make_id(struct transcript *t, struct attached_table *seen,
 	int len;
 
 	hash += count_equal(t, seen, i->hash);
-	len = snprintf(id, sizeof(id), "attached-%016" PRIx64, hash);
+	len = snprintf(id, sizeof(id), "%s-%016" PRIx64, what, hash);
 	return (struct text){ arena_copy(&t->arena, id, (size_t)len),
 			      (size_t)len };
+}
+
+/* Is item `i` such a file? Then *ret is its part of the text. */
+static bool is_attached(struct transcript *t, uint32_t i, struct text *ret)
+{
+	return i > 0 &&
+	       inside(t, &t->items[i],
+		      "<system-reminder>\nResult of calling the Read tool:\n",
+		      ret) &&
+	       inside(t, &t->items[i - 1],
+		      "<system-reminder>\nCalled the Read tool with the "
+		      "following input: ",
+		      &t->items[i].arguments);
 }
 
 void attached_find(struct transcript *t)
 {
 	struct attached_table seen = { 0 };
 
-	for (uint32_t i = 1; i < t->items_count; i++) {
+	for (uint32_t i = 0; i < t->items_count; i++) {
 		struct item *item = &t->items[i];
 		struct text body;
+		/* A block: another can be put behind it. */
+		bool block = t->dialect == DIALECT_MESSAGES &&
+			     t->body[item->span.start] == '{';
 
-		if (!inside(t, item,
-			    "<system-reminder>\nResult of calling the Read "
-			    "tool:\n",
-			    &body) ||
-		    !inside(t, item - 1,
-			    "<system-reminder>\nCalled the Read tool with the "
-			    "following input: ",
-			    &item->arguments))
-			continue;
-		item->name = (struct text){ "Read", 4 };
-		item->attached = body;
-		item->id = make_id(t, &seen, item);
-		/* It is a block: another can be put behind it. */
-		if (t->dialect == DIALECT_MESSAGES &&
-		    t->body[item->span.start] == '{')
-			item->place = i;
+		if (is_attached(t, i, &body)) {
+			item->name = (struct text){ "Read", 4 };
+			item->attached = body;
+			item->id = make_id(t, &seen, item, "attached");
+			item->place = block ? i : ITEM_NONE;
+		} else if (item->kind == ITEM_USER &&
+			   item->place != ITEM_NONE) {
+			item->id = make_id(t, &seen, item, "said");
+		}
 	}
 }

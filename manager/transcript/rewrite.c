@@ -223,10 +223,11 @@ static size_t len_without(struct text text, const struct rewrite_note *note)
 	return text.len;
 }
 
-/* The note goes into the same string as the text. */
+/* The note goes into the same string as the text, or its last part. */
 static void set_string(struct writer *w, const struct rewrite_step *p)
 {
-	const struct item_piece *piece = w->t->items[p->item].pieces;
+	const struct item *i = &w->t->items[p->item];
+	const struct item_piece *piece = &i->pieces[i->pieces_count - 1];
 	struct text text = transcript_piece(w->t, piece, &w->arena);
 	size_t len = len_without(text, p->note);
 	bool had = len < text.len;
@@ -256,14 +257,14 @@ static void set_string(struct writer *w, const struct rewrite_step *p)
 static int apply_step(struct writer *w, const struct rewrite_step *p)
 {
 	const struct item *i = &w->t->items[p->item];
-	bool attached = i->kind == ITEM_USER;
 	uint32_t count = i->pieces_count;
 
 	if (p->replace && count == 0)
 		return -ENODATA;
-	if (p->note && attached)
+	assert(count > 0 || i->kind == ITEM_RESULT);
+	if (p->note && i->attached.at)
 		add_block(w, p);
-	else if (p->note && !is_list(w, i))
+	else if (p->note && (i->kind == ITEM_USER || !is_list(w, i)))
 		set_string(w, p);
 	else {
 		if (p->replace)

@@ -13,7 +13,9 @@
  * A note goes to the end of the result that is its place (struct item): as a
  * further part if the content is a list, otherwise into the string, after
  * REWRITE_GAP. So it is said by that tool, not by the user. Only a file that
- * the user attached gets it as a text block behind itself.
+ * the user attached gets it as a text block behind itself, and a message of the
+ * user's without results at the end of its last text: clients send the same
+ * text now as a block, now as a string.
  */
 #ifndef STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H
 #define STATETAPE_MANAGER_TRANSCRIPT_REWRITE_H

@@ -44,7 +44,7 @@ static bool is_as_planned(const struct item *was, const struct transcript *t,
 
 	if (was->kind != now->kind || was->error != now->error)
 		return false;
-	/* We make up the ids of attached files from their text. */
+	/* We make up the ids of the user's texts from what they say. */
 	if (was->kind != ITEM_USER && !is_same(was->id, now->id))
 		return false;
 	if (now->pieces_count < was->pieces_count)
@@ -92,12 +92,23 @@ struct rewrite_checker {
 	uint32_t at; /* the next item of `now` */
 };
 
+/* The user's words stay as they are; a note may follow them. */
+static bool keeps_words(struct rewrite_checker *c, const struct item *was,
+			const struct item *now)
+{
+	struct text a = transcript_text(c->was, was, &c->now.arena);
+	struct text b = transcript_text(&c->now, now, &c->now.arena);
+
+	return was->pieces_count == now->pieces_count && a.len <= b.len &&
+	       memcmp(a.at, b.at, a.len) == 0;
+}
+
 static bool check_item(struct rewrite_checker *c, uint32_t i)
 {
 	const struct item *was = &c->was->items[i], *now;
 	const struct replacement *replace = NULL;
 	const struct rewrite_note *note = NULL;
-	bool attached = was->kind == ITEM_USER;
+	bool attached = was->attached.at != NULL;
 
 	if (c->at >= c->now.items_count)
 		return false;
@@ -115,7 +126,8 @@ static bool check_item(struct rewrite_checker *c, uint32_t i)
 	if (!note)
 		return true;
 	if (!attached)
-		return is_note(&c->now, now, note, &c->now.arena);
+		return is_note(&c->now, now, note, &c->now.arena) &&
+		       (was->kind != ITEM_USER || keeps_words(c, was, now));
 	if (c->at == c->now.items_count || now[1].kind != ITEM_USER ||
 	    now[1].message != now->message ||
 	    !is_note(&c->now, now + 1, note, &c->now.arena))
@@ -208,7 +220,7 @@ static bool has_note(struct rewrite_checker *c, uint32_t i,
 	const struct item *was = &c->was->items[i];
 	struct arena *a = &c->now.arena;
 
-	if (was->kind != ITEM_USER)
+	if (!was->attached.at)
 		return is_note(c->was, was, n, a);
 	return i + 1 < c->was->items_count && is_note(c->was, was + 1, n, a);
 }

@@ -474,6 +474,13 @@ static uint32_t group_end(const struct transcript *t, uint32_t first)
 	return i;
 }
 
+/* Of a message without results: where the user's words end. */
+static bool ends_words(const struct transcript *t, uint32_t i, uint32_t end)
+{
+	return i + 1 == end && t->items[i].kind == ITEM_USER &&
+	       t->items[i].pieces_count;
+}
+
 static void find_places(struct transcript *t)
 {
 	for (uint32_t first = 0, end; first < t->items_count; first = end) {
@@ -485,9 +492,11 @@ static void find_places(struct transcript *t)
 			    t->items[i].takes)
 				place = i;
 		for (uint32_t i = first; i < end; i++)
-			t->items[i].place = t->items[i].kind == ITEM_RESULT
-						    ? place
-						    : ITEM_NONE;
+			t->items[i].place =
+				t->items[i].kind == ITEM_RESULT ? place
+				: place == ITEM_NONE && ends_words(t, i, end)
+					? i
+					: ITEM_NONE;
 	}
 }
 

@@ -79,7 +79,9 @@ struct item {
 	 * Where a note for this item is put. Results: into the last result
 	 * that takes one, of the message (Messages) or of the run of results
 	 * (Responses, Chat). Attached files: behind themselves, if a block can
-	 * be put there. Others, and results where none takes one: ITEM_NONE.
+	 * be put there. The last text of a user's message without results:
+	 * into itself; we made up its `id`. Others, and results where none
+	 * takes one: ITEM_NONE.
 	 */
 	uint32_t place;
 	/*

@@ -587,11 +587,31 @@ static bool same_bytes(const struct transcript *a, const struct item *x,
 		       0;
 }
 
+/* The user's words, and behind them a note that says it is not theirs. */
+static bool same_words(struct transcript *a, const struct item *x,
+		       struct transcript *b, const struct item *y)
+{
+	static const char note[] =
+		"\n\n" NOTES_MARK " This is an automatic note";
+	struct text was = transcript_text(a, x, &a->arena);
+	struct text now = transcript_text(b, y, &b->arena);
+
+	if (x->kind != ITEM_USER || y->kind != ITEM_USER ||
+	    x->marked != y->marked || was.len > now.len)
+		return false;
+	now.len -= was.len;
+	return memcmp(was.at, now.at, was.len) == 0 &&
+	       begins((struct text){ now.at + was.len, now.len }, note);
+}
+
+/* The ids of the user's texts are made up from their neighbours. */
 static bool same_item(const struct transcript *a, const struct item *x,
 		      const struct transcript *b, const struct item *y)
 {
-	if (x->kind != y->kind || x->id.len != y->id.len ||
-	    memcmp(x->id.at, y->id.at, x->id.len) != 0)
+	if (x->kind != y->kind ||
+	    (x->kind != ITEM_USER &&
+	     (x->id.len != y->id.len ||
+	      memcmp(x->id.at, y->id.at, x->id.len) != 0)))
 		return false;
 	return x->kind == ITEM_RESULT || same_bytes(a, x, b, y) ||
 	       (x->marked && x->hash == y->hash);
@@ -618,7 +638,8 @@ bool truth_same_frame(enum dialect d, const char *was, size_t was_len,
 			      NOTES_MARK))
 			k++;
 		same = k < b.items_count &&
-		       same_item(&a, &a.items[i], &b, &b.items[k]);
+		       (same_item(&a, &a.items[i], &b, &b.items[k]) ||
+			same_words(&a, &a.items[i], &b, &b.items[k]));
 		k++;
 	}
 	same = same && a.marks == b.marks && a.tools_hash == b.tools_hash &&

@@ -194,11 +194,14 @@ def result_texts(r):
 
 
 def notes(r):
-    """Each text of ours behind a result's own, or behind an attached file."""
+    """Each text of ours behind a result's own, behind the user's words, or
+    behind an attached file."""
+    said = [m["content"] for m in r.json["messages"] if m["role"] == "user"]
     texts = result_texts(r) + [
-        b["text"] for m in r.json["messages"] if m["role"] == "user" and
-        isinstance(m["content"], list) for b in m["content"]
-        if b["type"] == "text" and b["text"].startswith(MARK)]
+        text for content in said for text in
+        ([content] if isinstance(content, str) else
+         [b["text"] for b in content if b["type"] == "text"])
+        if text.startswith(MARK) or "\n\n" + MARK in text]
     found = [t if t.startswith(MARK) else t.partition("\n\n" + MARK)[2]
              for t in texts]
     return [MARK + t.removeprefix(MARK) for t in found
