@@ -40,7 +40,7 @@ int renew_store(struct tape *t, const char *path, int error, const char *why)
 		return r;
 	}
 	if (asprintf(&text,
-		     "%s It is set aside as \"%s\", and a new tape is begun; "
+		     "%s It is set aside as '%s', and a new tape is begun; "
 		     "'statetape log --store FILE' reads what can be read of "
 		     "it",
 		     why ? why : "The tape is damaged.", name) < 0)

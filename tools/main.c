@@ -13,6 +13,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
+#include "tools/verb/nothing.h"
 
 static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_MOUNT] = verb_mount,
@@ -56,6 +57,8 @@ static int (*const run[VERBS])(const struct invocation *in) = {
 	[VERB_PART] = verb_part,
 	[VERB_HELP] = verb_help,
 	[VERB_GENERATE] = verb_generate,
+	[VERB_COMPLETE] = verb_complete,
+	[VERB_INIT] = verb_init,
 };
 
 /*
@@ -88,6 +91,7 @@ static int run_verb(const struct verb *v, char **argv)
 {
 	CLEANUP(free_p) char *why = NULL;
 	struct invocation in;
+	int code;
 
 	assert(run[v->id]);
 	if (options_parse(v, argv, &in, &why) < 0)
@@ -97,6 +101,8 @@ static int run_verb(const struct verb *v, char **argv)
 		help_verb(stdout, v);
 		return EXIT_SUCCESS;
 	}
+	if (nothing_recorded(&in, &code))
+		return code;
 	return run[v->id](&in);
 }
 

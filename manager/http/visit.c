@@ -653,7 +653,7 @@ static enum MHD_Result unreachable(struct visit *v, int e)
 
 	print_place(v->proxy->bases[v->api], place, sizeof(place));
 	v->proxy->counters.unreachable++;
-	if (asprintf(&sentence, "The model's API at \"%s\" gave no answer: %s.",
+	if (asprintf(&sentence, "The model's API at '%s' gave no answer: %s.",
 		     place, why ? why : "unknown error") < 0) {
 		sentence = NULL;
 		return MHD_NO;

@@ -367,8 +367,8 @@ static void judge_lines(struct recorded *r, cJSON *list, const cJSON *record)
 	uint64_t birth = json_number(record, "birth", 0);
 	uint64_t newest = newest_after(r, birth, path);
 	const struct recorded_version *then, *now;
-	uint32_t start = (uint32_t)json_number(record, "start", 0);
-	uint32_t end = (uint32_t)json_number(record, "end", 0);
+	uint32_t start = (uint32_t)json_number(record, "start_line", 0);
+	uint32_t end = (uint32_t)json_number(record, "end_line", 0);
 	struct linediff d;
 	bool touched;
 

@@ -90,8 +90,8 @@ static void add_record(cJSON *list, const struct conversation *c,
 
 		(void)cJSON_AddStringToObject(j, "path",
 					      conversation_name(c, r->path));
-		json_put_number(j, "start", r->start);
-		json_put_number(j, "end", r->end);
+		json_put_number(j, "start_line", r->start);
+		json_put_number(j, "end_line", r->end);
 	}
 	json_put_number(j, "tokens", h->tokens);
 	json_put_number(j, "birth", h->birth);
@@ -238,111 +238,4 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 	if (strcmp(ask, "CONTEXT") == 0)
 		return answer_context(b, b->archive, question, answer);
 	return report_from(b->archive, ask, question, answer);
-}
-
-/* -- As text. */
-
-void report_print(FILE *out, const cJSON *answer)
-{
-	const cJSON *t = cJSON_GetObjectItemCaseSensitive(answer, "tokens");
-	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(answer, "cost");
-	const cJSON *latency =
-		cJSON_GetObjectItemCaseSensitive(answer, "latency_us");
-	const cJSON *passed =
-		cJSON_GetObjectItemCaseSensitive(answer, "passed");
-	double requests = json_double(answer, "requests", 0);
-	double talks = json_double(answer, "conversations", 0);
-	const cJSON *at;
-
-	(void)fprintf(out,
-		      "%.0f request%s of %.0f conversation%s, %.0f rewritten; "
-		      "tokens over all of them,\n"
-		      "  estimated as four bytes each:\n",
-		      requests, requests == 1 ? "" : "s", talks,
-		      talks == 1 ? "" : "s",
-		      json_double(answer, "rewritten", 0));
-	(void)fprintf(out, "  received %.0f tokens, sent %.0f\n",
-		      json_double(t, "received", 0), json_double(t, "sent", 0));
-	(void)fprintf(out,
-		      "  held %.0f, of which stale %.0f would have been sent "
-		      "as they were\n",
-		      json_double(t, "held", 0), json_double(t, "stale", 0));
-	(void)fprintf(out,
-		      "  refreshed %.0f, dropped %.0f, rerun %.0f, notes %.0f, "
-		      "evicted %.0f, retrieved %.0f\n",
-		      json_double(t, "refreshed", 0),
-		      json_double(t, "dropped", 0), json_double(t, "rerun", 0),
-		      json_double(t, "notes", 0), json_double(t, "evicted", 0),
-		      json_double(t, "retrieved", 0));
-	(void)fprintf(out,
-		      "  cost %.0f with, %.0f without, ratio %.2f; cached "
-		      "tokens written anew %.0f\n",
-		      json_double(cost, "with", 0),
-		      json_double(cost, "without", 0),
-		      json_double(cost, "ratio", 0),
-		      json_double(answer, "cache_rewrites", 0));
-	(void)fprintf(out, "  latency added: p50 %.1f ms, p99 %.1f ms\n",
-		      json_double(latency, "p50", 0) / 1000,
-		      json_double(latency, "p99", 0) / 1000);
-	if (json_double(answer, "strangers", 0) > 0)
-		(void)fprintf(out,
-			      "  refused at the port, not the agent's own: "
-			      "%.0f\n",
-			      json_double(answer, "strangers", 0));
-	if (passed && passed->child)
-		(void)fprintf(out, "  passed on without anything new:\n");
-	cJSON_ArrayForEach (at, passed)
-		(void)fprintf(out, "    %s: %.0f\n", at->string,
-			      at->valuedouble);
-}
-
-static void print_record(FILE *out, const cJSON *r)
-{
-	const char *path = json_string_or(r, "path", "");
-
-	(void)fprintf(
-		out, "  %4.0f %-9s %-6s %6.0f  %s",
-		json_double(r, "request", 0), json_string_or(r, "state", ""),
-		json_string_or(r, "kind", ""), json_double(r, "tokens", 0),
-		*path ? path : json_string_or(r, "call", ""));
-	if (json_double(r, "end", 0) > 0)
-		(void)fprintf(out, ":%.0f-%.0f", json_double(r, "start", 0),
-			      json_double(r, "end", 0));
-	if (*json_string_or(r, "action", ""))
-		(void)fprintf(out, "  %s: %s", json_string_or(r, "action", ""),
-			      json_string_or(r, "why", ""));
-	if (*json_string_or(r, "told", ""))
-		(void)fprintf(out, " [note: %s]",
-			      json_string_or(r, "told", ""));
-	if (*json_string_or(r, "place", ""))
-		(void)fprintf(out, " [in place: %s]",
-			      json_string_or(r, "place", ""));
-	(void)fputc('\n', out);
-}
-
-void report_print_context(FILE *out, const cJSON *answer)
-{
-	const cJSON *c, *r;
-
-	cJSON_ArrayForEach (
-		c, cJSON_GetObjectItemCaseSensitive(answer, "conversations")) {
-		(void)fprintf(out, "%.12s %s %s, %.0f requests%s%s%s\n",
-			      json_string_or(c, "key", ""),
-			      json_string_or(c, "client", ""),
-			      json_string_or(c, "model", ""),
-			      json_double(c, "requests", 0),
-			      cJSON_IsTrue(cJSON_GetObjectItem(c, "subagent"))
-				      ? ", a sub-agent"
-				      : "",
-			      cJSON_IsTrue(cJSON_GetObjectItem(c, "left_alone"))
-				      ? ", left alone"
-				      : "",
-			      cJSON_IsTrue(cJSON_GetObjectItem(c, "stopped"))
-				      ? ", stopped"
-				      : "");
-		(void)fprintf(out, "  seen state     kind   tokens  what\n");
-		cJSON_ArrayForEach (
-			r, cJSON_GetObjectItemCaseSensitive(c, "records"))
-			print_record(out, r);
-	}
 }

@@ -1,7 +1,7 @@
 /*
- * What the manager did, as JSON answers and as text. STATUS, REPORT, CONTEXT
- * and EXPLAIN (explain.h) are questions to a running manager; without one, all
- * but STATUS are answered from its archive.
+ * What the manager did, as JSON answers (tools/cli/report_text.h: as text).
+ * STATUS, REPORT, CONTEXT and EXPLAIN (explain.h) are questions to a running
+ * manager; without one, all but STATUS are answered from its archive.
  *
  * STATUS: mode, policy, passed {reason: count}.
  * REPORT (since_ns; own: of this run alone): conversations, requests,
@@ -12,8 +12,8 @@
  *   counted, passed {reason: count}, estimated: true.
  * CONTEXT (conversation: the beginning of a key; absent: the newest):
  *   conversations [{key, client, model, requests, subagent, left_alone,
- *   stopped, records [{call, kind, path, start, end, tokens, birth, request,
- *   here, state: fresh|stale|untracked, action, why, told, place}]}].
+ *   stopped, records [{call, kind, path, start_line, end_line, tokens, birth,
+ *   request, here, state: fresh|stale|untracked, action, why, told, place}]}].
  *
  * Tokens are estimated at four bytes each; costs are estimated from them by
  * the price table, in tokens of plain input. `held` and `stale` are summed
@@ -21,8 +21,6 @@
  */
 #ifndef STATETAPE_MANAGER_REPORT_REPORT_H
 #define STATETAPE_MANAGER_REPORT_REPORT_H
-
-#include <stdio.h>
 
 #include <cjson/cJSON.h>
 
@@ -39,9 +37,5 @@ int report_answer(struct brain *b, const char *ask, const cJSON *question,
 /* The same from the archive alone, all but STATUS. */
 int report_from(struct archive *m, const char *ask, const cJSON *question,
 		cJSON *answer);
-
-/* Print a REPORT or a CONTEXT answer. */
-void report_print(FILE *out, const cJSON *answer);
-void report_print_context(FILE *out, const cJSON *answer);
 
 #endif

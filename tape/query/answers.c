@@ -264,7 +264,7 @@ int answers_ask(void *answers, const char *ask, const cJSON *q, cJSON *answer)
 		r = handlers[id](a, q, answer);
 	if (r == -EBADMSG && !json_member(answer, "error"))
 		(void)answers_refuse(answer, r,
-				     "The tape \"%s\" is damaged where this "
+				     "The tape '%s' is damaged where this "
 				     "looked; 'statetape verify' lists the "
 				     "damage, and 'statetape log --store FILE' "
 				     "reads what can be read.",

@@ -312,8 +312,8 @@ static int read_record(struct answers *a, const cJSON *item,
 		.kind = (enum nominate_kind)kind,
 		.birth = json_number(item, "birth", 0),
 		.path = answers_bytes_in(a, item, "path"),
-		.start = answers_number32(item, "start", 0),
-		.end = answers_number32(item, "end", 0),
+		.start = answers_number32(item, "start_line", 0),
+		.end = answers_number32(item, "end_line", 0),
 		.observed = kind == NOMINATE_RUN && json_member(item, "opened"),
 	};
 	if (ret->observed) {

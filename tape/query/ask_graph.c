@@ -144,8 +144,8 @@ int ask_symbol(struct answers *a, const cJSON *q, cJSON *ret)
 	json_put_bytes(ret, "name", name);
 	json_put_text(ret, "kind", symbol_kind_name(is.kind));
 	json_put_bytes(ret, "path", is.file);
-	json_put_number(ret, "start", outline_symbol(o, k)->start);
-	json_put_number(ret, "end", outline_symbol(o, k)->end);
+	json_put_number(ret, "start_line", outline_symbol(o, k)->start);
+	json_put_number(ret, "end_line", outline_symbol(o, k)->end);
 	json_put_hash(ret, "hash", is.hash);
 	put_body(&v, o, k, ret);
 	return 0;
@@ -199,8 +199,8 @@ static void put_place(const struct graph *g, const struct walk_place *p,
 	json_put_bytes(o, "name", is.name);
 	json_put_text(o, "kind", symbol_kind_name(is.kind));
 	json_put_bytes(o, "path", is.file ? is.file : "");
-	json_put_number(o, "start", is.start_line);
-	json_put_number(o, "end", is.end_line);
+	json_put_number(o, "start_line", is.start_line);
+	json_put_number(o, "end_line", is.end_line);
 	json_put_number(o, "depth", p->depth);
 	json_put_number(o, "from", p->from);
 	if (p->depth)

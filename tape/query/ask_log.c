@@ -165,8 +165,8 @@ static int blame_symbol(struct answers *a, const struct outline_symbol *s,
 
 	json_put_bytes(o, "name", s->name);
 	json_put_text(o, "kind", symbol_kind_name(s->kind));
-	json_put_number(o, "start", s->start);
-	json_put_number(o, "end", s->end);
+	json_put_number(o, "start_line", s->start);
+	json_put_number(o, "end_line", s->end);
 	r = store_touches(a->config.store, s->name, 0, find_change, &entry);
 	return r < 0 ? r : put_blame(a, o, entry);
 }
@@ -208,8 +208,9 @@ static int blame_file(struct answers *a, const char *path, cJSON *ret)
 	o = json_push_object(json_array(ret, "symbols"));
 	json_put_bytes(o, "name", name);
 	json_put_text(o, "kind", "file");
-	json_put_number(o, "start", 1);
-	json_put_number(o, "end", answers_cut_lines(v.text, v.len, 0, 0).lines);
+	json_put_number(o, "start_line", 1);
+	json_put_number(o, "end_line",
+			answers_cut_lines(v.text, v.len, 0, 0).lines);
 	return put_blame(a, o, since);
 }
 
@@ -234,8 +235,8 @@ static int blame_name(struct answers *a, const char *name, cJSON *ret)
 	if (there) {
 		json_put_text(o, "kind", symbol_kind_name(is.kind));
 		json_put_bytes(o, "path", is.file);
-		json_put_number(o, "start", is.start_line);
-		json_put_number(o, "end", is.end_line);
+		json_put_number(o, "start_line", is.start_line);
+		json_put_number(o, "end_line", is.end_line);
 	}
 	return put_blame(a, o, entry);
 }

@@ -240,15 +240,15 @@ static void put_symbol(cJSON *list, const struct outline_symbol *s)
 
 	json_put_bytes(o, "name", s->name);
 	json_put_text(o, "kind", symbol_kind_name(s->kind));
-	json_put_number(o, "start", s->start);
-	json_put_number(o, "end", s->end);
+	json_put_number(o, "start_line", s->start);
+	json_put_number(o, "end_line", s->end);
 }
 
 /* The symbols that cover the lines; if there are none, the module. */
 static void put_covered(const struct outline *o, const cJSON *q, cJSON *list)
 {
-	uint32_t start = answers_number32(q, "start", 0);
-	uint32_t end = answers_number32(q, "end", 0);
+	uint32_t start = answers_number32(q, "start_line", 0);
+	uint32_t end = answers_number32(q, "end_line", 0);
 	bool whole = !start && !end, any = false;
 
 	for (size_t k = 0; k < outline_count(o); k++) {
@@ -279,8 +279,8 @@ static int put_file(struct answers *a, const char *path,
 	o = json_push_object(json_array(ret, "symbols"));
 	json_put_bytes(o, "name", name);
 	json_put_text(o, "kind", "file");
-	json_put_number(o, "start", 1);
-	json_put_number(o, "end", lines);
+	json_put_number(o, "start_line", 1);
+	json_put_number(o, "end_line", lines);
 	return 0;
 }
 
@@ -330,14 +330,15 @@ int ask_source(struct answers *a, const cJSON *q, cJSON *ret)
 		r = answers_version_text(a, path, &v, ret);
 	if (r < 0)
 		return r;
-	c = answers_cut_lines(v.text, v.len, answers_number32(q, "start", 0),
-			      answers_number32(q, "end", 0));
+	c = answers_cut_lines(v.text, v.len,
+			      answers_number32(q, "start_line", 0),
+			      answers_number32(q, "end_line", 0));
 	json_put_bytes(ret, "path", path);
 	json_put_number(ret, "n", v.n);
 	json_put_hash(ret, "hash", v.hash);
 	json_put_content(ret, "text", c.at, c.len);
-	json_put_number(ret, "start", c.start);
-	json_put_number(ret, "end", c.end);
+	json_put_number(ret, "start_line", c.start);
+	json_put_number(ret, "end_line", c.end);
 	json_put_number(ret, "lines", c.lines);
 	return 0;
 }

@@ -65,8 +65,8 @@ static int refuse_errno(char **ret_why, int rc, const char *path)
 {
 	const char *why = strerrordesc_np(-rc);
 
-	return refuse(ret_why, rc, "The tape \"%s\" cannot be opened: %s.",
-		      path, why ? why : "unknown error");
+	return refuse(ret_why, rc, "The tape '%s' cannot be opened: %s.", path,
+		      why ? why : "unknown error");
 }
 
 static int refuse_damaged(const struct store *s, char **ret_why, int rc,
@@ -75,7 +75,7 @@ static int refuse_damaged(const struct store *s, char **ret_why, int rc,
 	if (rc != -EBADMSG)
 		return refuse_errno(ret_why, rc, path);
 	return refuse(ret_why, rc,
-		      "The tape \"%s\" is damaged or not a tape: %s.", path,
+		      "The tape '%s' is damaged or not a tape: %s.", path,
 		      sqlite3_errmsg(s->db));
 }
 
@@ -94,7 +94,7 @@ static int lock(struct store *s, const char *path, char **ret_why)
 		return 0;
 	if (errno == EWOULDBLOCK)
 		return refuse(ret_why, -EBUSY,
-			      "Another process writes the tape \"%s\".", path);
+			      "Another process writes the tape '%s'.", path);
 	return refuse_errno(ret_why, -errno, path);
 }
 
@@ -270,14 +270,14 @@ static int recognise(struct store *s, const char *path, char **ret_why)
 			       : 1;
 	if (application != STORE_APPLICATION)
 		return refuse(ret_why, -EBADMSG,
-			      "\"%s\" is a database of another program.", path);
+			      "'%s' is a database of another program.", path);
 	if (version >= STORE_VERSION_OLDEST && version < STORE_VERSION)
 		return upgrade(s, path, ret_why);
 	if (version != STORE_VERSION)
 		return refuse(ret_why,
 			      version > STORE_VERSION ? -EPROTONOSUPPORT
 						      : -EBADMSG,
-			      "The tape \"%s\" has format %lld, and this "
+			      "The tape '%s' has format %lld, and this "
 			      "program knows %d: it was written by %s.",
 			      path, (long long)version, STORE_VERSION,
 			      version > STORE_VERSION ? "a newer one"
@@ -349,7 +349,7 @@ static int settle_in(struct store *s, const char *path, char **ret_why)
 		return rc;
 	if (rc == 0 && !s->writes)
 		return refuse(ret_why, -ENOENT,
-			      "There is nothing on the tape \"%s\" yet.", path);
+			      "There is nothing on the tape '%s' yet.", path);
 	rc = rc == 0 ? create(s) : 0;
 	if (rc == 0 && s->writes)
 		rc = store_exec(s, "PRAGMA synchronous = NORMAL;"
@@ -367,7 +367,7 @@ static int settle_in(struct store *s, const char *path, char **ret_why)
 		rc = find_self(s, &s->self);
 	if (rc == -EBADMSG && sqlite3_errcode(s->db) != SQLITE_ERROR)
 		return refuse(ret_why, rc,
-			      "The tape \"%s\" is damaged: its record about "
+			      "The tape '%s' is damaged: its record about "
 			      "itself was altered.",
 			      path);
 	if (rc < 0)
@@ -404,7 +404,7 @@ int store_open(const char *path, enum store_mode mode, struct store **ret,
 		rc = -errno;
 	}
 	if (rc == -ENOENT && !s->writes)
-		return refuse(ret_why, rc, "There is no tape \"%s\".", path);
+		return refuse(ret_why, rc, "There is no tape '%s'.", path);
 	if (rc < 0)
 		return refuse_errno(ret_why, rc, path);
 	rc = connect_to(s, path);

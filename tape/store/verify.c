@@ -138,7 +138,7 @@ static int check_touches(struct verify_check *c, const struct entry *e,
 		if (rc == 0)
 			report(c, FAULT_INDEX,
 			       "Entry %" PRIu64 " is not found by its symbol "
-			       "\"%s\": the index was altered.",
+			       "'%s': the index was altered.",
 			       e->n, e->symbols[i].name);
 	}
 	if (p->symbols_count)
@@ -175,7 +175,7 @@ static void check_kept(struct verify_check *c, const struct entry *e, bool kept)
 		return;
 	if (e->n >= c->self.whole && !store_has_content(c->s, e->after))
 		report(c, FAULT_CONTENT,
-		       "The content of \"%s\" as of entry %" PRIu64
+		       "The content of '%s' as of entry %" PRIu64
 		       " is missing.",
 		       e->path2 ? e->path2 : e->path, e->n);
 	if (!e->has_sha || !store_has_content(c->s, e->after))
@@ -184,7 +184,7 @@ static void check_kept(struct verify_check *c, const struct entry *e, bool kept)
 	if (store_content_sha(c->s, e->after, sha) < 0 ||
 	    memcmp(sha, e->after_sha, sizeof(sha)) != 0)
 		report(c, FAULT_CONTENT,
-		       "The content of \"%s\" as of entry %" PRIu64
+		       "The content of '%s' as of entry %" PRIu64
 		       " was replaced: it is not the one the chain has.",
 		       e->path2 ? e->path2 : e->path, e->n);
 }
@@ -197,7 +197,7 @@ static void check_base(struct verify_check *c, const struct entry *e)
 	if (e->had_sha && store_content_sha(c->s, e->before, sha) == 0 &&
 	    memcmp(sha, e->before_sha, sizeof(sha)) != 0)
 		report(c, FAULT_CONTENT,
-		       "The content of \"%s\" before entry %" PRIu64
+		       "The content of '%s' before entry %" PRIu64
 		       " was replaced: it is not the one the chain has.",
 		       e->path, e->n);
 }
@@ -320,11 +320,11 @@ static int report_content(struct verify_check *c, XXH128_hash_t hash,
 	n = sqlite3_column_int64(q, 1);
 	if (n)
 		report(c, FAULT_CONTENT,
-		       "The content of \"%s\" as of entry %" PRId64 " %s.",
-		       path, n, what);
+		       "The content of '%s' as of entry %" PRId64 " %s.", path,
+		       n, what);
 	else
 		report(c, FAULT_CONTENT,
-		       "The content of \"%s\" before its first entry %s.", path,
+		       "The content of '%s' before its first entry %s.", path,
 		       what);
 	return 0;
 }
@@ -403,7 +403,7 @@ static int check_paths(struct verify_check *c, const char *sql,
 		if (rc <= 0)
 			return rc;
 		path = (const char *)sqlite3_column_text(q, 0);
-		report(c, FAULT_FILE, "The recorded state of \"%s\" %s",
+		report(c, FAULT_FILE, "The recorded state of '%s' %s",
 		       path ? path : "?", what);
 		rc = 0;
 	}

@@ -300,9 +300,9 @@ static int ask_span(struct client *c, const char *ask,
 
 	json_put_bytes(q, "path", span->path);
 	if (span->start)
-		json_put_number(q, "start", span->start);
+		json_put_number(q, "start_line", span->start);
 	if (span->end)
-		json_put_number(q, "end", span->end);
+		json_put_number(q, "end_line", span->end);
 	if (span->n != CLIENT_NOW)
 		json_put_number(q, "n", span->n);
 	return client_ask(c, ask, q, ret);
@@ -329,8 +329,8 @@ int client_symbols(struct client *c, const struct client_span *span,
 		s.at[s.count++] = (struct client_symbol){
 			.name = client_bytes(item, "name"),
 			.kind = json_string_or(item, "kind", ""),
-			.start = small(item, "start"),
-			.end = small(item, "end"),
+			.start = small(item, "start_line"),
+			.end = small(item, "end_line"),
 		};
 	*ret = s;
 	return 0;

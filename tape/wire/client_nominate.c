@@ -156,9 +156,9 @@ static void say_record(struct buf *b, const struct client_record *r, size_t n,
 		say_string(b, r->path);
 	}
 	if (r->start)
-		say_number(b, ",\"start\":", r->start);
+		say_number(b, ",\"start_line\":", r->start);
 	if (r->end)
-		say_number(b, ",\"end\":", r->end);
+		say_number(b, ",\"end_line\":", r->end);
 	if (r->symbols && !brief)
 		say_strings(b, ",\"symbols\":", r->symbols, r->symbols_count);
 	if (r->observed && !brief) {

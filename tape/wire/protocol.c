@@ -69,10 +69,10 @@
 #define AS_OF                                                               \
 	NUMBER("n", "As of this entry; 0 is before the first. Without it, " \
 		    "as the file is now.")
-#define START                                                            \
-	NUMBER("start", "The first line, from 1; 0 or absent: from the " \
-			"first.")
-#define END_LINE     NUMBER("end", "The last line; 0 or absent: to the last.")
+#define START                                                                 \
+	NUMBER("start_line", "The first line, from 1; 0 or absent: from the " \
+			     "first.")
+#define END_LINE     NUMBER("end_line", "The last line; 0 or absent: the last.")
 #define ANSWER_AS_OF NUMBER("n", "The entry the answer is as of.")
 #define ANSWER_HASH  WORD("hash", "Of the file's content, 32 digits.")
 #define ANSWER_MORE  FLAG("more", "There are more.")
@@ -246,7 +246,8 @@ static const struct protocol_member symbols_answer[] = {
 	ANSWER_LINES,
 	LIST("symbols",
 	     "The symbols the lines belong to: \"name\", \"kind\", "
-	     "\"start\", \"end\". A file without a known language, or whose "
+	     "\"start_line\", \"end_line\". A file without a known language, "
+	     "or whose "
 	     "content of that time is not kept, has one: \"file:PATH\", kind "
 	     "\"file\"."),
 	END,
@@ -261,8 +262,8 @@ static const struct protocol_member symbol_answer[] = {
 	BYTES("name", "The whole name."),
 	WORD("kind", "function, method, class, module or variable."),
 	BYTES("path", "Where it is."),
-	NUMBER("start", "Its first line."),
-	NUMBER("end", "The last line of its first definition."),
+	NUMBER("start_line", "Its first line."),
+	NUMBER("end_line", "The last line of its first definition."),
 	WORD("hash", "Of its own text, 32 digits."),
 	WORD("signature", "Its header in one line; a module has none."),
 	LIST("definitions", "First and last line of each."),
@@ -287,7 +288,8 @@ static const struct protocol_member neighbours_asked[] = {
 static const struct protocol_member neighbours_answer[] = {
 	LIST("places",
 	     "The symbol itself and those found, nearest first: \"name\", "
-	     "\"kind\", \"path\", \"start\", \"end\", \"depth\", \"from\" "
+	     "\"kind\", \"path\", \"start_line\", \"end_line\", \"depth\", "
+	     "\"from\" "
 	     "(index of the place it was reached from) and \"step\"."),
 	FLAG("cut", "There are more than \"max\"."),
 	END,
@@ -302,8 +304,8 @@ static const struct protocol_member source_answer[] = {
 	ANSWER_AS_OF,
 	ANSWER_HASH,
 	CONTENT,
-	NUMBER("start", "The first line in the answer."),
-	NUMBER("end", "The last; start - 1: none."),
+	NUMBER("start_line", "The first line in the answer."),
+	NUMBER("end_line", "The last; start_line - 1: none."),
 	ANSWER_LINES,
 	END,
 };
@@ -341,7 +343,8 @@ static const struct protocol_member blame_asked[] = {
 
 static const struct protocol_member blame_answer[] = {
 	LIST("symbols",
-	     "\"name\", \"kind\", \"start\", \"end\" (and \"path\", if asked "
+	     "\"name\", \"kind\", \"start_line\", \"end_line\" (and \"path\", "
+	     "if asked "
 	     "by \"symbol\"); and if an entry changed it since the tape began, "
 	     "its number \"entry\", \"at\", \"at_ns\" and \"author\" (and, "
 	     "if it is merged, \"merged\" and \"authors\")."),
@@ -520,8 +523,8 @@ const struct protocol_member protocol_record[] = {
 	NUMBER("birth", "The newest entry when it was observed; if unknown, "
 			"an older one is sound."),
 	BYTES("path", "Of a read or an edit: the file."),
-	NUMBER("start", "Its first line; 0 or absent: the file's."),
-	NUMBER("end", "Its last line; 0 or absent: the file's."),
+	NUMBER("start_line", "Its first line; 0 or absent: the file's."),
+	NUMBER("end_line", "Its last line; 0 or absent: the file's."),
 	NAMES("symbols", "The symbols it covers, from SYMBOLS at its birth. "
 			 "Without them the tape finds them, which is slower. "
 			 "\"file:PATH\" means the lines themselves."),

@@ -74,10 +74,10 @@ static int find_repo(const char *repo, char **ret, char **ret_why)
 	int rc = path_canonical(repo, false, &path);
 
 	if (rc != 0)
-		return fail(rc, ret_why, "\"%s\" cannot be found: %s.", repo,
+		return fail(rc, ret_why, "'%s' cannot be found: %s.", repo,
 			    reason(rc));
 	if (!path_is_dir(path))
-		return fail(-ENOTDIR, ret_why, "\"%s\" is not a directory.",
+		return fail(-ENOTDIR, ret_why, "'%s' is not a directory.",
 			    path);
 	*ret = TAKE(path);
 	return 0;
@@ -267,7 +267,7 @@ static int find_run(const char *id, struct state_place *ret, char **ret_why)
 	if (rc == -ENOENT)
 		(void)fail(rc, ret_why,
 			   "There is no place for sockets: neither "
-			   "XDG_RUNTIME_DIR nor \"%s\" is a directory of ours "
+			   "XDG_RUNTIME_DIR nor '%s' is a directory of ours "
 			   "with a path short enough for a socket's.",
 			   P_tmpdir);
 	return rc;
@@ -279,7 +279,7 @@ static int keep_out(const char *path, const char *repo, const char *variable,
 	if (!path_lies_in(path, repo))
 		return 0;
 	return fail(-EINVAL, ret_why,
-		    "\"%s\" would lie inside the repository \"%s\", which is "
+		    "'%s' would lie inside the repository '%s', which is "
 		    "never written to. Set %s to a directory outside it.",
 		    path, repo, variable);
 }
@@ -337,11 +337,11 @@ static int open_place(const struct state_place *p, bool create, int *ret_fd,
 		return 0;
 	if (rc == -EPERM)
 		return fail(rc, ret_why,
-			    "\"%s\" and the directory it is in must be "
+			    "'%s' and the directory it is in must be "
 			    "directories that belong to you and are closed to "
 			    "others.",
 			    p->path);
-	return fail(rc, ret_why, "\"%s\" cannot be %s: %s.", p->path,
+	return fail(rc, ret_why, "'%s' cannot be %s: %s.", p->path,
 		    create ? "made" : "opened", reason(rc));
 }
 
@@ -452,7 +452,7 @@ int state_init_id(const char *id, struct state *ret, char **ret_why)
 	int rc;
 
 	if (!*id || *id == '.' || strchr(id, '/'))
-		return fail(-ENOENT, ret_why, "\"%s\" is no id.", id);
+		return fail(-ENOENT, ret_why, "'%s' is no id.", id);
 	rc = path_copy(id, &s.id);
 	if (rc == 0)
 		rc = find_all(&s, false, ret_why);
@@ -460,7 +460,7 @@ int state_init_id(const char *id, struct state *ret, char **ret_why)
 		return rc;
 	rc = s.dir_fd < 0 ? -ENOENT : read_repo(s.dir_fd, id, &s.repo);
 	if (rc < 0)
-		return fail(rc, ret_why, "Nothing is known of \"%s\": %s.", id,
+		return fail(rc, ret_why, "Nothing is known of '%s': %s.", id,
 			    reason(rc));
 	*ret = s;
 	s = state_empty;
@@ -494,7 +494,7 @@ int state_find(const char *name, struct state *ret, char **ret_why)
 	if (rc == 0 && s.dir_fd < 0)
 		rc = -ENOENT;
 	if (rc < 0)
-		return fail(rc, ret_why, "There is no state of \"%s\".", name);
+		return fail(rc, ret_why, "There is no state of '%s'.", name);
 	if (read_repo(s.dir_fd, s.id, &s.repo) < 0)
 		rc = path_copy(name, &s.repo);
 	if (rc < 0)

@@ -26,8 +26,8 @@ class World:
         assert r.returncode == 0 and r.stderr == "", r
         all = []
         for run in map(json.loads, r.stdout.splitlines()):
-            assert run["start"] == len(all) + 1, run
-            all += [run.get("entry", 0)] * (run["end"] - run["start"] + 1)
+            assert run["start_line"] == len(all) + 1, run
+            all += [run.get("entry", 0)] * (run["end_line"] - run["start_line"] + 1)
         return all
 
 

@@ -511,7 +511,7 @@ def forgetting_shows_first_and_refuses_while_something_runs():
         assert home.state_dirs() == []
         assert os.listdir(home.env["XDG_RUNTIME_DIR"] + "/statetape") == []
         r = home.run("forget", w.repo)
-        assert r.returncode == 1 and "There is no state of" in r.stderr, r
+        assert r.returncode == 1 and "there is no state of" in r.stderr, r
         assert running.read(w.repo + "/app.py") == APP
         # The next tape begins from nothing.
         assert w.edits("1\n")["n"] == 1

@@ -175,7 +175,7 @@ def an_agent_that_ends_at_once_has_its_report():
         st.eventually(lambda: os.path.exists(repo + "/up"), "first runs")
         for _ in range(5):
             r = run(home, repo, "true")
-            assert "no request has come" in r.stderr, r
+            assert "no request came" in r.stderr, r
         write(repo + "/stop", "")
         assert first.wait(st.DEADLINE) == 0
         nothing_left(home, repo)

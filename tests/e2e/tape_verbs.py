@@ -145,7 +145,7 @@ def any_version_comes_back_and_that_is_on_the_tape():
         w.ok("restore", "%d:src/a.py" % n)
         with open(path) as f:
             assert f.read() == two
-        assert "There was no file" in w.bad("cat", "0:none.py")
+        assert "there was no file" in w.bad("cat", "0:none.py")
 
 
 def a_private_mount_is_restored_through():
@@ -281,9 +281,9 @@ def a_diff_can_be_applied():
             assert files(d) == files(w.m.path)
             git_apply(d, back)
             assert files(d) == before
-        assert "There is no entry 99; the newest is %d" % now in \
+        assert "there is no entry 99; the newest is %d" % now in \
             w.bad("diff", "0", "99")
-        assert "There is no entry 99" in w.bad("cat", "99:y")
+        assert "there is no entry 99" in w.bad("cat", "99:y")
 
 
 def files(top):
@@ -341,10 +341,10 @@ def tampering_is_found_and_named():
                  " (SELECT author FROM entry WHERE n = 2)", "Entry 2 was "),
                 ("UPDATE content SET text = zeroblob(9) WHERE hash ="
                  " (SELECT after FROM entry WHERE n = 1)",
-                 'The content of "x" as of entry 1 was altered'),
+                 'The content of \'x\' as of entry 1 was altered'),
                 ("DELETE FROM content WHERE hash ="
                  " (SELECT after FROM entry WHERE n = 1)",
-                 'The content of "x" as of entry 1 is missing.'),
+                 'The content of \'x\' as of entry 1 is missing.'),
                 ("UPDATE symbol SET name = 'h' WHERE name = 'f'",
                  "Entry 2 was "),
                 ("DELETE FROM touch", "Entry 2 is not found by its symbol"),

@@ -27,12 +27,6 @@ static void put_quoted(FILE *out, const char *text, const char *special)
 	}
 }
 
-static const char *const complete_names[] = {
-	[COMPLETE_NOTHING] = "nothing", [COMPLETE_DIRECTORY] = "directory",
-	[COMPLETE_FILE] = "file",	[COMPLETE_VERB] = "verb",
-	[COMPLETE_FORMAT] = "format",
-};
-
 /* Print the verbs of `group`, or the top-level verbs. */
 static void put_verb_names(FILE *out, const struct verb *group)
 {
@@ -56,6 +50,18 @@ static void bash_words(FILE *out, const struct verb_option *o)
 	(void)fprintf(out, " --%s", o->name);
 }
 
+/* "(--mode)mode (-m)mode": what completes the options' values. */
+static void bash_values(FILE *out, const struct verb_option *o)
+{
+	const char *kind = complete_names[o->complete];
+
+	if (o->complete == COMPLETE_NOTHING)
+		return;
+	(void)fprintf(out, " --%s:%s", o->name, kind);
+	if (o->letter)
+		(void)fprintf(out, " -%c:%s", o->letter, kind);
+}
+
 static void bash_verb(FILE *out, const struct verb *v)
 {
 	bool repeated = false;
@@ -74,6 +80,9 @@ static void bash_verb(FILE *out, const struct verb *v)
 	for (const struct verb_option *o = v->options; o->name; o++)
 		if (o->kind != OPTION_FLAG)
 			bash_words(out, o);
+	(void)fputs(" '\n\t\tvalues='", out);
+	for (const struct verb_option *o = v->options; o->name; o++)
+		bash_values(out, o);
 	(void)fputs(" '\n\t\targuments=(", out);
 	for (const struct verb_argument *a = v->arguments; a->name; a++) {
 		(void)fprintf(out, " %s", complete_names[a->complete]);
@@ -110,6 +119,55 @@ static const char bash_tail[] =
 	"\t_statetape_reply \"$@\"\n"
 	"}\n"
 	"\n"
+	"# One candidate per line; a description follows a tab.\n"
+	"_statetape_ask()\n"
+	"{\n"
+	"\tlocal IFS=$'\\n'\n"
+	"\t_statetape_reply -W \"$(statetape complete \"$1\" ${cur:+\"$cur\"} "
+	"\\\n"
+	"\t\t2>/dev/null | cut -f1)\"\n"
+	"}\n"
+	"\n"
+	"# Complete with what $1 names.\n"
+	"_statetape_kind()\n"
+	"{\n"
+	"\tlocal found\n"
+	"\n"
+	"\tcase $1 in\n"
+	"\tdirectory)\n"
+	"\t\t_statetape_files -d\n"
+	"\t\t;;\n"
+	"\tfile)\n"
+	"\t\t_statetape_files -f\n"
+	"\t\t;;\n"
+	"\tverb)\n"
+	"\t\t_statetape_reply -W \"$_statetape_verbs\"\n"
+	"\t\t;;\n"
+	"\tformat)\n"
+	"\t\t_statetape_reply -W \"$_statetape_formats\"\n"
+	"\t\t;;\n"
+	"\tentry | symbol)\n"
+	"\t\t_statetape_ask \"$1\"\n"
+	"\t\t;;\n"
+	"\trepository)\n"
+	"\t\t_statetape_ask repository\n"
+	"\t\tfound=(\"${COMPREPLY[@]}\")\n"
+	"\t\t_statetape_files -d\n"
+	"\t\tCOMPREPLY+=(\"${found[@]}\")\n"
+	"\t\t;;\n"
+	"\tfile_or_symbol)\n"
+	"\t\t_statetape_ask symbol\n"
+	"\t\tfound=(\"${COMPREPLY[@]}\")\n"
+	"\t\t_statetape_files -f\n"
+	"\t\tCOMPREPLY+=(\"${found[@]}\")\n"
+	"\t\t;;\n"
+	"\t*)\n"
+	"\t\tfound=_statetape_words_$1\n"
+	"\t\t_statetape_reply -W \"${!found}\"\n"
+	"\t\t;;\n"
+	"\tesac\n"
+	"}\n"
+	"\n"
 	"# The command after --: completed as if it stood alone.\n"
 	"_statetape_command()\n"
 	"{\n"
@@ -125,7 +183,8 @@ static const char bash_tail[] =
 	"_statetape()\n"
 	"{\n"
 	"\tlocal cur=${COMP_WORDS[COMP_CWORD]} i word position=0 ended=0\n"
-	"\tlocal options valued arguments repeated command parts='' first=2\n"
+	"\tlocal options valued values arguments repeated command parts=''\n"
+	"\tlocal first=2 kind\n"
 	"\n"
 	"\tCOMPREPLY=()\n"
 	"\tif ((COMP_CWORD == 1)); then\n"
@@ -153,7 +212,12 @@ static const char bash_tail[] =
 	"\t\telif [[ $ended == 0 && $valued == *\" $word \"* ]]; then\n"
 	"\t\t\t# Its value is the next word; bash cuts --name=value in three.\n"
 	"\t\t\t[[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))\n"
-	"\t\t\t((++i >= COMP_CWORD)) && return\n"
+	"\t\t\tif ((++i >= COMP_CWORD)); then\n"
+	"\t\t\t\tkind=${values##* \"$word\":}\n"
+	"\t\t\t\t[[ $kind == \"$values\" ]] ||\n"
+	"\t\t\t\t\t_statetape_kind \"${kind%% *}\"\n"
+	"\t\t\t\treturn\n"
+	"\t\t\tfi\n"
 	"\t\telif [[ $ended == 1 || $word != -?* ]]; then\n"
 	"\t\t\t((position++))\n"
 	"\t\tfi\n"
@@ -165,20 +229,8 @@ static const char bash_tail[] =
 	"\tif ((repeated && position >= ${#arguments[@]})); then\n"
 	"\t\tposition=$((${#arguments[@]} - 1))\n"
 	"\tfi\n"
-	"\tcase ${arguments[position]} in\n"
-	"\tdirectory)\n"
-	"\t\t_statetape_files -d\n"
-	"\t\t;;\n"
-	"\tfile)\n"
-	"\t\t_statetape_files -f\n"
-	"\t\t;;\n"
-	"\tverb)\n"
-	"\t\t_statetape_reply -W \"$_statetape_verbs\"\n"
-	"\t\t;;\n"
-	"\tformat)\n"
-	"\t\t_statetape_reply -W \"$_statetape_formats\"\n"
-	"\t\t;;\n"
-	"\tesac\n"
+	"\t[[ ${arguments[position]} ]] &&\n"
+	"\t\t_statetape_kind \"${arguments[position]}\"\n"
 	"}\n"
 	"\n"
 	"complete -F _statetape statetape\n";
@@ -194,9 +246,51 @@ void generate_bash(FILE *out)
 	(void)fputs("'\n_statetape_formats='", out);
 	put_formats(out);
 	(void)fputs("'\n", out);
+	for (size_t i = 0; i < COMPLETES; i++)
+		if (complete_words[i])
+			(void)fprintf(out, "_statetape_words_%s='%s'\n",
+				      complete_names[i], complete_words[i]);
 }
 
 /* zsh */
+
+static void zsh_values(FILE *out, enum complete kind)
+{
+	switch (kind) {
+	case COMPLETE_NOTHING:
+		(void)fputc(' ', out);
+		return;
+	case COMPLETE_DIRECTORY:
+		(void)fputs("_directories", out);
+		return;
+	case COMPLETE_FILE:
+		(void)fputs("_files", out);
+		return;
+	case COMPLETE_VERB:
+		(void)fputc('(', out);
+		put_verb_names(out, NULL);
+		(void)fputs(" )", out);
+		return;
+	case COMPLETE_FORMAT:
+		(void)fputc('(', out);
+		put_formats(out);
+		(void)fputs(" )", out);
+		return;
+	case COMPLETE_MODE:
+	case COMPLETE_POLICY:
+	case COMPLETE_MOUNT:
+	case COMPLETE_EXPORT:
+	case COMPLETE_NOTES:
+		(void)fprintf(out, "(%s)", complete_words[kind]);
+		return;
+	case COMPLETE_ENTRY:
+	case COMPLETE_SYMBOL:
+	case COMPLETE_REPOSITORY:
+	case COMPLETE_FILE_OR_SYMBOL:
+	case COMPLETES:
+		(void)fprintf(out, "{_statetape_ask %s}", complete_names[kind]);
+	}
+}
 
 static void zsh_option(FILE *out, const struct verb_option *o)
 {
@@ -209,8 +303,10 @@ static void zsh_option(FILE *out, const struct verb_option *o)
 		(void)fprintf(out, "'--%s%s[", o->name, o->value ? "=" : "");
 	put_quoted(out, o->text, "[]:\\");
 	(void)fputc(']', out);
-	if (o->value)
-		(void)fprintf(out, ":%s: ", o->value);
+	if (o->value) {
+		(void)fprintf(out, ":%s:", o->value);
+		zsh_values(out, o->complete);
+	}
 	(void)fputc('\'', out);
 }
 
@@ -222,27 +318,7 @@ static void zsh_argument(FILE *out, const struct verb_argument *a, size_t i)
 
 	(void)fprintf(out, " \\\n\t\t\t\t'%s:%s%s:", place,
 		      a->optional && !a->repeated ? ":" : "", a->name);
-	switch (a->complete) {
-	case COMPLETE_NOTHING:
-		(void)fputc(' ', out);
-		break;
-	case COMPLETE_DIRECTORY:
-		(void)fputs("_directories", out);
-		break;
-	case COMPLETE_FILE:
-		(void)fputs("_files", out);
-		break;
-	case COMPLETE_VERB:
-		(void)fputc('(', out);
-		put_verb_names(out, NULL);
-		(void)fputs(" )", out);
-		break;
-	case COMPLETE_FORMAT:
-		(void)fputc('(', out);
-		put_formats(out);
-		(void)fputs(" )", out);
-		break;
-	}
+	zsh_values(out, a->complete);
 	(void)fputc('\'', out);
 }
 
@@ -269,6 +345,21 @@ static void zsh_verb(FILE *out, const struct verb *v)
 static const char zsh_head[] =
 	"#compdef statetape\n"
 	"# zsh completion for statetape, printed by 'statetape generate zsh'.\n"
+	"\n"
+	"# One candidate per line; a description follows a tab.\n"
+	"_statetape_ask()\n"
+	"{\n"
+	"\tlocal -a found\n"
+	"\n"
+	"\tfound=(${(f)\"$(statetape complete ${1#file_or_} $PREFIX "
+	"2>/dev/null |\n"
+	"\t\tcut -f1)\"})\n"
+	"\tcompadd -a found\n"
+	"\tcase $1 in\n"
+	"\trepository) _directories ;;\n"
+	"\tfile_or_*) _files ;;\n"
+	"\tesac\n"
+	"}\n"
 	"\n"
 	"_statetape()\n"
 	"{\n"
@@ -353,6 +444,27 @@ void generate_zsh(FILE *out)
 
 /* fish */
 
+static void fish_values(FILE *out, enum complete kind)
+{
+	const char *words = complete_words[kind];
+
+	(void)fputs(" -a '", out);
+	if (kind == COMPLETE_DIRECTORY)
+		(void)fputs("(__fish_complete_directories)", out);
+	else if (kind == COMPLETE_FILE)
+		(void)fputs("(__fish_complete_path)", out);
+	else if (kind == COMPLETE_VERB)
+		put_verb_names(out, NULL);
+	else if (kind == COMPLETE_FORMAT)
+		put_formats(out);
+	else if (words)
+		(void)fputs(words, out);
+	else
+		(void)fprintf(out, "(__statetape_ask %s)",
+			      complete_names[kind]);
+	(void)fputc('\'', out);
+}
+
 static void fish_option(FILE *out, const struct verb *v,
 			const struct verb_option *o)
 {
@@ -360,7 +472,10 @@ static void fish_option(FILE *out, const struct verb *v,
 		      v->name);
 	if (o->letter)
 		(void)fprintf(out, " -s %c", o->letter);
-	(void)fprintf(out, " -l %s%s -d '", o->name, o->value ? " -x" : "");
+	(void)fprintf(out, " -l %s%s", o->name, o->value ? " -x" : "");
+	if (o->complete != COMPLETE_NOTHING)
+		fish_values(out, o->complete);
+	(void)fputs(" -d '", out);
 	put_quoted(out, o->text, "\\");
 	(void)fputs("'\n", out);
 }
@@ -370,19 +485,10 @@ static void fish_argument(FILE *out, const struct verb *v,
 {
 	if (a->complete == COMPLETE_NOTHING)
 		return;
-	(void)fprintf(out,
-		      "complete -c statetape -n '__statetape_verb %s' "
-		      "-a '",
+	(void)fprintf(out, "complete -c statetape -n '__statetape_verb %s'",
 		      v->name);
-	if (a->complete == COMPLETE_DIRECTORY)
-		(void)fputs("(__fish_complete_directories)", out);
-	else if (a->complete == COMPLETE_FILE)
-		(void)fputs("(__fish_complete_path)", out);
-	else if (a->complete == COMPLETE_VERB)
-		put_verb_names(out, NULL);
-	else
-		put_formats(out);
-	(void)fputs("'\n", out);
+	fish_values(out, a->complete);
+	(void)fputc('\n', out);
 }
 
 static void fish_verb(FILE *out, const struct verb *v)
@@ -419,6 +525,19 @@ static void fish_verb(FILE *out, const struct verb *v)
 static const char fish_head[] =
 	"# fish completion for statetape, printed by 'statetape generate "
 	"fish'.\n"
+	"\n"
+	"function __statetape_ask -d 'Candidates, with a description behind a "
+	"tab'\n"
+	"\tset -l kind (string replace file_or_ '' $argv[1])\n"
+	"\tstatetape complete $kind (commandline -ct | string match -v '') "
+	"2>/dev/null\n"
+	"\tswitch $argv[1]\n"
+	"\t\tcase repository\n"
+	"\t\t\t__fish_complete_directories\n"
+	"\t\tcase 'file_or_*'\n"
+	"\t\t\t__fish_complete_path\n"
+	"\tend\n"
+	"end\n"
 	"\n"
 	"function __statetape_bare -d 'No verb yet'\n"
 	"\ttest (count (commandline -opc)) -eq 1\n"

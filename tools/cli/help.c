@@ -93,9 +93,11 @@ static void print_option(FILE *out, const struct verb_option *o)
 
 	if (o->value)
 		at += fprintf(out, " %s", o->value);
-	at += fprintf(out, "%*s", at < OPTION_COLUMN ? OPTION_COLUMN - at : 1,
-		      "");
-	print_wrapped(out, o->text, (size_t)at, OPTION_COLUMN, WIDTH);
+	/* After a long name the text begins on the next line. */
+	if (at >= OPTION_COLUMN)
+		at = fprintf(out, "\n") - 1;
+	(void)fprintf(out, "%*s", OPTION_COLUMN - at, "");
+	print_wrapped(out, o->text, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
 }
 
 void help_verb(FILE *out, const struct verb *v)

@@ -75,20 +75,22 @@ static int find_above(char *path, struct state *ret)
 	return 0;
 }
 
+int repo_find_here(struct state *ret)
+{
+	CLEANUP(free_p) char *path = getcwd(NULL, 0);
+
+	return path ? find_above(path, ret) : -ENOENT;
+}
+
 static int find_here(struct state *ret)
 {
 	CLEANUP(free_p) char *here = getcwd(NULL, 0);
-	CLEANUP(free_p) char *path = NULL;
-	int r;
+	int r = repo_find_here(ret);
 
-	if (!here) {
+	if (!here)
 		(void)say_error("the current directory is gone; name the "
 				"repository");
-		return -ENOENT;
-	}
-	path = must_have(strdup(here));
-	r = find_above(path, ret);
-	if (r < 0)
+	else if (r < 0)
 		(void)say_error("neither '%s' nor a directory above it has "
 				"been mounted or has a tape; name the "
 				"repository",

@@ -24,6 +24,8 @@
  * failure prints a message and returns a negative errno.
  */
 int repo_find(const char *argument, struct state *ret);
+/* The same for the repository we are in, without a message. */
+int repo_find_here(struct state *ret);
 
 /*
  * The path of the repository's n-th manager's socket (".sock") or address file

@@ -1,6 +1,7 @@
 #include "tools/cli/say.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,12 +20,13 @@ __attribute__((format(printf, 1, 0))) static void vcomplain(const char *format,
 	size_t len = strlen(text), size = 0;
 	FILE *out = open_memstream(&line, &size);
 
-	/*
-	 * Sentences from the libraries end with a full stop, our messages do
-	 * not.
-	 */
-	if (len && text[len - 1] == '.')
+	/* Sentences from the libraries become messages like ours. */
+	if (len > 1 && text[len - 1] == '.') {
 		text[len - 1] = '\0';
+		if (!isupper((unsigned char)text[1]) &&
+		    strncmp(text, "StateTape", 9) != 0)
+			text[0] = (char)tolower((unsigned char)text[0]);
+	}
 	/* Flush stdout first, so that a log of both has them in order. */
 	(void)fflush(stdout);
 	if (!out)
@@ -153,11 +155,19 @@ static bool is_control(uint32_t code)
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-static size_t print_bytes(FILE *out, const unsigned char *s, size_t len)
+size_t safe_character(const char *s, size_t *ret_len)
+{
+	uint32_t code;
+	size_t len = utf8_length((const unsigned char *)s, &code);
+
+	*ret_len = len ? len : 1;
+	return len && !is_control(code) ? 1 : 4 * *ret_len;
+}
+
+static void print_bytes(FILE *out, const unsigned char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		(void)fprintf(out, "\\x%02x", s[i]);
-	return 4 * len;
 }
 
 size_t print_safe(FILE *out, const char *text)
@@ -166,16 +176,13 @@ size_t print_safe(FILE *out, const char *text)
 	size_t columns = 0;
 
 	while (*s) {
-		uint32_t code = 0;
-		size_t len = utf8_length(s, &code);
+		size_t len, n = safe_character((const char *)s, &len);
 
-		if (len == 0 || is_control(code)) {
-			len = len ? len : 1;
-			columns += print_bytes(out, s, len);
-		} else {
+		if (n == 1)
 			(void)fwrite(s, 1, len, out);
-			columns++;
-		}
+		else
+			print_bytes(out, s, len);
+		columns += n;
 		s += len;
 	}
 	return columns;

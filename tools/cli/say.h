@@ -62,6 +62,9 @@ void print_json_string(FILE *out, const char *text);
 /* print_safe(), padded with spaces to `width` columns. */
 void print_padded(FILE *out, const char *text, size_t width);
 
+/* The columns that print_safe() takes for the character at `s`; its length. */
+size_t safe_character(const char *s, size_t *ret_len);
+
 /*
  * Print `text`, whose paragraphs are separated by empty lines, wrapped at
  * spaces to at most `width` columns. The first line continues at column `at`;

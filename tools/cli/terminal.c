@@ -3,6 +3,7 @@
  */
 #include "tools/cli/terminal.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,6 +26,14 @@ unsigned terminal_width(void)
 	return width < WIDTH_MIN   ? WIDTH_MIN
 	       : width > WIDTH_MAX ? WIDTH_MAX
 				   : (unsigned)width;
+}
+
+size_t terminal_room(void)
+{
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
+	if (!getenv("COLUMNS") && !isatty(STDOUT_FILENO))
+		return SIZE_MAX;
+	return terminal_width();
 }
 
 void terminal_keep(struct terminal *t)

@@ -6,6 +6,7 @@
 #define STATETAPE_TOOLS_CLI_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <termios.h>
 
 struct terminal {
@@ -15,6 +16,12 @@ struct terminal {
 
 /* The columns of stdout: $COLUMNS, else the terminal's, else 80. */
 unsigned terminal_width(void);
+
+/*
+ * The columns that a line may take: those of the terminal or of $COLUMNS; no
+ * limit if stdout goes to another program, which wants names whole.
+ */
+size_t terminal_room(void);
 
 /* Save the present state. */
 void terminal_keep(struct terminal *t);

@@ -27,6 +27,7 @@ const struct verb_option no_options[1] = { { 0 } };
 
 const struct verb *const verbs[VERBS] = {
 	[VERB_RUN] = &row_run,
+	[VERB_INIT] = &row_init,
 	[VERB_DEMO] = &row_demo,
 	[VERB_DOCTOR] = &row_doctor,
 	[VERB_MOUNT] = &row_mount,
@@ -68,6 +69,7 @@ const struct verb *const verbs[VERBS] = {
 	[VERB_PART] = &row_part,
 	[VERB_HELP] = &row_help,
 	[VERB_GENERATE] = &row_generate,
+	[VERB_COMPLETE] = &row_complete,
 };
 
 const struct verb_option verb_help_option = {
@@ -81,6 +83,31 @@ const char *const verb_formats[FORMATS] = {
 	[FORMAT_MAN] = "man",	[FORMAT_MAN_TAPE] = "man-tape",
 	[FORMAT_BASH] = "bash", [FORMAT_ZSH] = "zsh",
 	[FORMAT_FISH] = "fish",
+};
+
+const char *const complete_names[COMPLETES] = {
+	[COMPLETE_NOTHING] = "nothing",
+	[COMPLETE_DIRECTORY] = "directory",
+	[COMPLETE_FILE] = "file",
+	[COMPLETE_VERB] = "verb",
+	[COMPLETE_FORMAT] = "format",
+	[COMPLETE_MODE] = "mode",
+	[COMPLETE_POLICY] = "policy",
+	[COMPLETE_MOUNT] = "mount",
+	[COMPLETE_EXPORT] = "export",
+	[COMPLETE_NOTES] = "notes",
+	[COMPLETE_ENTRY] = "entry",
+	[COMPLETE_SYMBOL] = "symbol",
+	[COMPLETE_REPOSITORY] = "repository",
+	[COMPLETE_FILE_OR_SYMBOL] = "file_or_symbol",
+};
+
+const char *const complete_words[COMPLETES] = {
+	[COMPLETE_MODE] = "pinned eager off",
+	[COMPLETE_POLICY] = "statetape control",
+	[COMPLETE_MOUNT] = "auto private visible none",
+	[COMPLETE_EXPORT] = "jsonl csv",
+	[COMPLETE_NOTES] = "git-ai agent-trace",
 };
 
 const struct verb_note verb_environment[] = {

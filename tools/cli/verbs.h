@@ -13,6 +13,7 @@
 
 enum verb_id {
 	VERB_RUN,
+	VERB_INIT,
 	VERB_DEMO,
 	VERB_DOCTOR,
 	VERB_MOUNT,
@@ -54,6 +55,7 @@ enum verb_id {
 	VERB_PART,
 	VERB_HELP,
 	VERB_GENERATE,
+	VERB_COMPLETE,
 	VERBS, /* how many there are */
 };
 
@@ -74,6 +76,7 @@ enum option_id {
 	OPTION_CONVERSATION,
 	OPTION_DEPTH,
 	OPTION_DOT,
+	OPTION_EXEC,
 	OPTION_EXTENDED,
 	OPTION_FILES,
 	OPTION_FOLLOW,
@@ -90,10 +93,12 @@ enum option_id {
 	OPTION_KEEP_FILES,
 	OPTION_KEEP_SIZE,
 	OPTION_KINDS,
+	OPTION_LAST,
 	OPTION_LAZY,
 	OPTION_LINES,
 	OPTION_LISTEN_FD,
 	OPTION_LOCK_FD,
+	OPTION_LONG,
 	OPTION_MODE,
 	OPTION_MOUNT,
 	OPTION_NO_CACHE,
@@ -131,6 +136,7 @@ enum option_id {
 	OPTION_TREE,
 	OPTION_TURN,
 	OPTION_TURNS,
+	OPTION_UNDO,
 	OPTION_UNTIL,
 	OPTION_UPSTREAM,
 	OPTION_YES,
@@ -144,19 +150,30 @@ enum option_kind {
 	OPTION_SIZE,   /* bytes: a number from 1, or one with K, M, G or T */
 };
 
-/* What a shell completes an argument with. */
+/* What a shell completes an argument or an option's value with. */
 enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_DIRECTORY,
 	COMPLETE_FILE,
 	COMPLETE_VERB,
 	COMPLETE_FORMAT, /* one of verb_formats */
+	COMPLETE_MODE,	 /* these, and those below, are words ... */
+	COMPLETE_POLICY,
+	COMPLETE_MOUNT,
+	COMPLETE_EXPORT,
+	COMPLETE_NOTES,
+	COMPLETE_ENTRY, /* ... and what 'statetape complete' prints */
+	COMPLETE_SYMBOL,
+	COMPLETE_REPOSITORY, /* or a directory */
+	COMPLETE_FILE_OR_SYMBOL,
+	COMPLETES, /* how many there are */
 };
 
 struct verb_option {
 	enum option_id id;
-	const char *name; /* without its two dashes */
-	char letter;	  /* 0: no short form */
+	enum complete complete; /* of its value */
+	const char *name;	/* without its two dashes */
+	char letter;		/* 0: no short form */
 	enum option_kind kind;
 	const char *value; /* placeholder, NULL for a flag */
 	const char *text;  /* one sentence, without its full stop */
@@ -189,9 +206,12 @@ struct verb {
 	const struct verb_option *options;
 	struct verb_argument arguments[VERB_ARGUMENTS_MAX + 1];
 	const struct verb_example *examples; /* NULL: none */
-	bool command; /* `-- COMMAND [ARG...]` may follow */
-	bool hidden;  /* not in the summary and the completions */
-	bool group;   /* a group: the next word is the verb */
+	bool command;  /* `-- COMMAND [ARG...]` may follow */
+	bool recorded; /* reads what was recorded of the repository REPO ... */
+	bool lists;    /* ... and prints all of it: that there is none is no
+			  failure */
+	bool hidden;   /* not in the summary and the completions */
+	bool group;    /* a group: the next word is the verb */
 };
 
 extern const struct verb *const verbs[VERBS]; /* by id */
@@ -226,6 +246,10 @@ enum format {
 };
 
 extern const char *const verb_formats[FORMATS];
+
+/* The name of a kind; its words, separated by spaces, or NULL: it has none. */
+extern const char *const complete_names[COMPLETES];
+extern const char *const complete_words[COMPLETES];
 
 /* The program's summary and description. */
 extern const char verb_program_summary[];
@@ -306,6 +330,8 @@ int verb_part(const struct invocation *in);
 int verb_session(const struct invocation *in);
 int verb_help(const struct invocation *in);
 int verb_generate(const struct invocation *in);
+int verb_complete(const struct invocation *in);
+int verb_init(const struct invocation *in);
 
 enum {
 	EXIT_USAGE = 2, /* beside EXIT_SUCCESS and EXIT_FAILURE */

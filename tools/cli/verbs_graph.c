@@ -94,9 +94,9 @@ static const struct verb_example graph_examples[] = {
 	{ 0 },
 };
 
-#define SYMBOL_REQUIRED          \
-	{                        \
-		.name = "SYMBOL" \
+#define SYMBOL_REQUIRED                                       \
+	{                                                     \
+		.name = "SYMBOL", .complete = COMPLETE_SYMBOL \
 	}
 
 #define GRAPH_NEIGHBOURS_JSON                                                \

@@ -18,15 +18,15 @@
 			"aside, instead of the repository's tape"         \
 	}
 
-#define REPO_REQUIRED                                          \
-	{                                                      \
-		.name = "REPO", .complete = COMPLETE_DIRECTORY \
+#define REPO_REQUIRED                                           \
+	{                                                       \
+		.name = "REPO", .complete = COMPLETE_REPOSITORY \
 	}
 
 #define REPO_OPTIONAL                             \
 	{                                         \
 		.name = "REPO", .optional = true, \
-		.complete = COMPLETE_DIRECTORY    \
+		.complete = COMPLETE_REPOSITORY   \
 	}
 
 #define REPO_DEFAULT                                                        \
@@ -75,6 +75,8 @@ extern const struct verb row_graph_stats;
 extern const struct verb row_graph_diff;
 extern const struct verb row_graph_follow;
 extern const struct verb row_run;
+extern const struct verb row_init;
+extern const struct verb row_complete;
 extern const struct verb row_session;
 extern const struct verb row_part;
 extern const struct verb row_help;

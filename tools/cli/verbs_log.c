@@ -7,9 +7,9 @@
 	"A running tape answers, after it has recorded every earlier " \
 	"change; otherwise its database is read. "
 
-#define ENTRY_ARGUMENT      \
-	{                   \
-		.name = "N" \
+#define ENTRY_ARGUMENT                                  \
+	{                                               \
+		.name = "N", .complete = COMPLETE_ENTRY \
 	}
 
 #define VERSION_ARGUMENT         \
@@ -26,6 +26,7 @@ static const struct verb_option log_options[] = {
 		  "that does; from the current directory if that is in the "
 		  "repository; * also matches slashes" },
 	{ .id = OPTION_SYMBOL,
+	  .complete = COMPLETE_SYMBOL,
 	  .name = "symbol",
 	  .kind = OPTION_TEXT,
 	  .value = "NAME",
@@ -93,6 +94,8 @@ static const struct verb_example log_examples[] = {
 
 const struct verb row_log = {
 	.id = VERB_LOG,
+	.recorded = true,
+	.lists = true,
 	.name = "log",
 	.summary = "Print the changes on the tape, newest first",
 	.description =
@@ -124,6 +127,7 @@ static const struct verb_option show_options[] = {
 
 const struct verb row_show = {
 	.id = VERB_SHOW,
+	.recorded = true,
 	.name = "show",
 	.summary = "Print all of one entry, with its diff",
 	.description = "Everything the tape knows of entry N: its author and "
@@ -154,6 +158,7 @@ static const struct verb_example blame_examples[] = {
 
 const struct verb row_blame = {
 	.id = VERB_BLAME,
+	.recorded = true,
 	.name = "blame",
 	.summary = "Print which command last changed each symbol",
 	.description = "For every symbol of a file, or for one symbol by its "
@@ -170,13 +175,15 @@ const struct verb row_blame = {
 		       "all lines are that entry's.\n"
 		       "\n" REPO_DEFAULT,
 	.options = blame_options,
-	.arguments = { { .name = "FILE|SYMBOL", .complete = COMPLETE_FILE },
+	.arguments = { { .name = "FILE|SYMBOL",
+			 .complete = COMPLETE_FILE_OR_SYMBOL },
 		       REPO_OPTIONAL },
 	.examples = blame_examples,
 };
 
 static const struct verb_option notes_options[] = {
 	{ .id = OPTION_NOTES_FORMAT,
+	  .complete = COMPLETE_NOTES,
 	  .name = "format",
 	  .kind = OPTION_TEXT,
 	  .value = "FORMAT",
@@ -194,6 +201,7 @@ static const struct verb_option notes_options[] = {
 	  .text = "Install a post-commit hook of git's that runs this verb "
 		  "after every commit" },
 	{ .id = OPTION_REPO,
+	  .complete = COMPLETE_REPOSITORY,
 	  .name = "repo",
 	  .kind = OPTION_TEXT,
 	  .value = "REPO",
@@ -211,6 +219,7 @@ static const struct verb_example notes_examples[] = {
 
 const struct verb row_notes = {
 	.id = VERB_NOTES,
+	.recorded = true,
 	.name = "notes",
 	.summary = "Note who wrote the lines of a commit, for other programs",
 	.description =
@@ -239,6 +248,7 @@ const struct verb row_notes = {
 
 static const struct verb_option diff_options[] = {
 	{ .id = OPTION_REPO,
+	  .complete = COMPLETE_REPOSITORY,
 	  .name = "repo",
 	  .kind = OPTION_TEXT,
 	  .value = "REPO",
@@ -255,6 +265,7 @@ static const struct verb_example diff_examples[] = {
 
 const struct verb row_diff = {
 	.id = VERB_DIFF,
+	.recorded = true,
 	.name = "diff",
 	.summary = "Print how files differ between two entries",
 	.description = "The files as they were after entry N and after entry "
@@ -262,8 +273,8 @@ const struct verb row_diff = {
 		       "'now' is the newest. With PATH, only that file, files "
 		       "below that directory, or those that match.",
 	.options = diff_options,
-	.arguments = { { .name = "N" },
-		       { .name = "M" },
+	.arguments = { { .name = "N", .complete = COMPLETE_ENTRY },
+		       { .name = "M", .complete = COMPLETE_ENTRY },
 		       { .name = "PATH",
 			 .optional = true,
 			 .complete = COMPLETE_FILE } },
@@ -282,6 +293,7 @@ static const struct verb_example cat_examples[] = {
 
 const struct verb row_cat = {
 	.id = VERB_CAT,
+	.recorded = true,
 	.name = "cat",
 	.summary = "Print a file as it was after an entry",
 	.description = "The bytes of the file at PATH, from the repository's "
@@ -302,19 +314,44 @@ static const struct verb_option watch_options[] = {
 	  .value = "N",
 	  .text = "Begin with the last N entries" },
 	OPTION_JSON_ENTRY("one JSON object per entry, with every field"),
+	{ .id = OPTION_EXEC,
+	  .name = "exec",
+	  .letter = 'x',
+	  .kind = OPTION_TEXT,
+	  .value = "CMD",
+	  .text = "Run CMD with sh for each entry, one after the other, "
+		  "instead of printing it" },
+	{ 0 },
+};
+
+static const struct verb_example watch_examples[] = {
+	{ "statetape watch", "What happens now" },
+	{ "statetape watch --exec 'echo \"$1\" >>/tmp/changed'",
+	  "Each changed path, whatever characters are in it" },
 	{ 0 },
 };
 
 const struct verb row_watch = {
 	.id = VERB_WATCH,
+	.recorded = true,
 	.name = "watch",
 	.summary = "Print entries as they come",
 	.description = "One line per entry, until interrupted. No entry is "
 		       "left out and none is printed twice, even if the tape "
 		       "restarts meanwhile.\n"
+		       "\n"
+		       "With --exec, CMD finds the path in $1 (from the "
+		       "repository's root, a renamed file's former path in "
+		       "$2), the entry's number and kind in $STATETAPE_ENTRY "
+		       "and $STATETAPE_KIND, the repository in "
+		       "$STATETAPE_REPO, and the entry as JSON on standard "
+		       "input; it runs in the current directory. No path is "
+		       "put into the text of CMD. Entries that CMD itself "
+		       "makes run nothing.\n"
 		       "\n" REPO_DEFAULT,
 	.options = watch_options,
 	.arguments = { REPO_OPTIONAL },
+	.examples = watch_examples,
 };
 
 static const struct verb_option verify_options[] = {
@@ -341,6 +378,7 @@ static const struct verb_example verify_examples[] = {
 
 const struct verb row_verify = {
 	.id = VERB_VERIFY,
+	.recorded = true,
 	.name = "verify",
 	.summary = "Check that the tape is as it was written",
 	.description = "Checks the chain of hashes over all entries, that no "
@@ -362,6 +400,7 @@ const struct verb row_verify = {
 
 static const struct verb_option export_options[] = {
 	{ .id = OPTION_FORMAT,
+	  .complete = COMPLETE_EXPORT,
 	  .name = "format",
 	  .kind = OPTION_TEXT,
 	  .value = "FORMAT",
@@ -378,6 +417,8 @@ static const struct verb_example export_examples[] = {
 
 const struct verb row_export = {
 	.id = VERB_EXPORT,
+	.recorded = true,
+	.lists = true,
 	.name = "export",
 	.summary = "Print all entries for other programs, oldest first",
 	.description = "Every entry of the tape on standard output.\n"

@@ -44,6 +44,7 @@ static const struct verb_option manager_options[] = {
 	  .value = "URL",
 	  .text = "Forward requests of Codex with a ChatGPT login to URL" },
 	{ .id = OPTION_MODE,
+	  .complete = COMPLETE_MODE,
 	  .name = "mode",
 	  .letter = 'm',
 	  .kind = OPTION_TEXT,
@@ -52,6 +53,7 @@ static const struct verb_option manager_options[] = {
 		  "stale, rewrite it when that is free or pays; eager: rewrite "
 		  "at once; off: report only, change nothing" },
 	{ .id = OPTION_POLICY,
+	  .complete = COMPLETE_POLICY,
 	  .name = "policy",
 	  .kind = OPTION_TEXT,
 	  .value = "POLICY",
@@ -129,6 +131,8 @@ static const struct verb_option report_options[] = {
 
 const struct verb row_report = {
 	.id = VERB_REPORT,
+	.recorded = true,
+	.lists = true,
 	.name = "report",
 	.summary = "What the manager did, and what it cost or saved",
 	.description =
@@ -160,6 +164,8 @@ static const struct verb_option context_options[] = {
 
 const struct verb row_context = {
 	.id = VERB_CONTEXT,
+	.recorded = true,
+	.lists = true,
 	.name = "context",
 	.summary = "What an agent holds now, what of it is stale, and why",
 	.description =
@@ -200,6 +206,8 @@ static const struct verb_example explain_examples[] = {
 
 const struct verb row_explain = {
 	.id = VERB_EXPLAIN,
+	.recorded = true,
+	.lists = true,
 	.name = "explain",
 	.summary = "Why a request was changed as it was",
 	.description =
@@ -221,13 +229,20 @@ const struct verb row_explain = {
 };
 
 static const struct verb_option replay_options[] = {
+	{ .id = OPTION_LAST,
+	  .name = "last",
+	  .text = "The newest session of Claude Code or Codex in the current "
+		  "directory" },
 	{ .id = OPTION_REPO,
+	  .complete = COMPLETE_REPOSITORY,
 	  .name = "repo",
 	  .kind = OPTION_TEXT,
 	  .value = "DIRECTORY",
-	  .text = "The repository's path in the session; files that the "
-		  "session shows only in part are read from there" },
+	  .text = "The repository's path in the session (if not given, the "
+		  "one that the session names); files that the session shows "
+		  "only in part are read from there" },
 	{ .id = OPTION_MODE,
+	  .complete = COMPLETE_MODE,
 	  .name = "mode",
 	  .letter = 'm',
 	  .kind = OPTION_TEXT,
@@ -238,8 +253,10 @@ static const struct verb_option replay_options[] = {
 };
 
 static const struct verb_example replay_examples[] = {
+	{ "statetape replay --last",
+	  "What would it have done for my last session here?" },
 	{ "statetape replay --repo ~/src/app session.jsonl",
-	  "What would have been done, request by request" },
+	  "The same for a session in a file" },
 	{ 0 },
 };
 
@@ -256,6 +273,8 @@ const struct verb row_replay = {
 		"shows them, and there is no code graph: records are compared "
 		"line by line. So it finds less than a live session would.",
 	.options = replay_options,
-	.arguments = { { .name = "TRANSCRIPT", .complete = COMPLETE_FILE } },
+	.arguments = { { .name = "SESSION",
+			 .optional = true,
+			 .complete = COMPLETE_FILE } },
 	.examples = replay_examples,
 };

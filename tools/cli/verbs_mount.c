@@ -216,6 +216,8 @@ const struct verb row_status = {
 
 const struct verb row_journal = {
 	.id = VERB_JOURNAL,
+	.recorded = true,
+	.lists = true,
 	.name = "journal",
 	.summary = "Print who changed what, and when",
 	.description = "Prints the journal of a repository, mounted or not, "
@@ -248,6 +250,8 @@ const struct verb row_journal = {
 
 const struct verb row_reads = {
 	.id = VERB_READS,
+	.recorded = true,
+	.lists = true,
 	.name = "reads",
 	.summary = "Print which files each process read or failed to find",
 	.description = "Asks the mounted file system what each process "
@@ -320,5 +324,18 @@ const struct verb row_generate = {
 		{ .name = "FORMAT", .complete = COMPLETE_FORMAT },
 	},
 	.examples = generate_examples,
+	.hidden = true,
+};
+
+const struct verb row_complete = {
+	.id = VERB_COMPLETE,
+	.name = "complete",
+	.summary = "Print what a shell may complete a word with",
+	.description = "One candidate per line, with a tab and a description "
+		       "where there is one: entry, symbol, repository. "
+		       "Used by the completions that generate prints.",
+	.options = no_options,
+	.arguments = { { .name = "KIND" },
+		       { .name = "BEGINNING", .optional = true } },
 	.hidden = true,
 };

@@ -3,6 +3,7 @@
 
 static const struct verb_option run_options[] = {
 	{ .id = OPTION_REPO,
+	  .complete = COMPLETE_REPOSITORY,
 	  .name = "repo",
 	  .letter = 'r',
 	  .kind = OPTION_TEXT,
@@ -11,6 +12,7 @@ static const struct verb_option run_options[] = {
 		  "the current directory lies in it (if not given: the nearest "
 		  "parent directory with a .git, else the current directory)" },
 	{ .id = OPTION_MODE,
+	  .complete = COMPLETE_MODE,
 	  .name = "mode",
 	  .kind = OPTION_TEXT,
 	  .value = "MODE",
@@ -18,12 +20,14 @@ static const struct verb_option run_options[] = {
 		  "rewriting when it is cheap), eager (in place, at once) or "
 		  "off (observe and report); pinned if not given" },
 	{ .id = OPTION_POLICY,
+	  .complete = COMPLETE_POLICY,
 	  .name = "policy",
 	  .kind = OPTION_TEXT,
 	  .value = "POLICY",
 	  .text = "Which policy decides: statetape, or control, which leaves "
 		  "every request as it is" },
 	{ .id = OPTION_MOUNT,
+	  .complete = COMPLETE_MOUNT,
 	  .name = "mount",
 	  .kind = OPTION_TEXT,
 	  .value = "WAY",
@@ -122,6 +126,7 @@ const struct verb row_run = {
 
 static const struct verb_option session_options[] = {
 	{ .id = OPTION_MOUNT,
+	  .complete = COMPLETE_MOUNT,
 	  .name = "mount",
 	  .kind = OPTION_TEXT,
 	  .value = "WAY",
@@ -140,6 +145,26 @@ static const struct verb_option session_options[] = {
 	  .value = "N",
 	  .text = "A lock to hold until the end" },
 	{ 0 },
+};
+
+static const struct verb_option init_options[] = {
+	{ .id = OPTION_UNDO,
+	  .name = "undo",
+	  .text = "Remove the file again, if it was not edited since" },
+	{ 0 },
+};
+
+const struct verb row_init = {
+	.id = VERB_INIT,
+	.name = "init",
+	.summary = "Write a commented configuration file for this repository",
+	.description =
+		"Writes .statetape.toml into the current directory, with every "
+		"setting that a repository may have, each explained and none "
+		"set, and prints the alias that makes StateTape the default. "
+		"Nothing needs it: 'statetape run -- AGENT' works without. A "
+		"file that is there already is not touched.",
+	.options = init_options,
 };
 
 const struct verb row_session = {

@@ -31,13 +31,14 @@
 
 #define OPTION_REPO_ENTRY                                                 \
 	{                                                                 \
-		.id = OPTION_REPO, .name = "repo", .kind = OPTION_TEXT,   \
-		.value = "REPO",                                          \
+		.id = OPTION_REPO, .complete = COMPLETE_REPOSITORY,       \
+		.name = "repo", .kind = OPTION_TEXT, .value = "REPO",     \
 		.text = "The repository, if it is not the one you are in" \
 	}
 
 static const struct verb_option undo_options[] = {
 	{ .id = OPTION_COMMAND,
+	  .complete = COMPLETE_ENTRY,
 	  .name = "command",
 	  .kind = OPTION_NUMBER,
 	  .value = "N",
@@ -85,6 +86,7 @@ static const struct verb_example undo_examples[] = {
 
 const struct verb row_undo = {
 	.id = VERB_UNDO,
+	.recorded = true,
 	.name = "undo",
 	.summary = "Take back what entries did, and keep what others did since",
 	.description =
@@ -110,7 +112,7 @@ const struct verb row_undo = {
 	.options = undo_options,
 	.arguments = { { .name = "N|N..M",
 			 .optional = true,
-			 .complete = COMPLETE_FILE },
+			 .complete = COMPLETE_ENTRY },
 		       { .name = "PATH",
 			 .optional = true,
 			 .repeated = true,
@@ -133,6 +135,7 @@ static const struct verb_example redo_examples[] = {
 
 const struct verb row_redo = {
 	.id = VERB_REDO,
+	.recorded = true,
 	.name = "redo",
 	.summary = "Take back an undo",
 	.description =
@@ -141,7 +144,9 @@ const struct verb row_redo = {
 		"undo. What an undo did where nothing was mounted is an entry "
 		"from outside: 'statetape undo' takes it back.",
 	.options = redo_options,
-	.arguments = { { .name = "N", .optional = true } },
+	.arguments = { { .name = "N",
+			 .optional = true,
+			 .complete = COMPLETE_ENTRY } },
 	.examples = redo_examples,
 };
 
@@ -152,6 +157,7 @@ static const struct verb_example restore_examples[] = {
 
 const struct verb row_restore = {
 	.id = VERB_RESTORE,
+	.recorded = true,
 	.name = "restore",
 	.summary = "Bring a file back as it was after an entry",
 	.description = "Writes the content that the file at PATH, from the "

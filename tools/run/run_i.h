@@ -30,7 +30,10 @@ struct run {
 	char **manager_argv;
 	sigset_t mask; /* the signal mask before the run */
 	struct terminal terminal;
-	pid_t agent; /* 0: not started, or ended */
+	pid_t agent;	    /* 0: not started, or ended */
+	pid_t was_agent;    /* also after its end; 0: never started */
+	const char *called; /* the agent's program */
+	int64_t began_ns;   /* the time of its start */
 	int code;
 	int ended_by; /* the signal that ended the agent or prevented its start;
 			 0: none */

@@ -704,6 +704,8 @@ static void start_agent(struct run *r, char **command)
 	 * below the run, so that its writes are still the session's.
 	 */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	r->called = command[0];
+	r->began_ns = clock_wall_ns();
 	r->agent = fork();
 	if (r->agent == 0)
 		become_agent(r, command, self);
@@ -714,6 +716,7 @@ static void start_agent(struct run *r, char **command)
 				errno_text(errno));
 		return;
 	}
+	r->was_agent = r->agent;
 	hold_stop_signals();
 	r->quiet = isatty(STDERR_FILENO);
 }

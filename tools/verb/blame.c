@@ -9,8 +9,10 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
+#include "tools/cli/fit.h"
 #include "tools/cli/pager.h"
 #include "tools/cli/say.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/verbs.h"
 #include "tools/cli/when.h"
 #include "tools/verb/blame_lines.h"
@@ -20,36 +22,45 @@
 #define COMMAND_MAX 60
 #define GUESSES_MAX 100
 
-static size_t widest(const cJSON *symbols)
+/* Between the name and the command: lines, entry, date. */
+#define MIDDLE_COLUMNS 47
+
+/* The columns of names and commands. */
+static void blame_columns(const cJSON *symbols, size_t *ret)
 {
+	size_t room = terminal_room();
 	const cJSON *s;
-	size_t width = 0;
 
+	ret[0] = ret[1] = 0;
 	cJSON_ArrayForEach (s, symbols) {
-		const char *name = json_string(s, "name");
+		CLEANUP(free_p) char *who = entry_authors(s, COMMAND_MAX);
+		size_t name = safe_columns(json_string_or(s, "name", "?"));
+		size_t command = safe_columns(who);
 
-		if (name && strlen(name) > width)
-			width = strlen(name);
+		ret[0] = name > ret[0] ? name : ret[0];
+		ret[1] = command > ret[1] ? command : ret[1];
 	}
-	return width > 60 ? 60 : width;
+	if (room != SIZE_MAX)
+		fit_columns(room - MIDDLE_COLUMNS, ret, 2);
 }
 
-static void print_symbol(const cJSON *s, size_t width, bool colours)
+static void print_symbol(const cJSON *s, const size_t *widths, bool colours)
 {
-	const char *name = json_string(s, "name");
 	CLEANUP(free_p) char *who = NULL;
 	char date[WHEN_TEXT_SIZE];
+	size_t at;
 
 	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
-	print_padded(stdout, name ? name : "?", width);
-	(void)fputs(colour_text(colours, COLOUR_NONE), stdout);
+	at = print_fitted(stdout, json_string_or(s, "name", "?"), widths[0]);
+	(void)printf("%*s%s", at < widths[0] ? (int)(widths[0] - at) : 0, "",
+		     colour_text(colours, COLOUR_NONE));
 	/* A symbol found by name may have no known place. */
-	if (json_member(s, "start"))
-		(void)printf("  %6" PRIu64 "-%-6" PRIu64,
-			     json_number(s, "start", 0),
-			     json_number(s, "end", 0));
+	if (json_member(s, "start_line"))
+		(void)printf("  %5" PRIu64 "-%-5" PRIu64 " ",
+			     json_number(s, "start_line", 0),
+			     json_number(s, "end_line", 0));
 	else
-		(void)printf("  %13s", "");
+		(void)printf("  %12s", "");
 	if (!json_member(s, "entry")) {
 		(void)printf("%sas before the tape began%s\n",
 			     colour_text(colours, COLOUR_DIM),
@@ -58,11 +69,11 @@ static void print_symbol(const cJSON *s, size_t width, bool colours)
 	}
 	when_text((int64_t)json_number(s, "at_ns", 0), 0, date, sizeof(date));
 	who = entry_authors(s, COMMAND_MAX);
-	(void)printf("%sentry %-6" PRIu64 "%s %s  ",
+	(void)printf("%sentry %-6" PRIu64 "%s %s ",
 		     colour_text(colours, COLOUR_YELLOW),
 		     json_number(s, "entry", 0),
 		     colour_text(colours, COLOUR_NONE), date);
-	(void)print_safe(stdout, who);
+	(void)print_fitted(stdout, who, widths[1]);
 	(void)putchar('\n');
 }
 
@@ -161,6 +172,7 @@ int verb_blame(const struct invocation *in)
 	CLEANUP(tape_release) struct tape_reader t = TAPE_NONE;
 	CLEANUP(json_p) cJSON *answer = NULL;
 	const cJSON *symbols, *s;
+	size_t widths[2];
 	struct pager pager;
 
 	if (tape_open_for(in, in->arguments[1], false, &t) < 0)
@@ -180,9 +192,10 @@ int verb_blame(const struct invocation *in)
 		}
 		return EXIT_SUCCESS;
 	}
+	blame_columns(symbols, widths);
 	pager_begin(&pager);
 	cJSON_ArrayForEach (s, symbols)
-		print_symbol(s, widest(symbols), pager.colours);
+		print_symbol(s, widths, pager.colours);
 	pager_end(&pager);
 	return EXIT_SUCCESS;
 }

@@ -170,8 +170,8 @@ static void print_json(const cJSON *answer)
 		struct blame_run r = run_of(answer, item);
 		char *line;
 
-		json_put_number(o, "start", r.start);
-		json_put_number(o, "end", r.end);
+		json_put_number(o, "start_line", r.start);
+		json_put_number(o, "end_line", r.end);
 		if (r.n)
 			json_put_number(o, "entry", r.n);
 		for (const cJSON *m = r.entry ? r.entry->child : NULL; m;

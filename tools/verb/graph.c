@@ -9,7 +9,9 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/build/tree.h"
+#include "tools/cli/fit.h"
 #include "tools/cli/say.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/code.h"
 
@@ -17,50 +19,69 @@
 #define KIND_COLUMN	9
 #define STAT_COLUMN	12
 
-static void print_place(const struct symbol *s, bool colours)
+static char *place_text(const struct symbol *s)
 {
-	(void)printf("  %s", colour_text(colours, COLOUR_DIM));
-	(void)print_safe(stdout, s->file);
-	(void)printf(":%u-%u%s\n", s->start_line, s->end_line,
-		     colour_text(colours, COLOUR_NONE));
+	return format_text("%s:%u-%u", s->file, s->start_line, s->end_line);
 }
 
-static void print_symbol(const struct symbol *s, size_t width, bool colours)
+/* Columns of names and places, and what a line may take in all. */
+struct symbol_columns {
+	size_t room;
+	size_t widths[2];
+};
+
+static void print_symbol(const struct symbol *s, const struct symbol_columns *c,
+			 bool colours)
 {
+	CLEANUP(free_p) char *place = place_text(s);
+	bool whole = c->room == SIZE_MAX;
+	size_t at;
+
 	(void)printf("%s%-*s%s", colour_text(colours, COLOUR_CYAN), KIND_COLUMN,
 		     code_symbol_kind(s->kind),
 		     colour_text(colours, COLOUR_NONE));
-	print_padded(stdout, s->name, width);
-	print_place(s, colours);
+	at = print_fitted(stdout, s->name, whole ? c->room : c->widths[0]);
+	(void)printf("%*s  %s",
+		     at < c->widths[0] ? (int)(c->widths[0] - at) : 0, "",
+		     colour_text(colours, COLOUR_DIM));
+	(void)print_fitted(stdout, place, whole ? c->room : c->widths[1]);
+	(void)puts(colour_text(colours, COLOUR_NONE));
 }
 
-/* As wide as the widest name, within limits. */
-static size_t name_column(const struct graph *g, const struct code_list *l)
+/* As wide as the widest, within limits. */
+static void columns_take(struct symbol_columns *c, const struct symbol *s)
 {
-	size_t width = 0;
+	CLEANUP(free_p) char *place = place_text(s);
+	size_t name = safe_columns(s->name), at = safe_columns(place);
+	bool whole = c->room == SIZE_MAX;
 
-	for (size_t i = 0; i < l->count; i++) {
-		size_t len = strlen(code_name(g, l->symbols[i]));
+	if (name > c->widths[0] && (name <= NAME_COLUMN_MAX || !whole))
+		c->widths[0] = name;
+	if (at > c->widths[1])
+		c->widths[1] = at;
+}
 
-		if (len > width && len <= NAME_COLUMN_MAX)
-			width = len;
-	}
-	return width;
+static void columns_fit(struct symbol_columns *c)
+{
+	if (c->room != SIZE_MAX)
+		fit_columns(c->room - KIND_COLUMN - 2, c->widths, 2);
 }
 
 static void print_symbols(const struct graph *g, bool extended)
 {
 	CLEANUP(code_list_release)
 	struct code_list l = code_symbols(g, extended);
-	size_t width = name_column(g, &l);
+	struct symbol_columns c = { .room = terminal_room() };
 	bool colours = colour_wanted(stdout);
+	struct symbol s;
 
-	for (size_t i = 0; i < l.count; i++) {
-		struct symbol s;
-
+	for (size_t i = 0; i < l.count; i++)
 		if (graph_symbol(g, l.symbols[i], &s))
-			print_symbol(&s, width, colours);
-	}
+			columns_take(&c, &s);
+	columns_fit(&c);
+	for (size_t i = 0; i < l.count; i++)
+		if (graph_symbol(g, l.symbols[i], &s))
+			print_symbol(&s, &c, colours);
 }
 
 int verb_graph_symbols(const struct invocation *in)
@@ -79,6 +100,7 @@ int verb_graph_symbols(const struct invocation *in)
 
 /* Edges, printed for people. */
 struct edge_look {
+	size_t room;
 	bool colours;
 	bool with_kind;
 };
@@ -90,23 +112,35 @@ static void print_edge(const struct graph *g, const struct code_edge *e,
 	const char *dim = colour_text(look->colours, COLOUR_DIM);
 	const char *off = colour_text(look->colours, COLOUR_NONE);
 	struct symbol caller = { .name = "", .file = "" };
+	const char *callee = code_name(g, e->callee);
+	CLEANUP(free_p) char *place = NULL;
+	size_t widths[3], room = look->room;
 
 	(void)graph_symbol(g, e->caller, &caller);
+	place = format_text("%s:%u", caller.file, e->line);
+	widths[0] = safe_columns(caller.name);
+	widths[1] = safe_columns(callee);
+	widths[2] = safe_columns(place);
+	if (room != SIZE_MAX)
+		fit_columns(room - strlen(" ->   ") -
+				    (look->with_kind ? KIND_COLUMN + 1 : 0),
+			    widths, 3);
 	if (look->with_kind)
 		(void)printf("%-*s ", KIND_COLUMN, code_edge_kind(e->kind));
-	(void)print_safe(stdout, caller.name);
+	(void)print_fitted(stdout, caller.name, widths[0]);
 	(void)printf(" %s->%s ", dim, off);
-	(void)print_safe(stdout, code_name(g, e->callee));
+	(void)print_fitted(stdout, callee, widths[1]);
 	(void)printf("  %s", dim);
-	(void)print_safe(stdout, caller.file);
-	(void)printf(":%u%s\n", e->line, off);
+	(void)print_fitted(stdout, place, widths[2]);
+	(void)puts(off);
 }
 
 int verb_graph_edges(const struct invocation *in)
 {
 	CLEANUP(code_release) struct code c = CODE_EMPTY;
 	const struct option_value *names = &in->options[OPTION_KINDS];
-	struct edge_look look = { .colours = colour_wanted(stdout),
+	struct edge_look look = { .room = terminal_room(),
+				  .colours = colour_wanted(stdout),
 				  .with_kind = names->given };
 	unsigned kinds = 1U << EDGE_CALL;
 
@@ -177,6 +211,7 @@ static int print_at(const struct invocation *in, const struct code *c,
 		    const char *path, uint32_t line)
 {
 	symbol_t at = graph_at(c->graph, path, line);
+	struct symbol_columns columns = { .room = terminal_room() };
 	struct symbol s;
 
 	if (at == SYMBOL_NONE || !graph_symbol(c->graph, at, &s))
@@ -187,7 +222,9 @@ static int print_at(const struct invocation *in, const struct code *c,
 		return say_error("'%s' has %u line%s", path, s.end_line,
 				 s.end_line == 1 ? "" : "s");
 	if (!in->options[OPTION_JSON].given) {
-		print_symbol(&s, strlen(s.name), colour_wanted(stdout));
+		columns_take(&columns, &s);
+		columns_fit(&columns);
+		print_symbol(&s, &columns, colour_wanted(stdout));
 		return EXIT_SUCCESS;
 	}
 	(void)putchar('{');

@@ -10,7 +10,9 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/walk.h"
+#include "tools/cli/fit.h"
 #include "tools/cli/say.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/code.h"
 
@@ -94,38 +96,57 @@ static void step_lines_release(struct step_lines *s)
 
 /* For people */
 
-static void print_lines(const struct step_lines *s)
+static char *lines_text(const struct step_lines *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		(void)printf("%s%u", i ? "," : "", s->lines[i]);
+	char *text = must_have(strdup(""));
+
+	for (size_t i = 0; i < s->count; i++) {
+		char *longer =
+			format_text("%s%s%u", text, i ? "," : "", s->lines[i]);
+
+		free(text);
+		text = longer;
+	}
+	return text;
 }
 
 /*
  * Against the direction of the edge, show where the reference is; along it,
  * show where the definition is, with the lines of the previous symbol.
  */
-static void print_where(const struct near *n, const struct walk_place *p,
+static char *where_text(const struct near *n, const struct walk_place *p,
 			const struct symbol *found)
 {
 	CLEANUP(step_lines_release)
 	struct step_lines s = step_lines(n, p);
+	CLEANUP(free_p) char *lines = lines_text(&s);
 
-	(void)printf("  %s", colour_text(n->colours, COLOUR_DIM));
-	if (walk_is_back(p->step)) {
-		(void)print_safe(stdout, s.where.file);
-		(void)putchar(':');
-		print_lines(&s);
-	} else {
-		(void)print_safe(stdout, found->file);
-		(void)printf(":%u, line ", found->start_line);
-		print_lines(&s);
-	}
+	if (walk_is_back(p->step))
+		return format_text("%s:%s", s.where.file, lines);
+	return format_text("%s:%u, line %s", found->file, found->start_line,
+			   lines);
+}
+
+/* A name, and where it is, in what is left of the line. */
+static void print_pair(const struct near *n, size_t at, const char *name,
+		       const char *where)
+{
+	size_t widths[2] = { safe_columns(name), safe_columns(where) };
+	size_t room = terminal_room();
+
+	if (room != SIZE_MAX)
+		fit_columns(room > at + 2 ? room - at - 2 : 0, widths, 2);
+	(void)print_fitted(stdout, name, widths[0]);
+	(void)printf("%s  %s", colour_text(n->colours, COLOUR_NONE),
+		     colour_text(n->colours, COLOUR_DIM));
+	(void)print_fitted(stdout, where, widths[1]);
 	(void)puts(colour_text(n->colours, COLOUR_NONE));
 }
 
 static void print_place(const struct near *n, const struct walk_place *p)
 {
 	struct symbol s = { .name = "", .file = "" };
+	CLEANUP(free_p) char *where = NULL;
 	/* With one kind of step, its name would be noise. */
 	bool mixed = n->steps & (n->steps - 1);
 
@@ -135,22 +156,20 @@ static void print_place(const struct near *n, const struct walk_place *p)
 		(void)printf("%s%-*s%s", colour_text(n->colours, COLOUR_CYAN),
 			     RELATION_MAX, relations[p->step],
 			     colour_text(n->colours, COLOUR_NONE));
-	(void)print_safe(stdout, s.name);
-	print_where(n, p, &s);
+	where = where_text(n, p, &s);
+	print_pair(n, p->depth * INDENT + (mixed ? RELATION_MAX : 0), s.name,
+		   where);
 }
 
 static void print_start(const struct near *n)
 {
 	struct symbol s = { .name = "", .file = "" };
+	CLEANUP(free_p) char *where = NULL;
 
 	(void)graph_symbol(n->g, n->walk.places[0].symbol, &s);
+	where = format_text("%s:%u", s.file, s.start_line);
 	(void)fputs(colour_text(n->colours, COLOUR_BOLD), stdout);
-	(void)print_safe(stdout, s.name);
-	(void)printf("%s  %s", colour_text(n->colours, COLOUR_NONE),
-		     colour_text(n->colours, COLOUR_DIM));
-	(void)print_safe(stdout, s.file);
-	(void)printf(":%u%s\n", s.start_line,
-		     colour_text(n->colours, COLOUR_NONE));
+	print_pair(n, 0, s.name, where);
 }
 
 /*
@@ -191,14 +210,13 @@ static void json_step(const struct near *n, const struct walk_place *p)
 {
 	CLEANUP(step_lines_release)
 	struct step_lines s = step_lines(n, p);
+	CLEANUP(free_p) char *lines = lines_text(&s);
 
 	(void)putchar('{');
 	code_json_text(stdout, "name", code_name(n->g, p->symbol));
 	(void)printf(",\"relation\":\"%s\",", relations[p->step]);
 	code_json_text(stdout, "file", s.where.file);
-	(void)fputs(",\"lines\":[", stdout);
-	print_lines(&s);
-	(void)fputs("]}", stdout);
+	(void)printf(",\"lines\":[%s]}", lines);
 }
 
 static void json_path(const struct near *n, const struct walk_place *p)

@@ -25,7 +25,9 @@ static int from_archive(const struct state *s, const char *ask,
 	int r = archive_open(s->dir, false, &m, &why);
 
 	if (r == -ENOENT)
-		return say_error("no manager of '%s' has run yet", s->repo);
+		return say_error("no agent of '%s' has asked its model through "
+				 "StateTape yet: statetape run -- AGENT",
+				 s->repo);
 	if (r < 0)
 		return say_error("%s", why ? why : errno_text(r));
 	r = report_from(m, ask, question, answer);

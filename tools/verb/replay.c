@@ -15,8 +15,10 @@
 #include "graph/base/json.h"
 #include "manager/replay/replay.h"
 #include "manager/report/report.h"
+#include "tools/cli/report_text.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
+#include "tools/verb/replay_find.h"
 
 #define SESSION_MAX ((size_t)1 << 30)
 
@@ -103,21 +105,29 @@ static int replay_directory(struct replay *r, const char *path,
 	return rc == 0 && !p->n ? -EBADMSG : rc;
 }
 
-static int replay_any(struct replay *r, const char *path, struct printing *p)
-{
-	struct buf text = BUF(SESSION_MAX);
-	struct stat st;
-	int rc;
+/* A session: its file's text, or a directory of captured requests. */
+struct session_file {
+	const char *path;
+	bool is_directory;
+	struct buf text;
+};
 
-	if (stat(path, &st) < 0)
+static int session_read(struct session_file *s)
+{
+	struct stat st;
+
+	if (stat(s->path, &st) < 0)
 		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return replay_directory(r, path, p);
-	rc = read_file(AT_FDCWD, path, &text);
-	if (rc == 0)
-		rc = replay_transcript(r, text.data, text.len, print_step, p);
-	buf_release(&text);
-	return rc;
+	s->is_directory = S_ISDIR(st.st_mode);
+	return s->is_directory ? 0 : read_file(AT_FDCWD, s->path, &s->text);
+}
+
+static int replay_session(struct replay *r, const struct session_file *s,
+			  struct printing *p)
+{
+	return s->is_directory ? replay_directory(r, s->path, p)
+			       : replay_transcript(r, s->text.data, s->text.len,
+						   print_step, p);
 }
 
 static int print_report(struct replay *r, bool json)
@@ -137,35 +147,104 @@ static int print_report(struct replay *r, bool json)
 	return EXIT_SUCCESS;
 }
 
-int verb_replay(const struct invocation *in)
+/* The session's path (free it); NULL: none, after a message. */
+static char *choose_session(const struct invocation *in)
 {
-	const struct option_value *repo = &in->options[OPTION_REPO];
-	const struct option_value *mode = &in->options[OPTION_MODE];
-	CLEANUP(replay_p) struct replay *r = NULL;
-	CLEANUP(free_p) char *why = NULL;
-	struct printing p = { .json = in->options[OPTION_JSON].given };
-	enum mode how = MODE_PINNED;
-	int rc, i = 0;
+	CLEANUP(free_p) char *here = getcwd(NULL, 0);
+	bool last = in->options[OPTION_LAST].given;
+	char *path = NULL;
 
-	while (mode->given && i < MODES &&
-	       strcmp(mode->text, mode_names[i]) != 0)
+	if (last == (in->arguments[0] != NULL))
+		(void)say_usage_error("replay wants a SESSION or --last");
+	else if (!last)
+		return must_have(strdup(in->arguments[0]));
+	else if (here)
+		path = replay_find_last(here);
+	if (last && !in->arguments[0] && !path)
+		(void)say_error("there is no session of Claude Code or Codex "
+				"in '%s': go to the directory where the agent "
+				"was started",
+				here ? here : "");
+	return path;
+}
+
+/* The repository (free it); NULL: unknown, after a message. */
+static char *choose_repo(const struct invocation *in,
+			 const struct session_file *s)
+{
+	const char *said = in->options[OPTION_REPO].text;
+	char *found = NULL;
+
+	if (said && *said == '/')
+		return must_have(strdup(said));
+	if (!said && !s->is_directory && s->text.data)
+		found = replay_find_cwd(s->text.data, s->text.len);
+	if (said)
+		(void)say_usage_error("--repo wants the repository's absolute "
+				      "path, as the session names it");
+	else if (!found)
+		(void)say_usage_error("the session does not name its "
+				      "repository: give --repo DIRECTORY");
+	return found;
+}
+
+/* -1: unknown. */
+static int choose_mode(const struct option_value *mode)
+{
+	int i = 0;
+
+	if (!mode->given)
+		return MODE_PINNED;
+	while (i < MODES && strcmp(mode->text, mode_names[i]) != 0)
 		i++;
-	if (i == MODES)
-		return say_usage_error("--mode is pinned, eager or off");
-	if (mode->given)
-		how = (enum mode)i;
-	if (!repo->given || repo->text[0] != '/')
-		return say_usage_error("--repo wants the repository's absolute "
-				       "path, as the session names it");
-	rc = replay_new(repo->text, how, &r, &why);
-	if (rc < 0)
-		return say_error("%s", why ? why : errno_text(rc));
-	rc = replay_any(r, in->arguments[0], &p);
+	return i < MODES ? i : -1;
+}
+
+static int replay_file(const struct invocation *in, struct session_file *s,
+		       enum mode mode)
+{
+	CLEANUP(replay_p) struct replay *r = NULL;
+	CLEANUP(free_p) char *why = NULL, *repo = NULL;
+	struct printing p = { .json = in->options[OPTION_JSON].given };
+	int rc = session_read(s);
+
+	if (rc == 0) {
+		repo = choose_repo(in, s);
+		if (!repo)
+			return EXIT_USAGE;
+		rc = replay_new(repo, mode, &r, &why);
+		if (rc < 0)
+			return say_error("%s", why ? why : errno_text(rc));
+		rc = replay_session(r, s, &p);
+	}
 	if (rc == -EBADMSG)
 		return say_error("'%s' is not a session in a known format",
-				 in->arguments[0]);
+				 s->path);
 	if (rc < 0)
-		return say_error("'%s' cannot be replayed: %s",
-				 in->arguments[0], errno_text(rc));
+		return say_error("'%s' cannot be replayed: %s", s->path,
+				 errno_text(rc));
 	return print_report(r, p.json);
+}
+
+int verb_replay(const struct invocation *in)
+{
+	CLEANUP(free_p) char *path = NULL;
+	struct session_file s = { .text = BUF(SESSION_MAX) };
+	int mode = choose_mode(&in->options[OPTION_MODE]), code;
+
+	if (mode < 0)
+		return say_usage_error("--mode is pinned, eager or off");
+	path = choose_session(in);
+	if (!path)
+		return in->options[OPTION_LAST].given && !in->arguments[0]
+			       ? EXIT_FAILURE
+			       : EXIT_USAGE;
+	if (in->options[OPTION_LAST].given && !in->options[OPTION_JSON].given) {
+		(void)print_safe(stdout, path);
+		(void)putchar('\n');
+	}
+	s.path = path;
+	code = replay_file(in, &s, (enum mode)mode);
+	buf_release(&s.text);
+	return code;
 }

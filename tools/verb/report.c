@@ -7,7 +7,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/json.h"
-#include "manager/report/report.h"
+#include "tools/cli/report_text.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/manager_ask.h"

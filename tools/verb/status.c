@@ -14,9 +14,12 @@
 #include "tape/store/aside.h"
 #include "tape/store/store.h"
 #include "tape/wire/wire.h"
+#include "tools/cli/fit.h"
 #include "tools/cli/repo.h"
 #include "tools/cli/say.h"
+#include "tools/cli/terminal.h"
 #include "tools/cli/verbs.h"
+#include "tools/verb/nothing.h"
 #include "tools/verb/tape.h"
 
 #define LAST_END     "last-end"
@@ -147,45 +150,51 @@ static bool is_well(const struct standing *s)
 
 /* For people */
 
-static void label(const char *name)
+static void put_line(FILE *out, const char *line)
 {
-	(void)printf("  %-*s", LABEL_COLUMN - 2, name);
+	(void)fprintf(out, "%s\n", line);
 }
 
-static void print_uptime(uint64_t s)
+static void label(FILE *out, const char *name)
+{
+	(void)fprintf(out, "  %-*s", LABEL_COLUMN - 2, name);
+}
+
+static void print_uptime(FILE *out, uint64_t s)
 {
 	if (s < 60)
-		(void)printf("%" PRIu64 " s", s);
+		(void)fprintf(out, "%" PRIu64 " s", s);
 	else if (s < 3600)
-		(void)printf("%" PRIu64 " min", s / 60);
+		(void)fprintf(out, "%" PRIu64 " min", s / 60);
 	else if (s < 86400)
-		(void)printf("%" PRIu64 " h %" PRIu64 " min", s / 3600,
-			     s / 60 % 60);
+		(void)fprintf(out, "%" PRIu64 " h %" PRIu64 " min", s / 3600,
+			      s / 60 % 60);
 	else
-		(void)printf("%" PRIu64 " d %" PRIu64 " h", s / 86400,
-			     s / 3600 % 24);
+		(void)fprintf(out, "%" PRIu64 " d %" PRIu64 " h", s / 86400,
+			      s / 3600 % 24);
 }
 
-static void print_head(const cJSON *a, bool colours)
+static void print_head(FILE *out, const cJSON *a, bool colours)
 {
 	const char *repo = json_string_or(a, "repo", ""),
 		   *at = json_string_or(a, "mountpoint", "");
 
-	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
-	(void)print_safe(stdout, repo);
-	(void)printf("%s is mounted", colour_text(colours, COLOUR_NONE));
+	(void)fputs(colour_text(colours, COLOUR_BOLD), out);
+	(void)print_safe(out, repo);
+	(void)fprintf(out, "%s is mounted", colour_text(colours, COLOUR_NONE));
 	if (strcmp(repo, at) != 0) {
-		(void)fputs(" at ", stdout);
-		(void)print_safe(stdout, at);
+		(void)fputs(" at ", out);
+		(void)print_safe(out, at);
 	}
-	(void)printf(" (pid %" PRIu64 ", ", json_number(a, "pid", 0));
-	print_uptime(json_number(a, "uptime_s", 0));
-	(void)puts(strcmp(json_string_or(a, "transport", ""), "io_uring") == 0
-			   ? ", by io_uring)"
-			   : ")");
+	(void)fprintf(out, " (pid %" PRIu64 ", ", json_number(a, "pid", 0));
+	print_uptime(out, json_number(a, "uptime_s", 0));
+	put_line(out,
+		 strcmp(json_string_or(a, "transport", ""), "io_uring") == 0
+			 ? ", by io_uring)"
+			 : ")");
 }
 
-static void print_lost(const cJSON *j, bool colours)
+static void print_lost(FILE *out, const cJSON *j, bool colours)
 {
 	CLEANUP(free_p)
 	char *lines = count_text(json_number(j, "lost", 0), "line", "lines");
@@ -193,33 +202,34 @@ static void print_lost(const cJSON *j, bool colours)
 
 	if (!json_number(j, "lost", 0))
 		return;
-	label("LOST");
-	(void)printf("%s%s of the journal could not be kept%s%s%s\n",
-		     colour_text(colours, COLOUR_RED), lines,
-		     *why ? ", and still cannot: " : "", why,
-		     colour_text(colours, COLOUR_NONE));
+	label(out, "LOST");
+	(void)fprintf(out, "%s%s of the journal could not be kept%s%s%s\n",
+		      colour_text(colours, COLOUR_RED), lines,
+		      *why ? ", and still cannot: " : "", why,
+		      colour_text(colours, COLOUR_NONE));
 }
 
-static void print_journal(const cJSON *j, bool colours)
+static void print_journal(FILE *out, const cJSON *j, bool colours)
 {
 	CLEANUP(free_p)
 	char *segments = count_text(json_number(j, "segments", 0), "segment",
 				    "segments");
 	CLEANUP(free_p) char *size = size_text(json_number(j, "bytes", 0));
 
-	print_lost(j, colours);
-	label("journal");
+	print_lost(out, j, colours);
+	label(out, "journal");
 	if (!cJSON_IsTrue(json_member(j, "enabled")))
-		(void)puts("off");
+		put_line(out, "off");
 	else
-		(void)printf("at line %" PRIu64 ", kept from %" PRIu64
-			     ", in %s (%s in the newest)\n",
-			     json_number(j, "head", 0),
-			     json_number(j, "oldest", 0), segments, size);
+		(void)fprintf(out,
+			      "at line %" PRIu64 ", kept from %" PRIu64
+			      ", in %s (%s in the newest)\n",
+			      json_number(j, "head", 0),
+			      json_number(j, "oldest", 0), segments, size);
 }
 
 /* Versions that were overwritten before the tape had read them. */
-static void print_versions(const cJSON *v, bool colours)
+static void print_versions(FILE *out, const cJSON *v, bool colours)
 {
 	CLEANUP(free_p)
 	char *waiting = size_text(json_number(v, "waiting_bytes", 0));
@@ -228,21 +238,24 @@ static void print_versions(const cJSON *v, bool colours)
 	uint64_t refused = json_number(v, "refused", 0);
 
 	if (kept || merged || refused) {
-		label("versions");
-		(void)printf("%" PRIu64 " kept for the tape (%s not read yet), "
-			     "%" PRIu64 " merged\n",
-			     kept, waiting, merged + refused);
+		label(out, "versions");
+		(void)fprintf(out,
+			      "%" PRIu64
+			      " kept for the tape (%s not read yet), "
+			      "%" PRIu64 " merged\n",
+			      kept, waiting, merged + refused);
 	}
 	if (refused) {
-		label("UNKEPT");
-		(void)printf("%s%" PRIu64 " of them because they could not be "
-			     "kept: their entries name several authors%s\n",
-			     colour_text(colours, COLOUR_RED), refused,
-			     colour_text(colours, COLOUR_NONE));
+		label(out, "UNKEPT");
+		(void)fprintf(out,
+			      "%s%" PRIu64 " of them because they could not be "
+			      "kept: their entries name several authors%s\n",
+			      colour_text(colours, COLOUR_RED), refused,
+			      colour_text(colours, COLOUR_NONE));
 	}
 }
 
-static void print_watch(const cJSON *w)
+static void print_watch(FILE *out, const cJSON *w)
 {
 	CLEANUP(free_p)
 	char *dirs = count_text(json_number(w, "dirs", 0), "directory",
@@ -252,22 +265,22 @@ static void print_watch(const cJSON *w)
 		count_text(json_number(w, "invalidations", 0),
 			   "cache entry dropped", "cache entries dropped");
 
-	label("watch");
+	label(out, "watch");
 	if (!cJSON_IsTrue(json_member(w, "enabled"))) {
-		(void)puts("off: names and attributes are asked for anew");
+		put_line(out, "off: names and attributes are asked for anew");
 		return;
 	}
-	(void)printf("%s, %s", dirs, dropped);
+	(void)fprintf(out, "%s, %s", dirs, dropped);
 	if (json_number(w, "overflows", 0))
-		(void)printf(", %" PRIu64 " overflows",
-			     json_number(w, "overflows", 0));
+		(void)fprintf(out, ", %" PRIu64 " overflows",
+			      json_number(w, "overflows", 0));
 	if (cJSON_IsTrue(json_member(w, "limit_reached")))
-		(void)fputs("; limit reached, see 'statetape doctor'", stdout);
-	(void)putchar('\n');
+		(void)fputs("; limit reached, see 'statetape doctor'", out);
+	(void)fputc('\n', out);
 }
 
 /* Print an object of numbers: "write 12, create 3". Zeros are left out. */
-static void print_counts(const char *name, const cJSON *counts)
+static void print_counts(FILE *out, const char *name, const cJSON *counts)
 {
 	const char *between = NULL;
 	const cJSON *n;
@@ -276,16 +289,16 @@ static void print_counts(const char *name, const cJSON *counts)
 		if (!cJSON_IsNumber(n) || n->valuedouble == 0)
 			continue;
 		if (!between)
-			label(name);
-		(void)printf("%s%s %.0f", between ? between : "", n->string,
-			     n->valuedouble);
+			label(out, name);
+		(void)fprintf(out, "%s%s %.0f", between ? between : "",
+			      n->string, n->valuedouble);
 		between = ", ";
 	}
 	if (between)
-		(void)putchar('\n');
+		(void)fputc('\n', out);
 }
 
-static void print_reads(const cJSON *r)
+static void print_reads(FILE *out, const cJSON *r)
 {
 	CLEANUP(free_p)
 	char *paths = count_text(json_number(r, "entries", 0), "path", "paths");
@@ -293,15 +306,15 @@ static void print_reads(const cJSON *r)
 	char *processes = count_text(json_number(r, "processes", 0), "process",
 				     "processes");
 
-	label("reads");
-	(void)printf("%s of %s", paths, processes);
+	label(out, "reads");
+	(void)fprintf(out, "%s of %s", paths, processes);
 	if (json_number(r, "forgotten", 0))
-		(void)printf(", %" PRIu64 " forgotten",
-			     json_number(r, "forgotten", 0));
-	(void)putchar('\n');
+		(void)fprintf(out, ", %" PRIu64 " forgotten",
+			      json_number(r, "forgotten", 0));
+	(void)fputc('\n', out);
 }
 
-static void print_memory(const cJSON *a)
+static void print_memory(FILE *out, const cJSON *a)
 {
 	CLEANUP(free_p)
 	char *inodes =
@@ -313,25 +326,25 @@ static void print_memory(const cJSON *a)
 	char *actors =
 		count_text(json_number(a, "actors", 0), "author", "authors");
 
-	label("memory");
-	(void)printf("%s, %s, %s\n", inodes, handles, actors);
+	label(out, "memory");
+	(void)fprintf(out, "%s, %s, %s\n", inodes, handles, actors);
 }
 
 /* How far the manager follows the tape's publication. */
-static void print_subscription(const cJSON *t)
+static void print_subscription(FILE *out, const cJSON *t)
 {
 	if (!t)
 		return;
 	if (!cJSON_IsTrue(json_member(t, "connected")))
-		(void)fputs(", not subscribed to the tape", stdout);
+		(void)fputs(", not subscribed to the tape", out);
 	else if (json_number(t, "n", 0))
-		(void)printf(", subscribed, at entry %" PRIu64,
-			     json_number(t, "n", 0));
+		(void)fprintf(out, ", subscribed, at entry %" PRIu64,
+			      json_number(t, "n", 0));
 	else
-		(void)fputs(", subscribed", stdout);
+		(void)fputs(", subscribed", out);
 }
 
-static void print_manager(const cJSON *manager)
+static void print_manager(FILE *out, const cJSON *manager)
 {
 	const cJSON *edge = json_member(manager, "edge");
 	CLEANUP(free_p)
@@ -340,33 +353,34 @@ static void print_manager(const cJSON *manager)
 
 	if (!edge)
 		return;
-	label("manager");
-	(void)printf("port %" PRIu64 ", %s, %s, %" PRIu64 " rewritten",
-		     json_number(edge, "port", 0),
-		     json_string_or(manager, "mode", ""), requests,
-		     json_number(edge, "rewritten", 0));
+	label(out, "manager");
+	(void)fprintf(out, "port %" PRIu64 ", %s, %s, %" PRIu64 " rewritten",
+		      json_number(edge, "port", 0),
+		      json_string_or(manager, "mode", ""), requests,
+		      json_number(edge, "rewritten", 0));
 	if (json_number(edge, "refused", 0))
-		(void)printf(", %" PRIu64
-			     " refused upstream and sent again unchanged",
-			     json_number(edge, "refused", 0));
+		(void)fprintf(out,
+			      ", %" PRIu64
+			      " refused upstream and sent again unchanged",
+			      json_number(edge, "refused", 0));
 	if (json_number(edge, "unreachable", 0))
-		(void)printf(", %" PRIu64 " without an answer",
-			     json_number(edge, "unreachable", 0));
+		(void)fprintf(out, ", %" PRIu64 " without an answer",
+			      json_number(edge, "unreachable", 0));
 	if (json_number(edge, "strangers", 0))
-		(void)printf(", %" PRIu64 " refused: not the agent's",
-			     json_number(edge, "strangers", 0));
-	print_subscription(json_member(manager, "tape"));
-	(void)putchar('\n');
-	print_counts("passed", json_member(edge, "passed"));
+		(void)fprintf(out, ", %" PRIu64 " refused: not the agent's",
+			      json_number(edge, "strangers", 0));
+	print_subscription(out, json_member(manager, "tape"));
+	(void)fputc('\n', out);
+	print_counts(out, "passed", json_member(edge, "passed"));
 	/*
 	 * Why requests were forwarded unchanged, in this session and earlier
 	 * ones.
 	 */
-	print_counts("why", json_member(manager, "passed"));
+	print_counts(out, "why", json_member(manager, "passed"));
 }
 
 /* Failures of the tape come after its work. */
-static void print_tape_troubles(const cJSON *t, bool colours)
+static void print_tape_troubles(FILE *out, const cJSON *t, bool colours)
 {
 	CLEANUP(free_p)
 	char *skipped =
@@ -378,24 +392,26 @@ static void print_tape_troubles(const cJSON *t, bool colours)
 		count_text(json_number(t, "markers", 0), "entry", "entries");
 
 	if (json_number(t, "skipped", 0))
-		(void)printf(", %s%s skipped%s",
-			     colour_text(colours, COLOUR_YELLOW), skipped,
-			     colour_text(colours, COLOUR_NONE));
+		(void)fprintf(out, ", %s%s skipped%s",
+			      colour_text(colours, COLOUR_YELLOW), skipped,
+			      colour_text(colours, COLOUR_NONE));
 	if (json_number(t, "gaps", 0))
-		(void)printf(", %s%s%s", colour_text(colours, COLOUR_RED), gaps,
-			     colour_text(colours, COLOUR_NONE));
+		(void)fprintf(out, ", %s%s%s", colour_text(colours, COLOUR_RED),
+			      gaps, colour_text(colours, COLOUR_NONE));
 	if (json_number(t, "markers", 0))
-		(void)printf(", %s%s with a note of StateTape's in the text%s",
-			     colour_text(colours, COLOUR_YELLOW), markers,
-			     colour_text(colours, COLOUR_NONE));
+		(void)fprintf(out,
+			      ", %s%s with a note of StateTape's in the text%s",
+			      colour_text(colours, COLOUR_YELLOW), markers,
+			      colour_text(colours, COLOUR_NONE));
 	if (json_number(json_member(t, "watch"), "refused", 0))
-		(void)printf(", %s%" PRIu64 " directories not watched%s",
-			     colour_text(colours, COLOUR_YELLOW),
-			     json_number(json_member(t, "watch"), "refused", 0),
-			     colour_text(colours, COLOUR_NONE));
+		(void)fprintf(
+			out, ", %s%" PRIu64 " directories not watched%s",
+			colour_text(colours, COLOUR_YELLOW),
+			json_number(json_member(t, "watch"), "refused", 0),
+			colour_text(colours, COLOUR_NONE));
 }
 
-static void print_tape(const cJSON *t, bool colours)
+static void print_tape(FILE *out, const cJSON *t, bool colours)
 {
 	CLEANUP(free_p)
 	char *entries =
@@ -405,113 +421,130 @@ static void print_tape(const cJSON *t, bool colours)
 
 	if (!t)
 		return;
-	label("tape");
+	label(out, "tape");
 	if (!cJSON_IsTrue(json_member(t, "ready"))) {
-		(void)printf("starting (pid %" PRIu64 ")\n",
-			     json_number(t, "pid", 0));
+		(void)fprintf(out, "starting (pid %" PRIu64 ")\n",
+			      json_number(t, "pid", 0));
 		return;
 	}
-	(void)printf("at entry %" PRIu64 ", %s kept (%s), %" PRIu64 " pending",
-		     json_number(t, "n", 0), entries, size,
-		     json_number(t, "pending", 0));
-	print_tape_troubles(t, colours);
-	(void)printf(" (pid %" PRIu64 ")\n", json_number(t, "pid", 0));
+	(void)fprintf(out,
+		      "at entry %" PRIu64 ", %s kept (%s), %" PRIu64 " pending",
+		      json_number(t, "n", 0), entries, size,
+		      json_number(t, "pending", 0));
+	print_tape_troubles(out, t, colours);
+	(void)fprintf(out, " (pid %" PRIu64 ")\n", json_number(t, "pid", 0));
 }
 
-static void print_anchors(const cJSON *anchors, bool colours)
+static void print_anchors(FILE *out, const cJSON *anchors, bool colours)
 {
 	const cJSON *a;
 
 	cJSON_ArrayForEach (a, anchors) {
 		uint64_t failed = json_number(a, "failed", 0);
 
-		label("anchor");
-		(void)print_safe(stdout, json_string_or(a, "anchor", ""));
-		(void)printf(": at entry %" PRIu64, json_number(a, "n", 0));
+		label(out, "anchor");
+		(void)print_safe(out, json_string_or(a, "anchor", ""));
+		(void)fprintf(out, ": at entry %" PRIu64,
+			      json_number(a, "n", 0));
 		if (failed)
-			(void)printf(", %s%" PRIu64 " failed%s",
-				     colour_text(colours, COLOUR_RED), failed,
-				     colour_text(colours, COLOUR_NONE));
+			(void)fprintf(out, ", %s%" PRIu64 " failed%s",
+				      colour_text(colours, COLOUR_RED), failed,
+				      colour_text(colours, COLOUR_NONE));
 		if (json_string(a, "why"))
-			(void)printf(" (%s)", json_string(a, "why"));
-		(void)putchar('\n');
+			(void)fprintf(out, " (%s)", json_string(a, "why"));
+		(void)fputc('\n', out);
 	}
 }
 
-static void print_asides(const struct standing *s, bool colours)
+static void print_asides(FILE *out, const struct standing *s, bool colours)
 {
 	if (s->unread) {
-		label("TAPE");
-		(void)fputs(colour_text(colours, COLOUR_RED), stdout);
-		(void)print_safe(stdout, s->unread);
-		(void)printf("%s The next tape sets it aside and begins a new "
-			     "one; 'statetape log --store FILE' reads what can "
-			     "be read of it\n",
-			     colour_text(colours, COLOUR_NONE));
+		label(out, "TAPE");
+		(void)fputs(colour_text(colours, COLOUR_RED), out);
+		(void)print_safe(out, s->unread);
+		(void)fprintf(
+			out,
+			"%s The next tape sets it aside and begins a new "
+			"one; 'statetape log --store FILE' reads what can "
+			"be read of it\n",
+			colour_text(colours, COLOUR_NONE));
 	}
 	for (size_t i = 0; i < s->asides_count; i++) {
-		label("aside");
-		(void)fputs("an earlier tape is '", stdout);
-		(void)print_safe(stdout, s->asides[i]);
-		(void)puts("'; 'statetape log --store FILE' reads what can be "
-			   "read of it");
+		label(out, "aside");
+		(void)fputs("an earlier tape is '", out);
+		(void)print_safe(out, s->asides[i]);
+		put_line(out,
+			 "'; 'statetape log --store FILE' reads what can be "
+			 "read of it");
 	}
 }
 
-static void print_mounted(const cJSON *a, bool colours)
+static void print_mounted(FILE *out, const cJSON *a, bool colours)
 {
-	print_head(a, colours);
-	print_journal(json_member(a, "journal"), colours);
-	print_versions(json_member(a, "versions"), colours);
-	print_counts("ops", json_member(a, "ops"));
-	print_counts("errors", json_member(a, "errors"));
-	print_watch(json_member(a, "watch"));
-	print_reads(json_member(a, "reads"));
-	print_memory(a);
-	print_counts("cache", json_member(a, "cache"));
+	print_head(out, a, colours);
+	print_journal(out, json_member(a, "journal"), colours);
+	print_versions(out, json_member(a, "versions"), colours);
+	print_counts(out, "ops", json_member(a, "ops"));
+	print_counts(out, "errors", json_member(a, "errors"));
+	print_watch(out, json_member(a, "watch"));
+	print_reads(out, json_member(a, "reads"));
+	print_memory(out, a);
+	print_counts(out, "cache", json_member(a, "cache"));
 }
 
-static void print_files(const struct standing *s, bool colours)
+static void print_files(FILE *out, const struct standing *s, bool colours)
 {
 	if (s->answer) {
-		print_mounted(s->answer, colours);
+		print_mounted(out, s->answer, colours);
 		return;
 	}
 	/* A process that does not answer was reported before. */
 	if (s->silent)
 		return;
-	(void)fputs(colour_text(colours, COLOUR_BOLD), stdout);
-	(void)print_safe(stdout, s->state->repo);
-	(void)printf(
-		"%s %s%s\n", colour_text(colours, COLOUR_NONE),
+	(void)fputs(colour_text(colours, COLOUR_BOLD), out);
+	(void)print_safe(out, s->state->repo);
+	(void)fprintf(
+		out, "%s %s%s\n", colour_text(colours, COLOUR_NONE),
 		s->trouble ? "does not answer" : "is not mounted",
 		s->tape ? ": changes are found later, without their authors"
 			: "");
 	if (!s->end)
 		return;
-	label("last");
+	label(out, "last");
 	(void)fputs(
 		colour_text(colours, ended_badly(s) ? COLOUR_RED : COLOUR_NONE),
-		stdout);
-	(void)print_safe(stdout, s->end);
-	(void)printf("%s\n", colour_text(colours, COLOUR_NONE));
+		out);
+	(void)print_safe(out, s->end);
+	(void)fprintf(out, "%s\n", colour_text(colours, COLOUR_NONE));
 }
 
-static void print_standing(const struct standing *s, bool colours)
+static void print_standing(FILE *out, const struct standing *s, bool colours)
 {
 	const cJSON *manager;
 
-	print_files(s, colours);
+	print_files(out, s, colours);
 	if (s->trouble) {
-		label("TROUBLE");
-		(void)printf("%s%s%s\n", colour_text(colours, COLOUR_RED),
-			     s->trouble, colour_text(colours, COLOUR_NONE));
+		label(out, "TROUBLE");
+		(void)fprintf(out, "%s%s%s\n", colour_text(colours, COLOUR_RED),
+			      s->trouble, colour_text(colours, COLOUR_NONE));
 	}
-	print_tape(s->tape, colours);
-	print_anchors(json_member(s->tape, "anchors"), colours);
-	print_asides(s, colours);
+	print_tape(out, s->tape, colours);
+	print_anchors(out, json_member(s->tape, "anchors"), colours);
+	print_asides(out, s, colours);
 	cJSON_ArrayForEach (manager, s->managers)
-		print_manager(manager);
+		print_manager(out, manager);
+}
+
+static void print_fitting(const struct standing *s)
+{
+	CLEANUP(free_p) char *text = NULL;
+	size_t size;
+	FILE *out = must_have(open_memstream(&text, &size));
+
+	print_standing(out, s, colour_wanted(stdout));
+	(void)fclose(out);
+	print_lines_fitted(stdout, must_have(text), LABEL_COLUMN,
+			   terminal_room());
 }
 
 /* For programs: the answers, or null. */
@@ -566,7 +599,7 @@ static int show(const struct standing *s, bool json)
 	if (json)
 		print_standing_json(s);
 	else
-		print_standing(s, colour_wanted(stdout));
+		print_fitting(s);
 	return is_well(s) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -597,6 +630,18 @@ static int show_if_worth(const char *id, bool json, size_t *shown)
 	return show(&s, json);
 }
 
+static void show_none(bool json)
+{
+	CLEANUP(state_release) struct state here = REPO_STATE_EMPTY;
+
+	if (json)
+		(void)puts("[]");
+	else if (repo_find_here(&here) == 0)
+		(void)puts("Nothing is mounted.");
+	else
+		(void)puts("Nothing is mounted.\n" NOTHING_RECORDED);
+}
+
 static int show_all(bool json)
 {
 	int code = EXIT_SUCCESS;
@@ -611,8 +656,8 @@ static int show_all(bool json)
 		if (show_if_worth(ids[i], json, &shown) != EXIT_SUCCESS)
 			code = EXIT_FAILURE;
 	state_list_free(ids, n);
-	if (shown == 0 && !json)
-		(void)puts("Nothing is mounted.");
+	if (shown == 0)
+		show_none(json);
 	return code;
 }
 

@@ -22,6 +22,7 @@
 #include "tools/cli/verbs.h"
 #include "tools/verb/entry_text.h"
 #include "tools/verb/tape.h"
+#include "tools/verb/watch_exec.h"
 
 #define TOPIC	      "tape."
 #define MESSAGE_MAX   (64u << 20)
@@ -35,6 +36,7 @@ struct watcher {
 	uint64_t seen; /* the newest entry printed */
 	bool settled;  /* asked again since we connected */
 	bool json, colours;
+	const char *command; /* --exec, or NULL */
 };
 
 static void stop(int signal)
@@ -46,7 +48,9 @@ static void stop(int signal)
 static void show(struct watcher *w, const cJSON *e)
 {
 	w->seen = json_number(e, "n", w->seen);
-	if (w->json) {
+	if (w->command) {
+		watch_exec(w->command, w->tape->state.repo, e);
+	} else if (w->json) {
 		CLEANUP(free_p)
 		char *line = must_have(cJSON_PrintUnformatted(e));
 
@@ -95,7 +99,7 @@ static int hear(struct watcher *w)
 		return 0;
 	if (n > w->seen + 1)
 		return catch_up(w);
-	if (w->json) {
+	if (w->json && !w->command) {
 		/* Print it as it was received, with every digit. */
 		w->seen = n;
 		(void)printf("%s\n", w->conn.in + topic);
@@ -221,6 +225,7 @@ int verb_watch(const struct invocation *in)
 	struct watcher w = { .tape = &t,
 			     .conn = SP_CONN_NONE,
 			     .json = in->options[OPTION_JSON].given,
+			     .command = in->options[OPTION_EXEC].text,
 			     .colours = colour_wanted(stdout) };
 	struct sigaction action = { .sa_handler = stop };
 

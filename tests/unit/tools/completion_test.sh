@@ -13,6 +13,12 @@ trap 'rm -rf "$work"' EXIT
 script=$work/statetape.$shell
 "$STATETAPE" generate "$shell" >"$script" || exit 1
 mkdir -p "$work/at/first dir" "$work/at/second"
+# What the completions ask: the program by its name, of a repository with a
+# tape and a code graph.
+mkdir "$work/bin" && ln -s "$STATETAPE" "$work/bin/statetape"
+export PATH=$work/bin:$PATH XDG_STATE_HOME=$work/state \
+	XDG_RUNTIME_DIR=$work/run
+mkdir -m 700 "$XDG_RUNTIME_DIR" "$work/repo" || exit 1
 touch "$work/at/file"
 cd "$work/at" || exit 1
 failures=0
@@ -92,6 +98,23 @@ check "second" statetape mount -f s
 check "" statetape journal --pid ''
 check "" statetape demo ''
 check "file" statetape mount second -- cat fil
+check "eager|off|pinned" statetape manager --mode ''
+check "eager" statetape run --mode ea
+check "control|statetape" statetape run --policy ''
+check "agent-trace|git-ai" statetape notes --format ''
+check "csv|jsonl" statetape export --format ''
+check "auto|none|private|visible" statetape run --mount ''
+printf 'write\tapp.py\tdef load(): pass\\ndef look(): pass\\n\nwrite\tb\tx\n' |
+	"$TEST_BIN/unit/tools/tape_fill" "$work/repo" >/dev/null || exit 1
+(cd "$work/repo" && "$STATETAPE" graph stats >/dev/null) || exit 1
+check "$work/repo|first dir|second" statetape log ''
+cd "$work/repo" || exit 1
+check "1|2" statetape show ''
+check "1|2" statetape undo ''
+check "2" statetape undo --command 2
+check "app.load|app.look" statetape graph callers app.lo
+check "app.look" statetape log --symbol app.loo
+cd "$work/at" || exit 1
 if [[ $shell == bash ]]; then
 	check "--help|--version|$verbs" statetape ''
 	check "first dir|second" statetape mount second ''

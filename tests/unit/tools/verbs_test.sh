@@ -56,12 +56,11 @@ expect 2 "did you mean 'journal'" jurnal
 expect 2 "did you mean --follow" journal --folow
 expect 2 'wants a REPO' mount
 expect 2 'generate prints' generate html
-expect 2 'needs --pid' reads --tree "$work/repo"
 expect 0 'Nothing is mounted' status
 expect 0 'is not mounted' status "$work/repo"
 expect 1 'cannot be found' status "$work/none"
-expect 1 'has no journal' journal "$work/repo"
-expect 1 'is not mounted' reads "$work/repo"
+expect 0 'Nothing recorded here yet' journal "$work/repo"
+expect 0 'Nothing recorded here yet' reads "$work/repo"
 [[ $("$STATETAPE" --version >/dev/full 2>&1; echo $?) == 1 ]] ||
 	fail 'a full disk behind stdout went unnoticed'
 "$STATETAPE" doctor >/dev/null || {

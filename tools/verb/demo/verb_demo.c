@@ -280,12 +280,12 @@ static void introduce(void)
 static void conclude(void)
 {
 	static const char text[] =
-		"How to read this: of the tokens held, the stale ones would "
-		"have told the model what was no longer true, in every request "
-		"again. Cost is what the requests cost with and without "
-		"StateTape, the prompt cache counted; in a talk this short the "
-		"notes are all there is to it, in a long one stale text is "
-		"dropped when that pays.\n\n"
+		"How to read this: each of the stale results would have told "
+		"the model what was no longer true, in every request again. "
+		"Cost is what the requests cost with and without StateTape, "
+		"the prompt cache counted; in a talk this short the notes are "
+		"all there is to it, in a long one stale text is dropped when "
+		"that pays.\n\n"
 		"Next, in a repository of yours: 'statetape run -- claude', or "
 		"another agent; meanwhile, in another terminal, 'statetape "
 		"watch' or 'statetape context'.";

@@ -84,6 +84,7 @@ struct log_run {
 	bool json;
 	unsigned width;
 	uint64_t left; /* paragraphs that may still be printed */
+	bool any;      /* did the tape have any? */
 	struct groups groups;
 	struct turns turns;
 };
@@ -184,6 +185,7 @@ static uint64_t take_page(struct log_run *l, cJSON *answer)
 		cJSON *e = cJSON_DetachItemFromArray(list, 0);
 
 		last = json_number(e, "n", 0);
+		l->any = true;
 		wanted = take_entry(l, e);
 	}
 	cJSON_Delete(list);
@@ -219,6 +221,8 @@ static int print_log(struct log_run *l, cJSON *q)
 		before = take_page(l, answer);
 	} while (before && !ferror(stdout));
 	print_groups(l, true);
+	if (!l->any && !l->json)
+		(void)puts("No changes on the tape match.");
 	if (!l->json && l->form == FORM_TURNS)
 		turns_print(stdout, &l->turns, l->style);
 	return 0;

@@ -164,17 +164,19 @@ static void a_span_covers_what_it_overlaps(void **state)
 	struct tape_world *w = *state;
 
 	tape_base(w, "src/a.py", module_a);
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":5,\"end\":6}",
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":5,\"end_line\":6}",
 		   "a.load");
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":3,\"end\":5}",
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":3,\"end_line\":5}",
 		   "a.LIMIT a.load");
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":1,\"end\":1}", "a");
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":10}",
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":1,\"end_line\":1}",
+		   "a");
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":10}",
 		   "a.Config a.Config.read");
 	symbols_in(w, "{\"path\":\"src/a.py\"}",
 		   "a a.LIMIT a.load a.Config a.Config.read");
 	/* Lines outside all symbols belong to the module. */
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":2,\"end\":2}", "a");
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":2,\"end_line\":2}",
+		   "a");
 }
 
 static void a_span_is_that_of_the_file_as_it_was(void **state)
@@ -184,10 +186,14 @@ static void a_span_is_that_of_the_file_as_it_was(void **state)
 	tape_base(w, "a.py", module_a);
 	(void)tape_write(w, "a.py", "def other():\n    pass\n", &sed);
 	(void)tape_write(w, "a.py", NULL, &sed);
-	symbols_in(w, "{\"path\":\"a.py\",\"start\":1,\"end\":2,\"n\":1}",
-		   "a.other");
-	symbols_in(w, "{\"path\":\"a.py\",\"start\":5,\"end\":5,\"n\":0}",
-		   "a.load");
+	symbols_in(
+		w,
+		"{\"path\":\"a.py\",\"start_line\":1,\"end_line\":2,\"n\":1}",
+		"a.other");
+	symbols_in(
+		w,
+		"{\"path\":\"a.py\",\"start_line\":5,\"end_line\":5,\"n\":0}",
+		"a.load");
 	refused(w, "SYMBOLS", "{\"path\":\"a.py\",\"n\":2}",
 		"There was no file 'a.py' as of entry 2, or it is not known.");
 	refused(w, "SYMBOLS", "{\"path\":\"a.py\"}",
@@ -199,11 +205,12 @@ static void a_file_of_no_language_is_one_symbol(void **state)
 	struct tape_world *w = *state;
 
 	(void)tape_write(w, "notes.txt", "a\nb\nc\n", &sed);
-	expect(w, "SYMBOLS", "{\"path\":\"notes.txt\",\"start\":2,\"end\":2}",
+	expect(w, "SYMBOLS",
+	       "{\"path\":\"notes.txt\",\"start_line\":2,\"end_line\":2}",
 	       "{\"n\":1,\"hash\":\"8107af94127a92e5649b50e8ff688e15\","
 	       "\"language\":false,\"lines\":3,\"symbols\":[{\"name\":"
-	       "\"file:notes.txt\",\"kind\":\"file\",\"start\":1,"
-	       "\"end\":3}]}");
+	       "\"file:notes.txt\",\"kind\":\"file\",\"start_line\":1,"
+	       "\"end_line\":3}]}");
 }
 
 static void source_is(struct tape_world *w, const char *question,
@@ -212,8 +219,8 @@ static void source_is(struct tape_world *w, const char *question,
 	cJSON *answer = ask(w, "SOURCE", question);
 
 	assert_string_equal(json_string(answer, "text"), text);
-	assert_int_equal(json_number(answer, "start", 99), start);
-	assert_int_equal(json_number(answer, "end", 99), end);
+	assert_int_equal(json_number(answer, "start_line", 99), start);
+	assert_int_equal(json_number(answer, "end_line", 99), end);
 	cJSON_Delete(answer);
 }
 
@@ -224,11 +231,16 @@ static void lines_of_any_version_can_be_read(void **state)
 	tape_base(w, "n.txt", "a\nb\nc");
 	(void)tape_write(w, "n.txt", "A\nB\n", &sed);
 	source_is(w, "{\"path\":\"n.txt\"}", "A\nB\n", 1, 2);
-	source_is(w, "{\"path\":\"n.txt\",\"start\":2,\"n\":0}", "b\nc", 2, 3);
-	source_is(w, "{\"path\":\"n.txt\",\"start\":2,\"end\":2,\"n\":0}",
-		  "b\n", 2, 2);
-	source_is(w, "{\"path\":\"n.txt\",\"start\":2,\"end\":9}", "B\n", 2, 2);
-	source_is(w, "{\"path\":\"n.txt\",\"start\":7,\"end\":9}", "", 7, 6);
+	source_is(w, "{\"path\":\"n.txt\",\"start_line\":2,\"n\":0}", "b\nc", 2,
+		  3);
+	source_is(
+		w,
+		"{\"path\":\"n.txt\",\"start_line\":2,\"end_line\":2,\"n\":0}",
+		"b\n", 2, 2);
+	source_is(w, "{\"path\":\"n.txt\",\"start_line\":2,\"end_line\":9}",
+		  "B\n", 2, 2);
+	source_is(w, "{\"path\":\"n.txt\",\"start_line\":7,\"end_line\":9}", "",
+		  7, 6);
 }
 
 static void bytes_that_are_no_text_are_base64(void **state)
@@ -313,8 +325,8 @@ static void a_symbol_is_returned_with_its_body(void **state)
 	assert_string_equal(json_string(answer, "signature"), "def f(a, b=1)");
 	assert_string_equal(json_string(answer, "kind"), "method");
 	assert_string_equal(json_string(answer, "path"), "a.py");
-	assert_int_equal(json_number(answer, "start", 0), 2);
-	assert_int_equal(json_number(answer, "end", 0), 5);
+	assert_int_equal(json_number(answer, "start_line", 0), 2);
+	assert_int_equal(json_number(answer, "end_line", 0), 5);
 	assert_string_equal(json_string(answer, "body"),
 			    "    @staticmethod\n    def f(a,\n          b=1):\n"
 			    "        return a\n");
@@ -414,7 +426,7 @@ static void a_record_is_nominated_with_a_reason(void **state)
 			 &sed);
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
-		  "\"path\":\"a.py\",\"start\":5,\"end\":6}",
+		  "\"path\":\"a.py\",\"start_line\":5,\"end_line\":6}",
 		  "REFRESH", "load was edited by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
@@ -422,7 +434,7 @@ static void a_record_is_nominated_with_a_reason(void **state)
 		  "REFRESH", "load was edited by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
-		  "\"path\":\"a.py\",\"start\":8,\"end\":10}",
+		  "\"path\":\"a.py\",\"start_line\":8,\"end_line\":10}",
 		  NULL, NULL);
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":1,"
@@ -433,7 +445,7 @@ static void a_record_is_nominated_with_a_reason(void **state)
 	(void)tape_write(w, "a.py", NULL, &shell);
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
-		  "\"path\":\"a.py\",\"start\":9,\"end\":9}",
+		  "\"path\":\"a.py\",\"start_line\":9,\"end_line\":9}",
 		  "DROP",
 		  "Config was removed by entry 2 (sh, pid 700), and 1 more "
 		  "symbol it covers drifted");
@@ -448,9 +460,11 @@ static void a_file_is_known_by_any_way_to_it(void **state)
 	assert_int_equal(symlinkat("lib", w->root_fd, "src"), 0);
 	assert_int_equal(symlinkat("../src/./a.py", w->root_fd, "lib/b.py"), 0);
 	assert_int_equal(symlinkat("lib/notes.txt", w->root_fd, "n"), 0);
-	symbols_in(w, "{\"path\":\"src/a.py\",\"start\":5,\"end\":6}",
+	symbols_in(w, "{\"path\":\"src/a.py\",\"start_line\":5,\"end_line\":6}",
 		   "a.load");
-	symbols_in(w, "{\"path\":\"src/b.py\",\"start\":5,\"end\":6,\"n\":0}",
+	symbols_in(w,
+		   "{\"path\":\"src/"
+		   "b.py\",\"start_line\":5,\"end_line\":6,\"n\":0}",
 		   "a.load");
 	symbols_in(w, "{\"path\":\"n\"}", "file:lib/notes.txt");
 	source_is(w, "{\"path\":\"n\",\"follow\":false}", "lib/notes.txt", 1,
@@ -530,8 +544,9 @@ static void a_merged_entry_names_all_its_authors(void **state)
 static void lines_of_a_text_are_carried_forward(void **state)
 {
 	struct tape_world *w = *state;
-	const char *record = "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
-			     "\"path\":\"n.txt\",\"start\":3,\"end\":4}";
+	const char *record =
+		"{\"id\":\"r1\",\"kind\":\"read\",\"birth\":0,"
+		"\"path\":\"n.txt\",\"start_line\":3,\"end_line\":4}";
 
 	tape_base(w, "n.txt", "1\n2\n3\n4\n5\n");
 	(void)tape_write(w, "n.txt", "0\n1\n2\n3\n4\n5\n", &sed);
@@ -602,7 +617,7 @@ static void the_index_is_filled_from_the_store(void **state)
 		  "DROP", "Config was removed by entry 1 (sed, pid 812)");
 	nominated(w,
 		  "{\"id\":\"r1\",\"kind\":\"read\",\"birth\":1,"
-		  "\"path\":\"n.txt\",\"start\":2,\"end\":2}",
+		  "\"path\":\"n.txt\",\"start_line\":2,\"end_line\":2}",
 		  "REFRESH",
 		  "line 2 of n.txt was edited by entry 2 (sed, pid "
 		  "812)");
@@ -687,7 +702,8 @@ static void without_a_daemon_the_store_still_answers(void **state)
 	w->answers = answers_new(&c);
 	log_length(w, "{}", 1);
 	symbols_in(w, "{\"path\":\"a.py\"}", "a a.load");
-	source_is(w, "{\"path\":\"a.py\",\"n\":0,\"start\":1,\"end\":1}",
+	source_is(w,
+		  "{\"path\":\"a.py\",\"n\":0,\"start_line\":1,\"end_line\":1}",
 		  "import os\n", 1, 1);
 	refused(w, "SYNC", "{}", "The tape is not running.");
 	refused(w, "SYMBOL", "{\"name\":\"a.load\"}",

@@ -171,7 +171,7 @@ static void a_content_replaced_by_a_twin_is_found(void **state)
 	put(w->s, "a.py", NULL, first);
 	replace_content(w, second);
 	world_open(w, STORE_READ);
-	verify(w, "\"a.py\" as of entry 1 was altered");
+	verify(w, "'a.py' as of entry 1 was altered");
 }
 
 static void replacing_the_sha_as_well_is_found(void **state)
@@ -184,15 +184,15 @@ static void replacing_the_sha_as_well_is_found(void **state)
 	run_sql(w->path, "UPDATE content SET sha = zeroblob(32)"
 			 " WHERE id = 2");
 	world_open(w, STORE_READ);
-	verify(w, "\"a.py\" as of entry 1 was replaced");
+	verify(w, "'a.py' as of entry 1 was replaced");
 	world_close(w);
 	run_sql(w->path, "UPDATE content SET sha = NULL");
 	world_open(w, STORE_READ);
-	verify(w, "\"a.py\" as of entry 1 was replaced");
+	verify(w, "'a.py' as of entry 1 was replaced");
 	world_close(w);
 	run_sql(w->path, "UPDATE content SET sha = zeroblob(32)");
 	world_open(w, STORE_READ);
-	verify(w, "\"a.py\" before entry 1 was replaced");
+	verify(w, "'a.py' before entry 1 was replaced");
 }
 
 /* -- Format 1. */

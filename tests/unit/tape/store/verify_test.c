@@ -235,17 +235,17 @@ static void contents_are_held_against_their_hashes(void **state)
 		     "UPDATE content SET (text, size) ="
 		     " (SELECT text, size FROM content WHERE id = 3)"
 		     " WHERE id = 4",
-		     "The content of \"a.py\" as of entry 2 was altered.");
+		     "The content of 'a.py' as of entry 2 was altered.");
 	assert_found(w, "UPDATE content SET text = x'00' WHERE id = 4",
-		     "The content of \"a.py\" as of entry 2 was altered");
+		     "The content of 'a.py' as of entry 2 was altered");
 	assert_found(w, "UPDATE content SET size = size + 1 WHERE id = 4",
-		     "The content of \"a.py\" as of entry 2 was altered");
+		     "The content of 'a.py' as of entry 2 was altered");
 	assert_found(w, "UPDATE content SET size = 99999999 WHERE id = 4",
-		     "The content of \"a.py\" as of entry 2 was altered");
+		     "The content of 'a.py' as of entry 2 was altered");
 	assert_found(w, "UPDATE content SET text = x'00' WHERE id = 2",
-		     "The content of \"still.py\" before its first entry");
+		     "The content of 'still.py' before its first entry");
 	assert_found(w, "DELETE FROM content WHERE id = 4",
-		     "The content of \"a.py\" as of entry 2 is missing.");
+		     "The content of 'a.py' as of entry 2 is missing.");
 	assert_found(w, "DELETE FROM content WHERE id = 2",
 		     "holds 5 contents, and should hold 6");
 	assert_found(w, "UPDATE content SET hash = x'00' WHERE id = 4",
@@ -257,17 +257,17 @@ static void the_indices_are_held_against_the_entries(void **state)
 	struct world *w = *state;
 
 	assert_found(w, "DELETE FROM touch WHERE how = 1",
-		     "Entry 2 is not found by its symbol \"pkg.sub.save\"");
+		     "Entry 2 is not found by its symbol 'pkg.sub.save'");
 	assert_found(w, "INSERT INTO touch VALUES (1, 0, 5)",
 		     "The index of symbols has 3 rows");
 	assert_found(w, "UPDATE file SET hash = zeroblob(16) WHERE path = 1",
-		     "\"base.py\" does not match its newest entry");
+		     "'base.py' does not match its newest entry");
 	assert_found(w, "DELETE FROM file WHERE path = 1",
-		     "\"base.py\" is missing: its newest entry left a file");
+		     "'base.py' is missing: its newest entry left a file");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'base.py'",
-		     "\"base.py\" before its first entry");
+		     "'base.py' before its first entry");
 	assert_found(w, "UPDATE path SET base = NULL WHERE path = 'still.py'",
-		     "\"still.py\" before the tape");
+		     "'still.py' before the tape");
 }
 
 static void put_merged(struct world *w)

@@ -225,7 +225,7 @@ static void similar_verbs_are_found_and_others_are_not(void **state)
 {
 	(void)state;
 	assert_string_equal(options_similar_verb("jurnal"), "journal");
-	assert_string_equal(options_similar_verb("mnt"), "mount");
+	assert_string_equal(options_similar_verb("mont"), "mount");
 	assert_string_equal(options_similar_verb("stauts"), "status");
 	assert_string_equal(options_similar_verb("doc"), "doctor");
 	assert_string_equal(options_similar_verb("unmount"), "umount");
