@@ -364,19 +364,6 @@ static void apply_moved(struct tape *t, const struct settled *s)
 	array_release(&b.paths);
 }
 
-static void apply_directory(struct tape *t, const struct settled *s)
-{
-	struct look now;
-
-	look_only(t->c->root_fd, s->path, &now);
-	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT)
-		return;
-	if (is_move(s))
-		apply_moved(t, s);
-	if (now.kind == LOOK_DIRECTORY)
-		external_below(t, s->path, ENTRY_MOUNT);
-}
-
 /* The file is not what the lines say: look what there is now. */
 static bool is_odd(const struct settled *s)
 {
@@ -394,6 +381,22 @@ static void apply_version(struct tape *t, const struct settled *s)
 	    !contents_of(t, s, &look, &c))
 		return;
 	(void)apply_change(t, &c);
+}
+
+static void apply_directory(struct tape *t, const struct settled *s)
+{
+	struct look now;
+
+	look_only(t->c->root_fd, s->path, &now);
+	/* It is a file that the tape did not know under its former name. */
+	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT && !s->wrote)
+		apply_version(t, s);
+	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT)
+		return;
+	if (is_move(s))
+		apply_moved(t, s);
+	if (now.kind == LOOK_DIRECTORY)
+		external_below(t, s->path, ENTRY_MOUNT);
 }
 
 /* It moved, and is no file that the tape knows. */

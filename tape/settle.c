@@ -109,7 +109,7 @@ static void come_back(struct settle *s, struct settle_node *n)
 		return;
 	to->born = !is_known(s, to->at.path);
 	to->parted = true;
-	if (!to->wrote)
+	if (!to->wrote && !to->gone)
 		settle_read_anew(s, to);
 }
 
@@ -318,6 +318,7 @@ static void move_over(struct settle *s, const struct journal_line *l,
 		settle_part(s, src, l);
 	from = origin(s, src, path);
 	settle_set_from(s, dst, from);
+	settle_went_on(s, from, path, dst->at.path);
 	dst->parted = false;
 	dst->wrote = dst->file = false;
 	settle_name_author(dst, l, false);

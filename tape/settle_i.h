@@ -141,6 +141,9 @@ void settle_set_directory(struct settle *s, struct settle_node *n,
 /* The name under which a path without a node was known (free it); NULL: it is
    the same. */
 char *settle_former_name(const struct settle *s, const char *path);
+/* The file that went away from the name `origin` to `path` is at `to` now. */
+void settle_went_on(struct settle *s, const char *origin, const char *path,
+		    const char *to);
 /* The nodes below `from` are below `to` now. */
 void settle_move_below(struct settle *s, const char *from, const char *to);
 /* Count one more, or one less, for the first `len` bytes of `path`. */

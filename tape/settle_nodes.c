@@ -327,6 +327,17 @@ struct settle_node *settle_cut_off(struct settle *s, struct settle_node *n)
 	return c;
 }
 
+void settle_went_on(struct settle *s, const char *origin, const char *path,
+		    const char *to)
+{
+	struct settle_node *n = settle_find(s, origin);
+
+	if (!n || !n->gone || !n->to || strcmp(n->to, path) != 0)
+		return;
+	free(n->to);
+	n->to = must_strdup(to);
+}
+
 struct collection {
 	const char *dir;
 	ARRAY(void *) nodes; /* struct settle_node */
@@ -353,6 +364,8 @@ void settle_move_below(struct settle *s, const char *from, const char *to)
 
 		if (!n->from && !n->born)
 			settle_set_from(s, n, must_strdup(n->at.path));
+		else if (n->from)
+			settle_went_on(s, n->from, n->at.path, path);
 		unlink_node(s, n);
 		settle_drop(s, settle_find(s, path));
 		link_node(s, n, path);

@@ -100,6 +100,38 @@ def the_tape_is_killed_while_writers_run():
             m.home.run("verify", m.repo, check=True)
 
 
+# A new file is replaced by an older one, whose name gets a new one.
+REPLACE = r"""
+import os, sys
+def save(path, text, mode="w"):
+    with open(path, mode) as f:
+        f.write(text)
+save("c", "2\n")
+os.rename("a", "c")
+save("a", "3\n")
+print(flush=True)
+sys.stdin.readline()
+save("a", "4\n", "a")
+"""
+
+
+def a_name_that_was_made_anew_before_the_restart_is_told_from_the_move():
+    """Its new file is on the tape, and the file that moved away is not."""
+    with st.Mount() as m, taped.Tape(m.home, m.repo, broken=True) as t:
+        for name in "ab":
+            with open(m.path + "/" + name, "w") as f:
+                f.write("1\n")
+        t.sync()
+        p = subprocess.Popen([sys.executable, "-c", REPLACE], cwd=m.path,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        p.stdout.readline()
+        t.ask("SYNC", paths=["a"])
+        t.kill()
+        p.communicate(b"\n")
+        t.start()
+        check(m, t)
+
+
 def a_file_system_that_is_slow_to_tell_is_waited_for():
     """Stopped at any moment, it has changed files whose lines are to come:
     these changes are not attributed to others."""
@@ -247,6 +279,7 @@ def lost_lines_are_a_gap_and_files_are_looked_at():
 
 
 st.main(the_tape_is_killed_while_writers_run,
+        a_name_that_was_made_anew_before_the_restart_is_told_from_the_move,
         a_file_system_that_is_slow_to_tell_is_waited_for,
         the_tape_is_killed_while_it_starts, the_file_system_is_killed,
         a_full_disk_ends_the_tape_and_loses_nothing,

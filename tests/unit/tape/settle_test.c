@@ -463,6 +463,27 @@ static void a_new_name_with_a_version_is_removed_from_the_tape(void **state)
 	assert_true(!last || last->gone);
 }
 
+/* Its first file went on to other names, and was removed there. */
+static void a_name_that_is_made_anew_is_not_removed(void **state)
+{
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	known = "a";
+	rename_to(&vim, "a", "b");
+	rename_to(&vim, "b", "c");
+	new_file(&vim, "b");
+	new_file(&vim, "a");
+	n = take_path("a", &got);
+	assert_false(find(got, n, "a")->gone);
+	rename_to(&vim, "c", "d");
+	unlink_of(&vim, "d");
+	n = take(true, &got);
+	for (size_t i = 0; i < n; i++)
+		assert_false(got[i].from && strcmp(got[i].from, "a") == 0);
+}
+
 static void what_moves_home_again_is_where_it_was(void **state)
 {
 	const struct settled *got;
@@ -602,9 +623,11 @@ static void a_move_is_not_taken_apart(void **state)
 	rename_to(&vim, "a", "b");
 	rename_to(&vim, "b", "c");
 	write_to(&vim, "d");
-	assert_int_equal(take_upto(0, UINT64_MAX, 1, &got), 3);
-	assert_string_equal(find(got, 3, "c")->from, "a");
-	assert_int_equal(settle_pending(settle), 1);
+	assert_int_equal(take_upto(0, UINT64_MAX, 1, &got), 2);
+	assert_string_equal(find(got, 2, "c")->from, "a");
+	assert_true(find(got, 2, "a")->gone);
+	/* The name in between, and another file. */
+	assert_int_equal(settle_pending(settle), 2);
 }
 
 static void what_is_older_than_a_line_can_be_taken(void **state)
@@ -683,6 +706,7 @@ int main(void)
 		CASE(a_move_knows_the_first_name),
 		CASE(what_moved_to_a_new_name_is_not_new),
 		CASE(a_new_name_with_a_version_is_removed_from_the_tape),
+		CASE(a_name_that_is_made_anew_is_not_removed),
 		CASE(what_moves_home_again_is_where_it_was),
 		CASE(an_exchange_is_two_changes),
 		CASE(a_directory_moves_with_what_is_dirty_in_it),
