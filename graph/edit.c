@@ -207,38 +207,97 @@ static size_t indent_of(const char *text, uint32_t start)
 	return start - at;
 }
 
+/* How long unit k is in the new text; less than 0: in repetitive text the
+   matches from both ends may overlap. */
+static int64_t new_length(const struct graph *g, const struct source_file *f,
+			  uint32_t k, size_t len)
+{
+	const struct unit *was = &g->units[f->units[k]];
+	int64_t long_now =
+		(int64_t)(was->end - was->start) + ((int64_t)len - f->length);
+
+	return long_now < (int64_t)was->u->body ? -1 : long_now;
+}
+
+/* Unit k by itself, if it can be exchanged (free it); else NULL. */
+static struct facts *read_unit(const struct graph *g, struct lang_readers *r,
+			       const struct source_file *f, uint32_t k,
+			       const char *text, size_t len)
+{
+	const struct unit *was = &g->units[f->units[k]];
+	int64_t long_now = new_length(g, f, k, len);
+	const struct facts_unit *u;
+	struct facts *p;
+
+	if (long_now < 0)
+		return NULL;
+	p = lang_read_unit(r, atom_text(g, f->path), text + was->start,
+			   (size_t)long_now, indent_of(text, was->start),
+			   was->u->flags & UNIT_METHOD);
+	if (!p)
+		return NULL;
+	u = facts_units(p);
+	if (same_units(g, f, k, p) && u->kind == was->u->kind &&
+	    u->head == was->u->head && !p->broken)
+		return p;
+	free(p);
+	return NULL;
+}
+
 static bool edit_unit(struct graph *g, struct lang_readers *r, uint32_t file,
 		      uint32_t k, const char *text, size_t len)
 {
 	struct source_file *f = &g->files[file];
 	struct unit was = g->units[f->units[k]];
 	int64_t by = (int64_t)len - f->length;
-	int64_t long_now = (int64_t)(was.end - was.start) + by;
-	const struct facts_unit *u;
-	struct facts *p;
+	struct facts *p = read_unit(g, r, f, k, text, len);
 	int32_t lines;
 
-	/* In repetitive text the matches from both ends may overlap. */
-	if (long_now < (int64_t)was.u->body)
-		return false;
-	p = lang_read_unit(r, atom_text(g, f->path), text + was.start,
-			   (size_t)long_now, indent_of(text, was.start),
-			   was.u->flags & UNIT_METHOD);
 	if (!p)
 		return false;
-	u = facts_units(p);
-	if (!same_units(g, f, k, p) || u->kind != was.u->kind ||
-	    u->head != was.u->head || p->broken) {
-		free(p);
-		return false;
-	}
-	lines = (int32_t)u->lines - (int32_t)was.lines;
+	lines = (int32_t)facts_units(p)->lines - (int32_t)was.lines;
 	move_rest(g, f, k, by, lines);
 	grow_around(g, f->units[k], text, by, lines);
 	splice(g, file, k, p);
 	g->files[file].length = (uint32_t)len;
 	assert(g->units[g->files[file].units[0]].end == len);
 	return true;
+}
+
+static bool is_editable(const struct graph *g, const struct source_file *f)
+{
+	return f->exists && !f->sheet->facts->broken &&
+	       !f->sheet->facts->joined &&
+	       f->sheet->facts->lang == lang_of(atom_text(g, f->path))->id;
+}
+
+bool graph_edits_little(const struct graph *g, struct lang_readers *r,
+			const char *path, const char *text, size_t len,
+			size_t most)
+{
+	uint32_t file = file_find(g, path);
+
+	if (file == NONE || !is_editable(g, &g->files[file]) ||
+	    lang_is_vast(r, path, text, len))
+		return len <= most;
+	/* As edit_part() tries them. */
+	for (int before = 1; before >= 0; before--) {
+		const struct source_file *f = &g->files[file];
+		struct facts *p;
+		uint32_t k = 0;
+		enum found found = find_edit(g, f, text, len, before, &k);
+
+		if (found == FOUND_NOTHING)
+			return true;
+		if (found != FOUND_UNIT ||
+		    (uint64_t)new_length(g, f, k, len) > most)
+			continue;
+		p = read_unit(g, r, f, k, text, len);
+		free(p);
+		if (p)
+			return true;
+	}
+	return len <= most;
 }
 
 /* FOUND_UNIT: the unit was replaced. FOUND_MUCH: nothing was done. */
@@ -249,8 +308,7 @@ static enum found edit_part(struct graph *g, struct lang_readers *r,
 	uint32_t k = 0, tried;
 	enum found found;
 
-	if (!f->exists || f->sheet->facts->broken || f->sheet->facts->joined ||
-	    f->sheet->facts->lang != lang_of(atom_text(g, f->path))->id)
+	if (!is_editable(g, f))
 		return FOUND_MUCH;
 	found = find_edit(g, f, text, len, true, &k);
 	if (found == FOUND_NOTHING ||

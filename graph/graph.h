@@ -43,6 +43,11 @@ int graph_rename(struct graph *g, const char *from, const char *to);
 int graph_edit(struct graph *g, struct lang_readers *r, const char *path,
 	       const char *text, size_t len, bool *ret_partial);
 
+/* Would that parse no more than `most` bytes of text? Changes nothing. */
+bool graph_edits_little(const struct graph *g, struct lang_readers *r,
+			const char *path, const char *text, size_t len,
+			size_t most);
+
 /*
  * Resolve every place that a change since the last call invalidated. *ret (if
  * not NULL) is the difference to the state at the last call; its arrays belong

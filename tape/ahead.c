@@ -20,6 +20,7 @@
 #include "graph/build/tree.h"
 #include "graph/facts/facts.h"
 #include "graph/facts/lang.h"
+#include "tape/apart.h"
 #include "tape/care.h"
 
 enum { HELPERS_MAX = 8, JOBS_MAX = 16384 };
@@ -117,7 +118,8 @@ static struct facts *read_facts(const struct ahead *a, struct lang_readers *r,
 	struct look now;
 
 	look_at(a->root_fd, path, text, &now);
-	if (now.kind != LOOK_FILE || !now.text || now.len > TREE_FILE_MAX ||
+	/* Large ones are read apart. */
+	if (now.kind != LOOK_FILE || !now.text || now.len >= APART_MIN ||
 	    care_avoids(a->care, path, &now.stamp))
 		return NULL;
 	*ret_hash = now.hash;

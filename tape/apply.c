@@ -30,6 +30,7 @@
 #include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tape/ahead.h"
+#include "tape/apart.h"
 #include "tape/care.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/journal.h"
@@ -216,12 +217,35 @@ static int graph_see(struct tape *t, const char *path, const struct look *now,
 	    care_avoids(t->care, path, &now->stamp))
 		return graph_remove(t->graph, path);
 	f = ahead_take(t->ahead, path, now->hash);
+	if (!f && now->len >= APART_MIN)
+		f = apart_take(t->apart, path, now->hash);
 	if (f)
 		return graph_put(t->graph, path, f);
 	care_begin(path, &now->stamp);
 	r = graph_edit(t->graph, t->facts, path, now->text, now->len, NULL);
 	care_end();
 	return r;
+}
+
+bool apply_is_ready(struct tape *t, const char *path, const struct look *now)
+{
+	/* A text that is parsed by another thread may be no file of the graph:
+	   then its facts are not taken. */
+	if (!t->ready || t->at_once || now->kind != LOOK_FILE || !now->text ||
+	    now->len < APART_MIN || now->len > TREE_FILE_MAX ||
+	    !lang_of(path) || care_avoids(t->care, path, &now->stamp))
+		return true;
+	switch (apart_state(t->apart, now->hash)) {
+	case APART_DONE:
+		return true;
+	case APART_BUSY:
+		return false;
+	case APART_NONE:
+		break;
+	}
+	return graph_edits_little(t->graph, t->facts, path, now->text, now->len,
+				  APART_MIN) ||
+	       (!apart_begin(t->apart, path, now) && !apart_is_busy(t->apart));
 }
 
 /* A file that moved need not be parsed again: graph_see() then finds that the

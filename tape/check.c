@@ -20,6 +20,8 @@
 
 #include "graph/base/alloc.h"
 #include "graph/base/clock.h"
+#include "graph/facts/lang.h"
+#include "tape/apart.h"
 #include "tape/daemon_i.h"
 #include "tape/fence.h"
 #include "tape/journal/progress.h"
@@ -50,6 +52,7 @@ struct check {
 	uint32_t at;	     /* the next of them in this stage */
 	bool any;	     /* some need an entry */
 	bool settles;	     /* what is dirty is applied, not waited for */
+	bool waits;	     /* a large file is being parsed */
 	uint64_t ticket;
 	uint64_t fence_ns; /* when the fence began */
 	uint64_t read_ns;  /* up to when the journal must be read */
@@ -69,7 +72,7 @@ static void end(struct check *c)
 		free(c->paths.at[--c->paths.count]);
 	while (c->lost.count)
 		free(c->lost.at[--c->lost.count].path);
-	c->lost_known = c->any = c->settles = false;
+	c->lost_known = c->any = c->settles = c->waits = false;
 	c->stage = CHECK_NONE;
 }
 
@@ -90,7 +93,7 @@ bool check_busy(const struct check *c)
 
 uint64_t check_due(const struct check *c)
 {
-	if (c->stage == CHECK_FENCE)
+	if (c->stage == CHECK_FENCE || c->waits)
 		return (uint64_t)clock_mono_ns() + FENCE_EVERY_NS;
 	return check_busy(c) ? 1 : 0;
 }
@@ -295,6 +298,20 @@ static const char *moved_from(struct tape *t, struct check *c, const char *path)
 	return l && l->size == now.stamp.size ? l->path : NULL;
 }
 
+/* It is as it was looked at, and can be entered now. */
+static bool is_ready(struct tape *t, struct check *c, const struct suspect *s)
+{
+	struct look now;
+
+	look_only(t->c->root_fd, s->at.path, &now);
+	if (now.kind != LOOK_FILE || now.stamp.size < APART_MIN ||
+	    !lang_of(s->at.path))
+		return true;
+	look_at(t->c->root_fd, s->at.path, &t->text, &now);
+	c->waits = !apply_is_ready(t, s->at.path, &now);
+	return !c->waits;
+}
+
 static bool make_entry(struct tape *t, struct check *c, const struct suspect *s)
 {
 	struct tape_change change = { .path = s->at.path,
@@ -319,10 +336,17 @@ static void enter(struct tape *t, struct check *c)
 
 	if (!s || (c->stage == CHECK_ENTER_NEW && known_find(t, s->at.path)))
 		return;
-	if (is_explained(t, c, s) ||
-	    (is_sure(c, s) && is_unchanged(t, s) && make_entry(t, c, s))) {
+	if (is_explained(t, c, s)) {
 		release(t, s);
 		return;
+	}
+	if (is_sure(c, s) && is_unchanged(t, s)) {
+		if (!is_ready(t, c, s))
+			return;
+		if (make_entry(t, c, s)) {
+			release(t, s);
+			return;
+		}
 	}
 	s->due_ns = clock_mono_ns() + GRACE_NS;
 	if (++s->tries >= TRIES_MAX)
@@ -392,6 +416,8 @@ static bool each(struct tape *t, struct check *c,
 		if (slice_over(t))
 			return false;
 		one(t, c);
+		if (c->waits)
+			return false;
 	}
 	c->at = 0;
 	return true;
@@ -441,7 +467,8 @@ static bool step(struct tape *t, struct check *c)
 
 void check_step(struct tape *t, struct check *c)
 {
-	while (step(t, c))
+	c->waits = false;
+	while (step(t, c) && !c->waits)
 		continue;
 	apply_commit(t);
 }

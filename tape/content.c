@@ -107,6 +107,7 @@ void content_keep(struct content *c, const struct journal_line *l)
 		c->inode = l->event.ino;
 	if (l->event.res >= 0 && l->event.path2)
 		c->kept = must_strdup(l->event.path2);
+	c->kept_len = l->event.len > 0 ? (uint64_t)l->event.len : 0;
 }
 
 enum content_state content_state(const struct content *c)

@@ -50,8 +50,9 @@ struct content {
 	char *text;
 
 	/* By the KEEP line for it: */
-	uint64_t kept_ns; /* CLOCK_MONOTONIC of that line, 0: there is none */
-	char *kept;	  /* name of the copy; NULL: not kept */
+	uint64_t kept_ns;  /* CLOCK_MONOTONIC of that line, 0: there is none */
+	char *kept;	   /* name of the copy; NULL: not kept */
+	uint64_t kept_len; /* its bytes */
 };
 
 struct content *content_new(struct content_pool *pool);

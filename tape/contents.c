@@ -15,6 +15,8 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/facts/lang.h"
+#include "tape/apart.h"
 #include "tape/content.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/journal.h"
@@ -183,6 +185,19 @@ bool contents_read_path(struct tape *t, const char *path)
 }
 
 /* -- Using. */
+
+int contents_look(struct tape *t, const char *path, const struct content *c,
+		  struct look *ret)
+{
+	bool kept = content_state(c) == CONTENT_KEPT;
+
+	if ((kept ? c->kept_len : c->look.len) < APART_MIN || !lang_of(path))
+		return -ENOENT;
+	*ret = c->look;
+	if (kept)
+		look_at(t->kept_fd, c->kept, &t->text, ret);
+	return 0;
+}
 
 /* A rename changes the stamp after the file was read. */
 static void refresh_stamp(const struct tape *t, const struct settled *s,

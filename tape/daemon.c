@@ -19,6 +19,7 @@
 #include "graph/facts/lang.h"
 #include "graph/graph.h"
 #include "tape/ahead.h"
+#include "tape/apart.h"
 #include "tape/care.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/progress.h"
@@ -138,6 +139,7 @@ static int tape_open(struct tape *t)
 	if (r < 0)
 		return r;
 	t->ahead = ahead_new(t->c->root_fd, t->care);
+	t->apart = apart_new(t->wake_fd);
 	atomic_store(&t->head, store_head(t->store));
 	r = questions_answers(t);
 	return r == 0 ? open_doors(t) : r;
@@ -163,6 +165,7 @@ static void tape_release(struct tape *t)
 		lang_readers_free(t->facts);
 	graph_free(t->graph);
 	ahead_free(t->ahead);
+	apart_free(t->apart);
 	care_free(t->care);
 	progress_free(t->progress);
 	paths_each(&t->known, free_node, NULL);

@@ -29,6 +29,7 @@
 
 struct ahead;
 struct anchors;
+struct apart;
 struct bell_ear;
 struct care;
 struct check;
@@ -154,6 +155,8 @@ struct tape {
 	struct wire_server *wire;
 	struct care *care;
 	struct ahead *ahead;
+	struct apart *apart;
+	bool at_once;		 /* large files are parsed here and now */
 	struct anchors *anchors; /* NULL: none */
 	uint64_t anchored;	 /* the newest entry handed to them */
 
@@ -309,6 +312,10 @@ bool contents_read_path(struct tape *t, const char *path);
    the tape. */
 bool contents_of(struct tape *t, const struct settled *s, struct look *look,
 		 struct tape_change *c);
+/* What the version of a path with a language contained, if it is large;
+   -ENOENT: it is none. */
+int contents_look(struct tape *t, const char *path, const struct content *c,
+		  struct look *ret);
 /* Is this copy, said to be from outside, a content that is known or was read?
  */
 bool contents_have(struct tape *t, const char *path, const char *kept);
@@ -317,6 +324,10 @@ void contents_clean(struct tape *t);
 /* Was a version of the path with this line, or a later one, entered before the
    tape was restarted? */
 bool contents_applied(const struct tape *t, const char *path, uint64_t line);
+
+/* apply.c: can the change be entered without parsing much? If not, another
+   thread begins to. */
+bool apply_is_ready(struct tape *t, const char *path, const struct look *now);
 
 /* leftovers.c: copies that no entry will need. */
 struct leftovers *leftovers_new(void);

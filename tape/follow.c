@@ -18,6 +18,7 @@
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
 #include "tape/ahead.h"
+#include "tape/apart.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/journal.h"
 #include "tape/journal/segment.h"
@@ -110,12 +111,21 @@ static bool is_known(void *ctx, const char *path)
 	return known_find(ctx, path) != NULL;
 }
 
+static bool is_ready(void *ctx, const char *path, const struct content *c)
+{
+	struct look look;
+
+	return contents_look(ctx, path, c, &look) < 0 ||
+	       apply_is_ready(ctx, path, &look);
+}
+
 int follow_start(struct tape *t, bool first)
 {
 	int r = 0;
 
 	assert(!t->settle && !t->reader);
 	t->settle = settle_new(is_known, t, &t->contents);
+	settle_ask_ready(t->settle, is_ready);
 	if (first && t->c->journal)
 		call_journal(t);
 	t->line = first ? newest_segment(t) : store_position(t->store);
@@ -479,12 +489,14 @@ void follow_apply_all(struct tape *t)
 {
 	bool more = true;
 
+	t->at_once = true;
 	while (more && !t->error) {
 		more = contents_read(t, UINT64_MAX);
 		settle_sure(t->settle);
 		while (!t->error && apply_some(t, UINT64_MAX))
 			more = true;
 	}
+	t->at_once = false;
 	applied(t);
 }
 
@@ -498,5 +510,7 @@ bool follow_apply_path(struct tape *t, const char *path)
 	settle_heard(t->settle, t->read_ns);
 	n = settle_take_path(t->settle, path, &s);
 	(void)apply_taken(t, s, n);
-	return t->read_ns >= t->published_ns || !settle_has(t->settle, path);
+	if (!settle_has(t->settle, path))
+		return true;
+	return t->read_ns >= t->published_ns && !apart_is_busy(t->apart);
 }

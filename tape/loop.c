@@ -34,6 +34,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/graph.h"
+#include "tape/apart.h"
 #include "tape/daemon_i.h"
 #include "tape/journal/progress.h"
 #include "tape/outside.h"
@@ -52,6 +53,9 @@
 #define BELL_RETRY_NS  (20 * NS_PER_MS)
 /* Between two looks at questions that were put off. */
 #define AGAIN_NS (NS_PER_MS / 4)
+
+/* Between two looks at versions of which some are being read apart. */
+#define APART_NS (5 * NS_PER_MS)
 
 #define RETIRE_EVERY_NS (600000 * NS_PER_MS)
 
@@ -103,7 +107,11 @@ static uint64_t loop_due(const struct loop *l)
 
 	if (!t->ready)
 		return 0;
-	due = sooner(settle_due(t->settle), external_due(t));
+	due = settle_due(t->settle);
+	/* It writes to wake_fd. */
+	if (due && apart_is_busy(t->apart) && due < now + APART_NS)
+		due = now + APART_NS;
+	due = sooner(due, external_due(t));
 	due = sooner(due, t->rest_at_ns);
 	if (t->leftovers)
 		due = sooner(due, leftovers_due(t->leftovers));

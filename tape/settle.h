@@ -70,6 +70,12 @@ struct settle *settle_new(settle_known *known, void *ctx,
 			  struct content_pool *pool);
 void settle_free(struct settle *s);
 
+/* Asked about each version that could be handed over; false: not yet. NULL: all
+   can. */
+typedef bool settle_ready(void *ctx, const char *path,
+			  const struct content *content);
+void settle_ask_ready(struct settle *s, settle_ready *ready);
+
 /*
  * After a restart, lines up to `line` are read a second time, and some of their
  * versions are entered already. Their contents are gone: until then no version

@@ -92,6 +92,7 @@ struct settle_tally {
 
 struct settle {
 	settle_known *known;
+	settle_ready *ready; /* NULL: all are */
 	void *ctx;
 	struct content_pool *pool;
 	uint64_t heard_ns; /* see settle_heard() */

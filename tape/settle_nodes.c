@@ -58,6 +58,11 @@ struct settle *settle_new(settle_known *known, void *ctx,
 	return s;
 }
 
+void settle_ask_ready(struct settle *s, settle_ready *ready)
+{
+	s->ready = ready;
+}
+
 void settle_free_node(struct settle_node *n)
 {
 	free(n->at.path);

@@ -158,12 +158,11 @@ void settle_sure(struct settle *s)
 
 /* -- What can be handed over. */
 
-static bool is_sure(const struct settle *s, const struct settle_node *n)
+static bool has_sure_content(const struct settle *s,
+			     const struct settle_node *n)
 {
 	const struct content *c = n->content;
 
-	if (!n->wrote || c->unwanted)
-		return true;
 	switch (content_state(c)) {
 	case CONTENT_KEPT:
 		return true;
@@ -179,6 +178,17 @@ static bool is_sure(const struct settle *s, const struct settle_node *n)
 		break;
 	}
 	return false;
+}
+
+static bool is_prepared(const struct settle *s, const struct settle_node *n)
+{
+	return !s->ready || s->ready(s->ctx, n->at.path, n->content);
+}
+
+static bool is_sure(const struct settle *s, const struct settle_node *n)
+{
+	return !n->wrote || n->content->unwanted ||
+	       (has_sure_content(s, n) && is_prepared(s, n));
 }
 
 static bool are_sure(const struct settle *s, const struct settle_node *n)
@@ -198,7 +208,7 @@ static bool is_part_sure(const struct settle *s, const struct settle_node *n)
 	       c->last > c->read_line && !c->kept_ns &&
 	       n->first <= c->read_line && c->published_ns &&
 	       c->published_ns <= s->heard_ns &&
-	       (!n->older || are_sure(s, n->older));
+	       (!n->older || are_sure(s, n->older)) && is_prepared(s, n);
 }
 
 /* What was read is a version; what came since begins another. */

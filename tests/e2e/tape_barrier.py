@@ -312,6 +312,57 @@ def a_files_size_stops_nothing():
             os.unlink(path + "2")
 
 
+LARGE = "".join("def f%d(a, b=1):\n    if a:\n        return g(b)\n    return h"
+                "(a, b)\n\n\n" % k for k in range(10000))
+
+
+def answered_before(t, end):
+    """Questions about another file that are answered before `end` ends."""
+    other = taped.Asker(t.socket("tape.sock"))
+    count = 0
+    while end.is_alive():
+        assert not other.ask("SYNC", paths=["small.py"]).get("open")
+        other.ask("NOMINATE", records=[{"id": 1, "kind": "read", "birth": 0,
+                                        "path": "small.py", "start": 1,
+                                        "end": 1}])
+        count += 1
+    other.close()
+    return count
+
+
+def a_large_file_is_parsed_beside_the_questions():
+    """Made, changed within and without the mount, and removed: who asks about
+    it waits, and nobody else."""
+    def asks():
+        t.ask("SYNC", paths=["large.py"])
+
+    with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
+        put(m.path + "/small.py", "x = 1\n")
+        t.sync()
+        for top, salt in (m.path, "1"), (m.path, "2"), (m.below, "3"):
+            put(top + "/large.py", LARGE.replace("g(b)", salt))
+            assert t.ask("SYNC", paths=["large.py"], within_ms=0)["open"]
+            waiting = threading.Thread(target=asks)
+            waiting.start()
+            count = answered_before(t, waiting)
+            e, = t.news()
+            assert e["path"] == "large.py", e
+            if salt == "1":
+                assert len(e["new"]) > 10000, len(e["new"])
+            else:
+                assert len(e["X"]) >= 10000, len(e["X"])
+            # With one slice for all it was a handful.
+            assert count > 20, count
+        # One definition of it is parsed at once.
+        put(m.path + "/large.py", LARGE.replace("g(b)", "3").replace(
+            "return 3", "return 4", 1))
+        e, = t.sync()
+        assert [x["name"] for x in e["X"]] == ["large.f0"], e["X"]
+        os.unlink(m.path + "/large.py")
+        e, = t.sync()
+        assert e["kind"] == "delete", e
+
+
 def questions_are_answered_while_others_wait():
     """A client asks SYNC and never reads; another one's is put off."""
     with st.Mount() as m, taped.Tape(m.home, m.repo) as t:
@@ -346,4 +397,5 @@ if __name__ == "__main__":
             what_was_not_read_in_time_is_not_called_settled,
             what_is_pending_may_falsify_a_record,
             a_files_size_stops_nothing,
+            a_large_file_is_parsed_beside_the_questions,
             questions_are_answered_while_others_wait)

@@ -126,17 +126,26 @@ static void rename_file(struct world *w, const char *from, const char *to)
 	free(text);
 }
 
+static void edit(struct world *w, const struct op *op)
+{
+	size_t len = strlen(op->text);
+	bool partial = false, little;
+
+	(void)know(w, op->path, op->text);
+	little = graph_edits_little(w->g, w->reader, op->path, op->text, len,
+				    len ? len - 1 : 0);
+	(void)graph_edit(w->g, w->reader, op->path, op->text, len, &partial);
+	if (partial && !little)
+		abort(); /* what was said before is not what was done */
+	w->edits++;
+	w->partial += partial;
+}
+
 static void apply(struct world *w, const struct op *op)
 {
-	bool partial;
-
 	switch (op->verb) {
 	case OP_EDIT:
-		(void)know(w, op->path, op->text);
-		(void)graph_edit(w->g, w->reader, op->path, op->text,
-				 strlen(op->text), &partial);
-		w->edits++;
-		w->partial += partial;
+		edit(w, op);
 		break;
 	case OP_PUT:
 		(void)graph_put(w->g, op->path,
