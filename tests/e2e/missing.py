@@ -4,7 +4,6 @@ remembered longer than it is true."""
 
 import contextlib
 import os
-import signal
 import subprocess
 
 import st
@@ -29,16 +28,6 @@ def repository():
             yield m
 
 
-@contextlib.contextmanager
-def still(m):
-    """The file system process does nothing meanwhile."""
-    os.kill(m.fs_pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(m.fs_pid, signal.SIGCONT)
-
-
 UNFOLLOWED = [".git/MERGE_HEAD", ".git/refs/x", "src/__pycache__",
               "src/a.pyc", "src/.gitignore"]
 
@@ -47,7 +36,7 @@ def those_that_the_tape_does_not_follow_are_asked_for_once():
     with repository() as m:
         paths = [m.path + "/" + name for name in UNFOLLOWED]
         assert not any(map(is_there, paths))
-        with still(m):
+        with m.still():
             assert not any(map(is_there, paths))
 
 
@@ -87,7 +76,7 @@ def it_is_seen_though_events_were_lost():
         assert os.listdir(m.path + "/many") == []
         for name in UNFOLLOWED:
             assert not is_there(m.path + "/" + name)
-        with still(m):
+        with m.still():
             for n in range(EVENTS_MAX + 1):
                 os.close(os.open("%s/many/%d" % (m.below, n), os.O_CREAT, 0o600))
             for name in UNFOLLOWED:

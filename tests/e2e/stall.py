@@ -57,8 +57,7 @@ def tasks(pid, what):
 
 def stop(pid):
     os.kill(pid, signal.SIGSTOP)
-    st.eventually(lambda: all("State:\tT" in x for x in tasks(pid, "status")),
-                  "each thread has stopped")
+    st.eventually(lambda: st.all_stopped(pid), "each thread has stopped")
 
 
 def is_blocked_below(m):

@@ -20,26 +20,6 @@ FIFREEZE, FITHAW = 0xc0045877, 0xc0045878
 
 # -- a disk that answers when the test wants it to -----------------------------
 
-def stopped(pid):
-    """Each thread of the process has stopped."""
-    states = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii") as f:
-            states.append(f.read().rsplit(")", 1)[1].split()[0])
-    return set(states) == {"T"}
-
-
-@contextlib.contextmanager
-def still(fs):
-    """The file system process of that mount does nothing meanwhile."""
-    os.kill(fs.fs_pid, signal.SIGSTOP)
-    try:
-        st.eventually(lambda: stopped(fs.fs_pid), "it has stopped")
-        yield
-    finally:
-        os.kill(fs.fs_pid, signal.SIGCONT)
-
-
 @contextlib.contextmanager
 def disk(home):
     """(a directory on a disk of its own, the mount that the disk is a file
@@ -136,7 +116,7 @@ def others_go_on(m, store):
     for n in range(WAITING):
         with open(f"{m.path}/f{n}", "ab") as f:
             f.write(DATA)
-    with still(store):
+    with store.still():
         for pid in writers:
             os.kill(pid, signal.SIGCONT)
         st.eventually(lambda: all(map(waits, writers)), "all of them wait")
@@ -217,7 +197,7 @@ def an_end_waits_for_answers():
             rings.ringed(top, home.mkdir("at"), home=home) as m:
         writer = child(write_and_sync, m.path + "/f")
         os.waitpid(writer, os.WUNTRACED)
-        with still(store):
+        with store.still():
             os.kill(writer, signal.SIGCONT)
             st.eventually(lambda: waits(writer), "it waits for the disk")
             os.kill(m.pid, signal.SIGTERM)

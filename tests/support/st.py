@@ -133,6 +133,16 @@ def need_fuse():
         skip("/dev/fuse cannot be used here")
 
 
+def all_stopped(pid):
+    """Each thread of the process has stopped."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(OSError), \
+                open("/proc/%d/task/%s/stat" % (pid, task)) as f:
+            if f.read().rsplit(")", 1)[1].split()[0] != "T":
+                return False
+    return True
+
+
 def need_root(why="this case"):
     if not is_root():
         skip(why + " needs root")
@@ -435,6 +445,17 @@ class Mount:
 
     def umount(self, *args):
         return self.home.run("umount", *args, self.path)
+
+    @contextlib.contextmanager
+    def still(self):
+        """The file system process does nothing meanwhile."""
+        pid = self.fs_pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            eventually(lambda: all_stopped(pid), "each thread has stopped")
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def _stop(self):
         """Orderly if possible, by force if not; nothing stays mounted."""
