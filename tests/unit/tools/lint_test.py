@@ -29,7 +29,7 @@ class Tree(unittest.TestCase):
         self.top = os.path.realpath(tempfile.mkdtemp(prefix="st.lint."))
         self.addCleanup(shutil.rmtree, self.top)
         os.makedirs(self.top + "/tools/lint")
-        for name in ("files", "includes", "maps", "names", "tidy"):
+        for name in ("files", "includes", "maps", "names", "shell", "tidy"):
             shutil.copy(os.path.join(LINT, name), self.top + "/tools/lint")
 
     def write(self, path, text):
@@ -53,6 +53,14 @@ class Tree(unittest.TestCase):
         code, text = self.lint(name)
         self.assertEqual(code, 1)
         self.assertEqual(sorted(text.splitlines()), sorted(complaints))
+
+
+class Shell(Tree):
+    def test_a_script_that_cannot_be_executed(self):
+        self.write("tests/case.py", "#!/usr/bin/env python3\n")
+        self.write("tests/text", "text\n#!/bin/sh\n")
+        self.assert_complains("shell", "tests/case.py: begins with #! and "
+                              "cannot be executed")
 
 
 class Includes(Tree):
