@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs/node/keep.h"
@@ -170,6 +171,30 @@ static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	remove_name(req, parent, name, AT_REMOVEDIR, JOURNAL_RMDIR);
 }
 
+/* Before the rename. The kernel has just looked the name up, so that the table
+   knows it, unless the watch thread dropped it meanwhile. */
+static bool is_directory(const struct changed_name *p)
+{
+	struct stat st;
+
+	if (p->i)
+		return S_ISDIR(p->i->type);
+	return p->at.fd >= 0 &&
+	       fstatat(p->at.fd, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* What the line of a rename says about directories; NULL: nothing. */
+static const char *detail_of(const struct changed_name *from,
+			     const struct changed_name *to, bool exchange)
+{
+	bool one = is_directory(from), two = exchange && is_directory(to);
+
+	if (one)
+		return two ? JOURNAL_DIRECTORIES : JOURNAL_DIRECTORY;
+	return two ? JOURNAL_DIRECTORY2 : NULL;
+}
+
 /* After a successful rename, and after its line. */
 static void follow_rename(struct fs *fs, const struct changed_name *from,
 			  const struct changed_name *to, bool exchange)
@@ -204,7 +229,11 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	int r2 = name_begin(fs, newparent, newname, &to);
 
 	r = r < 0 ? r : r2;
-	keep_replaced(req, to.dir, newname, exchange ? NULL : to.i, &replaced);
+	what.detail = detail_of(&from, &to, exchange);
+	if (exchange)
+		pages_change(fs, to.i, &replaced);
+	else
+		keep_replaced(req, to.dir, newname, to.i, &replaced);
 	pages_change(fs, from.i, &change);
 	if (r == 0 && renameat2(from.at.fd, name, to.at.fd, newname, flags) < 0)
 		r = -errno;

@@ -39,8 +39,9 @@ enum journal_op {
 	JOURNAL_LINK,	 /* path = old name, path2 = new name */
 	JOURNAL_UNLINK,
 	JOURNAL_RMDIR,
-	JOURNAL_RENAME,	  /* path -> path2 */
-	JOURNAL_EXCHANGE, /* path <-> path2 */
+	JOURNAL_RENAME,	  /* path -> path2; detail JOURNAL_DIRECTORY: of one */
+	JOURNAL_EXCHANGE, /* path <-> path2; detail says which of them are
+			     directories */
 	JOURNAL_CHMOD,
 	JOURNAL_CHOWN,
 	JOURNAL_UTIMENS,
@@ -79,10 +80,13 @@ enum journal_op {
  * remove it if it listed the directory before a fence (tape/fence.h), and read
  * the journal after that.
  */
-#define JOURNAL_KEPT	 "kept"
-#define JOURNAL_KEPT_MAX (1 << 20)
-#define JOURNAL_OUTSIDE	 "outside"
-#define JOURNAL_BY_NAME	 "name"
+#define JOURNAL_KEPT	    "kept"
+#define JOURNAL_KEPT_MAX    (1 << 20)
+#define JOURNAL_OUTSIDE	    "outside"
+#define JOURNAL_BY_NAME	    "name"
+#define JOURNAL_DIRECTORY   "dir"  /* `path` is one */
+#define JOURNAL_DIRECTORY2  "dir2" /* `path2` is */
+#define JOURNAL_DIRECTORIES "dirs" /* both are */
 
 const char *journal_op_name(enum journal_op op);
 /* JOURNAL_NONE: `name` is not an operation. */
