@@ -15,25 +15,20 @@ it could not keep one of them.
 Every tenth round all save one file at the same time. Then the last content
 must be on the tape, and every process must be named."""
 
-import contextlib
-import ctypes
 import os
-import pickle
 import random
-import signal
 import subprocess
 import sys
 import time
 
 import st
 import taped
+import workers
 
 SHARED = ("a", "b.py", "dir/c", "dir/d")
 LINKS = ("link",)
 ROUND = 60  # versions between two comparisons
 BIG = 60 << 10
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 # -- Ways of saving.
@@ -107,135 +102,6 @@ CALLS = {f.__name__: f for f in (
 CALLS.update(truncate=os.truncate, unlink=os.unlink)
 
 
-# -- Processes.
-
-def die_with_parent():
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-class Worker:
-    """A process that lives on and does what it is told."""
-
-    def __init__(self, top):
-        down, self.down = os.pipe()
-        self.up, up = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            die_with_parent()
-            os.close(self.down)
-            os.chdir(top)
-            self.serve(os.fdopen(down, "rb"), up)
-        os.close(down)
-        os.close(up)
-
-    @staticmethod
-    def serve(orders, up):
-        try:
-            name, *arguments = pickle.load(orders)
-            while name != "end":
-                CALLS[name](*arguments)
-                os.write(up, b".")
-                name, *arguments = pickle.load(orders)
-            os._exit(0)
-        except BaseException as e:  # pylint: disable=broad-except
-            print("in a worker:", repr(e), file=sys.stderr)
-            os._exit(1)
-
-    def tell(self, *order):
-        data = pickle.dumps(order)
-        assert os.write(self.down, data) == len(data)
-
-    def wait(self):
-        assert os.read(self.up, 1) == b".", "a worker died"
-
-    def end(self):
-        self.tell("end")
-        os.close(self.down)
-        os.close(self.up)
-        assert os.waitpid(self.pid, 0)[1] == 0
-
-
-def once(top, *order):
-    """A process for one save; its id."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.chdir(top)
-            CALLS[order[0]](*order[1:])
-            os._exit(0)
-        except BaseException as e:  # pylint: disable=broad-except
-            print("in a process:", repr(e), file=sys.stderr)
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
-    return pid
-
-
-def tool(top, *argv):
-    with subprocess.Popen(argv, cwd=top) as p:
-        assert p.wait() == 0, argv
-        return p.pid
-
-
-def disturb(work, seed):
-    pid = os.fork()
-    if pid == 0:
-        die_with_parent()
-        try:
-            work(random.Random(seed))
-        finally:
-            os._exit(1)
-    return pid
-
-
-def take_processor(cpu):
-    """50 to 400 ms at a time."""
-    def work(dice):
-        os.sched_setaffinity(0, {cpu})
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-        while True:
-            end = time.monotonic() + dice.uniform(0.05, 0.4)
-            while time.monotonic() < end:
-                pass
-            time.sleep(dice.uniform(0.1, 1.5))
-    return work
-
-
-def stop_and_go(pid):
-    def work(dice):
-        while True:
-            time.sleep(dice.uniform(0, 0.6))
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(dice.uniform(0, 0.6))
-            os.kill(pid, signal.SIGCONT)
-    return work
-
-
-def may_take_processors():
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-            os._exit(0)
-        except OSError:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
-
-
-@contextlib.contextmanager
-def trouble(t, seed):
-    works = [stop_and_go(t.proc.pid)]
-    if may_take_processors():
-        works += [take_processor(c) for c in os.sched_getaffinity(0)]
-    pids = [disturb(w, seed + i) for i, w in enumerate(works)]
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        os.kill(t.proc.pid, signal.SIGCONT)
-
-
 # -- What must be on the tape.
 
 class Version:
@@ -269,7 +135,7 @@ class Random:
 
     def begin_round(self):
         self.want, self.young = {p: [] for p in self.now}, {}
-        self.workers = [Worker(self.top)
+        self.workers = [workers.Worker(self.top, CALLS)
                         for _ in range(self.dice.randint(2, 6))]
 
     def end_round(self):
@@ -311,7 +177,7 @@ class Random:
     def by_someone(self, *order):
         """A process that is there, or a new one."""
         if self.dice.random() < 0.3:
-            return once(self.top, *order)
+            return workers.once(self.top, CALLS, *order)
         w = self.dice.choice(self.workers)
         w.tell(*order)
         w.wait()
@@ -386,7 +252,7 @@ class Random:
         if not old:
             return
         line = b"#%08d" % self.serial
-        pid = tool(self.top, "sed", "-i", "1s/.*/" + line.decode() + "/",
+        pid = workers.tool(self.top, "sed", "-i", "1s/.*/" + line.decode() + "/",
                    path)
         first, newline, rest = old.partition(b"\n")
         assert first != line
@@ -401,13 +267,13 @@ class Random:
 
     def cp(self, path, _):
         text = self.text()
-        pid = tool(self.top, "cp", self.elsewhere(text), path)
+        pid = workers.tool(self.top, "cp", self.elsewhere(text), path)
         self.made(path, pid, text, [b""], "cp")
 
     def mv_here(self, path, _):
         """From another file system: a copy."""
         text = self.text()
-        pid = tool(self.top, "mv", "-f", self.elsewhere(text), path)
+        pid = workers.tool(self.top, "mv", "-f", self.elsewhere(text), path)
         self.made(path, pid, text, [None, b""], "mv")
 
     def mv_over(self, path, _):
@@ -415,7 +281,7 @@ class Random:
         text = self.text()
         name = path + ".new"
         writer = self.by_someone("in_place", name, text)
-        mover = tool(self.top, "mv", "-f", name, path)
+        mover = workers.tool(self.top, "mv", "-f", name, path)
         self.made(path, writer, text, (), "mv_over").mover = mover
 
     def recreate(self, path, _):
@@ -540,7 +406,7 @@ class Run:
         before, head, wrong = dict(r.now), self.m.head(), len(v.wrong)
         r.begin_round()
         shared = None
-        with trouble(self.t, r.dice.getrandbits(30)):
+        with workers.trouble(self.t.proc.pid, r.dice.getrandbits(30)):
             if overlap:
                 shared = r.overlap()
             else:
@@ -596,7 +462,7 @@ class Run:
 
 def every_version_is_an_entry():
     st.need("sed", "cp", "mv")
-    if not may_take_processors():
+    if not workers.may_take_processors():
         print("no processor is taken away: real-time priority is refused")
     with st.Home() as home:
         repo = home.mkdir("repo")
