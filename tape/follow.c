@@ -119,12 +119,63 @@ static bool is_ready(void *ctx, const char *path, const struct content *c)
 	       apply_is_ready(ctx, path, &look);
 }
 
+struct follow_below {
+	const char *dir;
+	settle_visit *visit;
+	void *arg;
+};
+
+static void visit_below(struct paths_node *n, void *arg)
+{
+	const struct follow_below *b = arg;
+
+	if (paths_below(n->path, b->dir))
+		b->visit(b->arg, n->path);
+}
+
+static void known_below(void *ctx, const char *dir, settle_visit *visit,
+			void *arg)
+{
+	struct tape *t = ctx;
+	struct follow_below b = { .dir = dir, .visit = visit, .arg = arg };
+
+	paths_each(&t->known, visit_below, &b);
+}
+
+static bool read_known(void *ctx, const char *path, struct content *c)
+{
+	struct tape *t = ctx;
+	const struct known_file *k = known_find(t, path);
+	CLEANUP(free_p) char *text = NULL;
+	size_t len = 0;
+	struct look l;
+
+	if (!k || !k->hashed ||
+	    store_content(t->store, k->hash, &text, &len) < 0)
+		return false;
+	l = (struct look){
+		.kind = LOOK_FILE,
+		.stamp = k->stamp,
+		.hash = k->hash,
+		.text = text,
+		.len = len,
+		.bytes = k->stamp.size,
+		.names = t->linked ? 2 : 1,
+	};
+	content_fill(c, &l, k->racy, t->line, clock_mono_ns());
+	return true;
+}
+
 int follow_start(struct tape *t, bool first)
 {
 	int r = 0;
 
 	assert(!t->settle && !t->reader);
-	t->settle = settle_new(is_known, t, &t->contents);
+	t->settle = settle_new(&(struct settle_known){ .has = is_known,
+						       .below = known_below,
+						       .read = read_known,
+						       .ctx = t },
+			       &t->contents);
 	settle_ask_ready(t->settle, is_ready);
 	if (first && t->c->journal)
 		call_journal(t);
@@ -200,6 +251,28 @@ static bool is_applied(const struct tape *t, const struct journal_line *l)
 	       l->event.path && contents_applied(t, l->event.path, l->n);
 }
 
+/*
+ * Files below a directory that moved may be new to the tape: they were not
+ * followed where they were, or came there from outside a moment ago.
+ */
+static void look_below(struct tape *t, const struct journal_event *e)
+{
+	static const char *const moved[] = { JOURNAL_DIRECTORY,
+					     JOURNAL_DIRECTORY2,
+					     JOURNAL_DIRECTORIES };
+	size_t i = 0;
+
+	if (e->res < 0 || !e->detail ||
+	    (e->op != JOURNAL_RENAME && e->op != JOURNAL_EXCHANGE))
+		return;
+	while (i < 3 && strcmp(e->detail, moved[i]) != 0)
+		i++;
+	if (i == 0 || i == 2)
+		external_below(t, e->path2, ENTRY_MOUNT);
+	if (i == 1 || i == 2)
+		external_below(t, e->path, ENTRY_MOUNT);
+}
+
 /* The file system takes no risk: it keeps what may be from outside. */
 static bool is_needless(struct tape *t, const struct journal_event *e)
 {
@@ -216,6 +289,7 @@ static void settle(struct tape *t, const struct journal_line *l)
 	if (l->event.op == JOURNAL_KEEP && l->event.path2)
 		leftovers_named(t->leftovers, l->event.path2);
 	settle_line(t->settle, l);
+	look_below(t, &l->event);
 }
 
 static void on_line(struct tape *t, const struct journal_line *l)
@@ -289,11 +363,6 @@ bool follow_read(struct tape *t)
 	return r == 1;
 }
 
-static bool is_move(const struct settled *s)
-{
-	return s->from && strcmp(s->from, s->path) != 0;
-}
-
 /* Nothing of the outside has a process. */
 static enum entry_origin origin_of(const struct settled *s)
 {
@@ -319,66 +388,28 @@ static struct tape_change change_of(const struct tape *t,
 	};
 }
 
-struct follow_below {
-	const char *dir;
-	ARRAY(char *) paths;
-};
-
-static void collect(struct paths_node *n, void *arg)
-{
-	struct follow_below *b = arg;
-
-	if (paths_below(n->path, b->dir))
-		array_push(&b->paths, must_strdup(n->path));
-}
-
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* If another file stands at the new name and got its entry, the file known by
-   the former name is deleted. */
-static void apply_moved_file(struct tape *t, struct tape_change *c)
-{
-	(void)apply_change(t, c);
-	if (!paths_find(&t->known, c->from))
-		return;
-	c->path = c->from;
-	(void)apply_change(t, c);
-}
-
-/* Every known file below the former name is below the new one now. */
-static void apply_moved(struct tape *t, const struct settled *s)
-{
-	struct follow_below b = { .dir = s->from };
-
-	paths_each(&t->known, collect, &b);
-	if (b.paths.count)
-		qsort(b.paths.at, b.paths.count, sizeof(*b.paths.at), by_path);
-	for (uint32_t i = 0; i < b.paths.count; i++) {
-		const char *from = b.paths.at[i];
-		CLEANUP(free_p)
-		char *path = paths_join(s->path, paths_below(from, s->from));
-		struct tape_change c = change_of(t, s);
-
-		c.path = path;
-		c.from = from;
-		/* It is, if directories changed places. */
-		c.as_known = c.moved && !known_find(t, path);
-		/* A path with lines of its own is applied by these. */
-		if (!settle_is_origin(t->settle, from))
-			apply_moved_file(t, &c);
-		free(b.paths.at[i]);
-	}
-	array_release(&b.paths);
-}
-
 /* The file is not what the lines say: look what there is now. */
 static bool is_odd(const struct settled *s)
 {
 	return s->wrote && !s->content->unwanted &&
 	       content_state(s->content) == CONTENT_MISSING;
+}
+
+/* It moved over another file, so the file of its former name is not that of the
+   new one. */
+static void apply_left(struct tape *t, const struct settled *s,
+		       const struct tape_change *moved)
+{
+	const struct look nothing = { .kind = LOOK_ABSENT };
+	struct tape_change c = change_of(t, s);
+
+	if (strcmp(s->from, s->path) == 0 || !known_find(t, s->from))
+		return;
+	c.path = s->from;
+	c.from = NULL;
+	/* Lines that are read again only say where to look. */
+	c.is = moved->moved ? &nothing : NULL;
+	(void)apply_change(t, &c);
 }
 
 static void apply_version(struct tape *t, const struct settled *s)
@@ -391,48 +422,17 @@ static void apply_version(struct tape *t, const struct settled *s)
 	    !contents_of(t, s, &look, &c))
 		return;
 	(void)apply_change(t, &c);
+	if (s->from && !s->gone)
+		apply_left(t, s, &c);
 }
 
-static void apply_directory(struct tape *t, const struct settled *s)
-{
-	struct look now;
-
-	look_only(t->c->root_fd, s->path, &now);
-	/* It is a file that the tape did not know under its former name. */
-	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT && !s->wrote)
-		apply_version(t, s);
-	if (now.kind != LOOK_DIRECTORY && now.kind != LOOK_ABSENT)
-		return;
-	if (is_move(s))
-		apply_moved(t, s);
-	if (now.kind == LOOK_DIRECTORY)
-		external_below(t, s->path, ENTRY_MOUNT);
-}
-
-/* It moved, and is no file that the tape knows. */
-static bool is_directory(const struct tape *t, const struct settled *s)
-{
-	return s->directory && !paths_find(&t->known, s->path) &&
-	       !(s->from && paths_find(&t->known, s->from));
-}
-
-/* Directories last: changes of files in them have their entries by then. */
 static void apply_settled(struct tape *t, const struct settled *s, size_t n)
 {
-	ARRAY(size_t) directories = { .at = NULL };
-
 	for (size_t i = 0; n >= MANY && i < n; i++)
 		if (!s[i].gone)
 			ahead_expect(t->ahead, s[i].path);
-	for (size_t i = 0; i < n; i++) {
-		if (is_directory(t, &s[i]))
-			array_push(&directories, i);
-		if (!is_directory(t, &s[i]) || s[i].wrote)
-			apply_version(t, &s[i]);
-	}
-	for (uint32_t i = 0; i < directories.count; i++)
-		apply_directory(t, &s[directories.at[i]]);
-	array_release(&directories);
+	for (size_t i = 0; i < n; i++)
+		apply_version(t, &s[i]);
 }
 
 /* How many paths it was. */

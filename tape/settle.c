@@ -1,7 +1,7 @@
 /*
  * What the lines do to the nodes (settle_i.h). A node remembers how its content
- * was known before its first line: by its own name, by another (`from`, after
- * renames), as another file's (`like`, a link), or not at all (`born`).
+ * was known before its first line: by its own name, by another (`partner`,
+ * after a move), as another file's (`like`, a link), or not at all (`born`).
  *
  * When a node settles:
  *
@@ -29,17 +29,9 @@
 #include "graph/base/cleanup.h"
 #include "tape/settle_i.h"
 
-/* No path of a file: where one side of an exchange waits for the other. */
-#define NOWHERE "\001"
-
 static bool is_detail(const struct journal_event *e, const char *detail)
 {
 	return e->detail && strcmp(e->detail, detail) == 0;
-}
-
-static bool is_known(const struct settle *s, const char *path)
-{
-	return s->known && s->known(s->ctx, path);
 }
 
 /* New names of a file that the line changes are as it was before. */
@@ -93,39 +85,17 @@ static void on_write(struct settle *s, const struct journal_line *l)
 	n->urgent = n->by_name && !n->born;
 }
 
-/*
- * The name that went away is there again. What it went away to is a new file,
- * such as a backup.
- */
-static void come_back(struct settle *s, struct settle_node *n)
-{
-	struct settle_node *to = n->to ? settle_find(s, n->to) : NULL;
-
-	/* It may have moved on, as often as there are names. */
-	for (size_t i = 0; to && to->gone && to->to && i < s->pending; i++)
-		to = settle_find(s, to->to);
-	free(TAKE(n->to));
-	if (!to || to == n || !to->from || strcmp(to->from, n->at.path) != 0)
-		return;
-	to->born = !is_known(s, to->at.path);
-	to->parted = true;
-	if (!to->wrote && !to->gone)
-		settle_read_anew(s, to);
-}
-
 static struct settle_node *
 on_make(struct settle *s, const struct journal_line *l, const char *path)
 {
 	bool is_new = !settle_find(s, path);
 	struct settle_node *n = touch(s, path, l, true);
 
-	if (is_new && !is_known(s, path)) {
+	if (is_new && !settle_is_known(s, path))
 		n->born = true;
-		settle_set_from(s, n, NULL);
-	}
 	if (n->gone)
-		come_back(s, n);
-	settle_set_directory(s, n, false);
+		settle_come_back(s, n);
+	settle_unjoin(n);
 	settle_drop_content(n);
 	settle_change(s, n, l);
 	n->writers_count = 0;
@@ -158,16 +128,6 @@ static void on_link(struct settle *s, const struct journal_line *l)
 	}
 }
 
-/* The node of its former name records the move. */
-static void forget_move(struct settle *s, struct settle_node *n,
-			const struct journal_line *l)
-{
-	if (!n->from || !settle_find(s, n->from) || !settle_is_own(n, l))
-		return;
-	settle_set_from(s, n, NULL);
-	n->born = !is_known(s, n->at.path);
-}
-
 /*
  * Is nothing of it on the tape, nor will be but for this node? A file that the
  * tape knows may have moved to a new name, and a version of a new file may have
@@ -180,8 +140,7 @@ static bool is_new(const struct settle *s, const struct settle_node *n)
 
 	for (const struct settle_node *c = n->older; c && c->held; c = c->older)
 		held += strcmp(c->at.path, n->at.path) == 0;
-	return n->born && (!n->from || n->parted) &&
-	       (!cuts || cuts->count == held);
+	return n->born && !n->partner && (!cuts || cuts->count == held);
 }
 
 /* Made and removed before it settled: by one process, or with a content that
@@ -199,10 +158,9 @@ static bool is_scratch(const struct settle *s, const struct settle_node *n,
 static void go_away(struct settle *s, struct settle_node *n,
 		    const struct journal_line *l)
 {
-	settle_set_directory(s, n, false);
 	settle_set_like(s, n, NULL);
 	settle_drop_content(n);
-	n->wrote = n->emptied = n->file = false;
+	n->wrote = n->emptied = false;
 	settle_name_author(n, l, false);
 	n->gone = true;
 	n->writers_count = 0;
@@ -212,26 +170,23 @@ static void on_unlink(struct settle *s, const struct journal_line *l)
 {
 	struct settle_node *n = settle_find(s, l->event.path);
 
-	if (n) {
-		forget_move(s, n, l);
-		if (is_scratch(s, n, l)) {
-			settle_likes(s, n->at.path, l->event.ino);
-			settle_drop(s, n);
-			return;
-		}
+	/* The node of its former name records the move. */
+	if (n && !n->gone && settle_is_own(n, l))
+		settle_lose_partner(s, n);
+	if (n && is_scratch(s, n, l)) {
+		settle_likes(s, n->at.path, l->event.ino);
+		settle_drop(s, n);
+		return;
 	}
-	go_away(s, touch(s, l->event.path, l, true), l);
+	n = touch(s, l->event.path, l, true);
+	settle_unjoin(n);
+	go_away(s, n, l);
 }
 
 /* `src` is new since the last settling: its text is the target's now. */
 static void save_over(struct settle *s, struct settle_node *src,
 		      struct settle_node *dst)
 {
-	/* The content before is the one known by its own name. */
-	if (!dst->older)
-		settle_set_from(
-			s, dst,
-			dst->born ? NULL : settle_former_name(s, dst->at.path));
 	settle_set_like(s, dst, TAKE(src->like));
 	s->likes -= (size_t)(dst->like != NULL);
 	settle_drop_content(dst);
@@ -250,27 +205,12 @@ static void save_over(struct settle *s, struct settle_node *src,
 	dst->wrote = src->wrote;
 	dst->emptied = src->emptied;
 	dst->inode = src->inode;
-	dst->file = src->file;
 	dst->by_name = src->by_name;
 	dst->writers_count = src->writers_count;
 	memcpy(dst->writers, src->writers, sizeof(src->writers));
 	settle_begin_with(s, dst, src);
 	dst->urgent = settle_is_finished(dst);
-	settle_set_directory(s, dst, false);
 	settle_drop(s, src);
-}
-
-/* The name under which the content at `path` was known. (Free it.) */
-static char *origin(const struct settle *s, const struct settle_node *n,
-		    const char *path)
-{
-	char *from;
-
-	if (n)
-		return must_strdup(n->from && !n->parted ? n->from
-							 : n->at.path);
-	from = settle_former_name(s, path);
-	return from ? from : must_strdup(path);
 }
 
 /* The cut versions of `src` come before what `dst` is now. */
@@ -297,7 +237,6 @@ static void pass_text(struct settle_node *src, struct settle_node *dst)
 	dst->content = TAKE(src->content);
 	content_move(dst->content);
 	dst->inode = src->inode;
-	dst->file = src->file;
 	dst->merged = dst->merged || src->merged;
 	if (!src->wrote)
 		return;
@@ -307,20 +246,37 @@ static void pass_text(struct settle_node *src, struct settle_node *dst)
 	array_append(&dst->authors, src->authors.at, src->authors.count);
 }
 
+/* The name that its file left. */
+static void leave_name(struct settle *s, const struct journal_line *l,
+		       struct settle_node *n, struct settle_node *file)
+{
+	struct settle_node *known = n->partner ? n->partner : n;
+
+	settle_unjoin(n);
+	settle_stamp(s, n, l);
+	n->merged = false;
+	go_away(s, n, l);
+	/* It may have moved back to its own name. */
+	if (known != file)
+		settle_join(file, known);
+	if (known != n && !n->older && !settle_is_known(s, n->at.path) &&
+	    !paths_find(&s->cuts, n->at.path))
+		settle_drop(s, n);
+}
+
 /* A file that existed before the first line moved. */
 static void move_over(struct settle *s, const struct journal_line *l,
 		      const char *path, struct settle_node *dst)
 {
 	struct settle_node *src = settle_find(s, path);
-	char *from;
 
 	if (src)
 		settle_part(s, src, l);
-	from = origin(s, src, path);
-	settle_set_from(s, dst, from);
-	settle_went_on(s, from, path, dst->at.path);
-	dst->parted = false;
-	dst->wrote = dst->file = false;
+	if (dst->partner && !dst->partner->gone && dst->partner != src)
+		settle_come_back(s, dst);
+	else if (dst->partner != src)
+		settle_unjoin(dst);
+	dst->wrote = false;
 	settle_name_author(dst, l, false);
 	if (src) {
 		pass_text(src, dst);
@@ -328,65 +284,159 @@ static void move_over(struct settle *s, const struct journal_line *l,
 		settle_begin_with(s, dst, src);
 	} else {
 		settle_drop_content(dst);
-	}
-	/* It moved back to its own name. */
-	if (strcmp(from, dst->at.path) == 0)
-		settle_set_from(s, dst, NULL);
-	settle_set_directory(s, dst, !dst->file);
-
-	if (!src)
 		src = settle_add(s, path, l);
-	settle_stamp(s, src, l);
-	src->merged = false;
-	settle_set_from(s, src, NULL);
-	go_away(s, src, l);
-	free(src->to);
-	src->to = must_strdup(dst->at.path);
+	}
+	leave_name(s, l, src, dst);
 }
 
-static void on_rename(struct settle *s, const struct journal_line *l,
+static void move_file(struct settle *s, const struct journal_line *l,
 		      const char *path, const char *path2)
 {
+	bool is_new_name = !settle_find(s, path2) && !settle_is_known(s, path2);
 	struct settle_node *src, *dst;
 
-	if (strcmp(path, path2) == 0)
-		return;
 	settle_likes(s, path, 0);
 	dst = touch(s, path2, l, true);
-	if (dst->gone && dst->to && strcmp(dst->to, path) != 0 &&
-	    strcmp(path, NOWHERE) != 0 && strcmp(dst->to, NOWHERE) != 0)
-		come_back(s, dst);
-	dst->gone = false;
+	dst->born = dst->born || is_new_name;
 	src = settle_find(s, path);
+	if (src && src->gone)
+		settle_come_back(s, src);
+	if (dst->gone && dst->partner != src)
+		settle_come_back(s, dst);
+	dst->gone = false;
 	if (src && !src->gone && is_new(s, src))
 		save_over(s, src, dst);
 	else
 		move_over(s, l, path, dst);
-	settle_move_below(s, path, path2);
 }
 
-/* Of two files that change places, each is what is there now. */
-static void swap(struct settle *s, const char *path)
+/* `path2`, and behind it what `at` has behind `path`. (Free it.) */
+static char *moved_name(const char *at, const char *path, const char *path2)
+{
+	const char *rest = paths_below(at, path);
+
+	return rest ? paths_join(path2, rest) : must_strdup(path2);
+}
+
+static void move(struct settle *s, const struct journal_line *l,
+		 const char *path, const char *path2, bool directory)
+{
+	settle_list(s, path, directory);
+	for (uint32_t i = 0; i < s->moved.count; i++) {
+		const char *old = s->moved.at[i];
+		CLEANUP(free_p) char *new = moved_name(old, path, path2);
+
+		move_file(s, l, old, new);
+	}
+}
+
+static void on_rename(struct settle *s, const struct journal_line *l)
+{
+	const struct journal_event *e = &l->event;
+
+	if (strcmp(e->path, e->path2) != 0)
+		move(s, l, e->path, e->path2, is_detail(e, JOURNAL_DIRECTORY));
+}
+
+static struct settle_node *
+changes_place(struct settle *s, const struct journal_line *l, const char *path)
 {
 	struct settle_node *n = settle_find(s, path);
 
-	if (!n || n->gone || !n->from)
-		return;
-	n->parted = true;
+	settle_likes(s, path, 0);
+	if (n)
+		settle_part(s, n, l);
+	else
+		n = settle_add(s, path, l);
+	settle_stamp(s, n, l);
+	settle_name_author(n, l, false);
 	if (!n->wrote)
-		settle_read_anew(s, n);
+		settle_take_content(s, n);
+	if (n->gone)
+		settle_come_back(s, n);
+	settle_unjoin(n);
+	n->gone = false;
+	return n;
+}
+
+/* What was written stays what its author wrote. */
+static void put_text(struct settle_node *n, const struct settle_node *text)
+{
+	n->content = text->content;
+	n->wrote = text->wrote;
+	n->emptied = text->emptied;
+	n->by_name = text->by_name;
+	n->inode = text->inode;
+	n->authors = text->authors;
+	n->author = text->author;
+	n->pid = text->pid;
+	n->merged = text->merged;
+	memcpy(n->writers, text->writers, sizeof(n->writers));
+	n->writers_count = text->writers_count;
+	content_move(n->content);
+	n->urgent = settle_is_finished(n);
+}
+
+static void exchange_files(struct settle *s, const struct journal_line *l,
+			   const char *path, const char *path2)
+{
+	struct settle_node *a = changes_place(s, l, path);
+	struct settle_node *b = changes_place(s, l, path2);
+	const struct settle_node was = *a;
+
+	put_text(a, b);
+	put_text(b, &was);
+}
+
+struct name_list {
+	char **at;
+	uint32_t count, size;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool has_name(const struct name_list *list, const char *name)
+{
+	return list->count &&
+	       bsearch(&name, list->at, list->count, sizeof(name), by_name);
 }
 
 static void on_exchange(struct settle *s, const struct journal_line *l)
 {
 	const struct journal_event *e = &l->event;
+	bool both = is_detail(e, JOURNAL_DIRECTORIES);
+	struct name_list ones = { .at = NULL }, others = { .at = NULL };
 
-	on_rename(s, l, e->path, NOWHERE);
-	on_rename(s, l, e->path2, e->path);
-	on_rename(s, l, NOWHERE, e->path2);
-	settle_drop(s, settle_find(s, NOWHERE));
-	swap(s, e->path);
-	swap(s, e->path2);
+	settle_list(s, e->path, both || is_detail(e, JOURNAL_DIRECTORY));
+	array_append(&ones, s->moved.at, s->moved.count);
+	s->moved.count = 0;
+	settle_list(s, e->path2, both || is_detail(e, JOURNAL_DIRECTORY2));
+	array_append(&others, s->moved.at, s->moved.count);
+	s->moved.count = 0;
+	for (uint32_t i = 0; i < ones.count; i++) {
+		CLEANUP(free_p)
+		char *to = moved_name(ones.at[i], e->path, e->path2);
+
+		if (has_name(&others, to))
+			exchange_files(s, l, ones.at[i], to);
+		else
+			move_file(s, l, ones.at[i], to);
+	}
+	for (uint32_t i = 0; i < others.count; i++) {
+		CLEANUP(free_p)
+		char *to = moved_name(others.at[i], e->path2, e->path);
+
+		if (!has_name(&ones, to))
+			move_file(s, l, others.at[i], to);
+		free(others.at[i]);
+	}
+	while (ones.count)
+		free(ones.at[--ones.count]);
+	array_release(&ones);
+	array_release(&others);
 }
 
 static void on_close(struct settle *s, const struct journal_line *l)
@@ -447,7 +497,7 @@ void settle_line(struct settle *s, const struct journal_line *line)
 		on_unlink(s, line);
 		break;
 	case JOURNAL_RENAME:
-		on_rename(s, line, e->path, e->path2);
+		on_rename(s, line);
 		break;
 	case JOURNAL_EXCHANGE:
 		on_exchange(s, line);

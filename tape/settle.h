@@ -8,6 +8,9 @@
  * KEEP lines name copies of what was overwritten before. What is neither read
  * nor kept is merged with the version after it.
  *
+ * A directory is nothing but the names of files: that it moved means that each
+ * file below it did, whether dirty or known to the tape.
+ *
  * An atomic save (write a new file, rename it over the old) is one change of
  * the target, attributed to the author of the text. A file that one process
  * makes and removes, or renames away, between two settlings leaves no change of
@@ -54,19 +57,27 @@ struct settled {
 	bool outside;	      /* made outside the mount */
 	uint64_t first, last; /* journal lines */
 	int64_t at_ns;	      /* CLOCK_REALTIME of the last of them */
-	bool directory;	      /* it may be one, moved with all files below it */
 	bool gone;	      /* the last line removed this name */
 	bool wrote;	      /* the content changed, and not the name alone */
 	/* If it was written; CONTENT_READ or CONTENT_KEPT, or unwanted. */
 	struct content *content;
 };
 /*
- * `known` says whether the tape knows a file of that name: after a restart,
- * lines are read again that create files it has entries of. NULL: none is
- * known.
+ * The files that the tape knows, as of the versions that were handed over. All
+ * may be NULL: none is known.
  */
-typedef bool settle_known(void *ctx, const char *path);
-struct settle *settle_new(settle_known *known, void *ctx,
+typedef void settle_visit(void *arg, const char *path);
+struct settle_known {
+	bool (*has)(void *ctx, const char *path);
+	/* Each below the directory. */
+	void (*below)(void *ctx, const char *dir, settle_visit *visit,
+		      void *arg);
+	/* Fill the content that the tape knows of the path. False: it has
+	   none. */
+	bool (*read)(void *ctx, const char *path, struct content *content);
+	void *ctx;
+};
+struct settle *settle_new(const struct settle_known *known,
 			  struct content_pool *pool);
 void settle_free(struct settle *s);
 
@@ -125,8 +136,8 @@ void settle_sure(struct settle *s);
  */
 size_t settle_take(struct settle *s, uint64_t now_ns, uint64_t upto,
 		   size_t most, const struct settled **ret);
-/* What is dirty of `path`: itself, names it moved from and to, and directories
-   above it that moved, whether settled or not. */
+/* What is dirty of `path`: itself, and names it moved from and to, whether
+   settled or not. */
 size_t settle_take_path(struct settle *s, const char *path,
 			const struct settled **ret);
 
@@ -135,8 +146,7 @@ uint64_t settle_due(const struct settle *s);
 /* The oldest line of any dirty path, 0: none. */
 uint64_t settle_oldest(const struct settle *s);
 size_t settle_pending(const struct settle *s);
-/* Is this path dirty, or was a dirty one known by its name, or is a directory
-   above it dirty? */
+/* Is this path dirty, or was a dirty one known by its name? */
 bool settle_has(const struct settle *s, const char *path);
 /* Is a path below this directory ("": the root) dirty? */
 bool settle_below(const struct settle *s, const char *dir);
@@ -146,7 +156,5 @@ char *settle_known_as(const struct settle *s, const char *path);
 /* What the path contains as far as it was read; NULL: it is not dirty, or was
    not read. */
 const struct content *settle_content(const struct settle *s, const char *path);
-/* Was a dirty path known by this name? */
-bool settle_is_origin(const struct settle *s, const char *path);
 
 #endif

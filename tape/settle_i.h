@@ -44,16 +44,20 @@ struct settle_node {
 	struct paths_node at;	 /* first */
 	struct settle_link late; /* in the ring by last lines */
 	struct settle_link age;	 /* in the ring by first lines */
-	char *from;		 /* NULL: its own name, or none if `born` */
-	char *like;		 /* a new name of this file; NULL: it is not */
-	char *to;		 /* of a name that went away: its new name */
+	/*
+	 * Of a file that moved: the name it is known by, which went away for
+	 * it; and of such a name: the file. NULL: it is known by its own name,
+	 * or not at all.
+	 */
+	struct settle_node *partner;
+	char *from; /* the same, of a cut one, once another file is there */
+	char *like; /* a new name of this file; NULL: it is not */
 
 	const struct journal_author *author; /* the last */
 	uint32_t pid;			     /* its */
 	struct settle_authors authors;	     /* all, in order */
 	bool merged;			     /* a version in it was lost */
 	bool wrote;   /* they wrote text, and did not only rename */
-	bool parted;  /* a file is at `from`, too: the move is none */
 	bool emptied; /* so far it was only made or emptied by an open */
 	bool by_name; /* its last change needed no handle: it is finished */
 	bool outside; /* made outside the mount, by what a KEEP line says */
@@ -67,12 +71,10 @@ struct settle_node {
 	uint64_t first, last;
 	int64_t wall_ns;
 	uint64_t first_mono, last_mono;
-	bool born;	/* did not exist before the first line */
-	bool gone;	/* does not exist after the last */
-	bool file;	/* certainly no directory */
-	bool directory; /* moved here, and perhaps a directory */
-	bool urgent;	/* complete: its author has no handle open */
-	bool chosen;	/* to be handed over */
+	bool born;   /* did not exist before the first line */
+	bool gone;   /* does not exist after the last */
+	bool urgent; /* complete: its author has no handle open */
+	bool chosen; /* to be handed over */
 
 	bool cut;		   /* not in the table */
 	struct settle_node *newer; /* of a cut one: what became of it */
@@ -84,16 +86,15 @@ struct settle_node {
 	uint64_t inode; /* of a new name, see `like` */
 };
 
-/* A directory with dirty paths below it, or a name that nodes came from. */
+/* A directory with dirty paths below it, or a name of cut nodes. */
 struct settle_tally {
 	struct paths_node at; /* first */
 	size_t count;
 };
 
 struct settle {
-	settle_known *known;
+	struct settle_known known;
 	settle_ready *ready; /* NULL: all are */
-	void *ctx;
 	struct content_pool *pool;
 	uint64_t heard_ns; /* see settle_heard() */
 	uint64_t again;	   /* lines up to this one are read again */
@@ -101,14 +102,14 @@ struct settle {
 	struct settle_link late; /* all nodes, the oldest last line first */
 	struct settle_link age;	 /* all nodes, the oldest first line first */
 	struct table dirs;	 /* struct settle_tally */
-	struct table origins;	 /* the same, by the `from` of nodes */
+	struct table origins;	 /* the same, by the `from` of cut nodes */
 	struct table cuts;	 /* the same, by the paths of cut nodes */
-	size_t moved;		 /* nodes with `directory` set */
 	size_t likes;		 /* nodes with `like` set */
 	size_t pending;		 /* nodes */
 	ARRAY(void *) taken;	 /* struct settle_node */
 	ARRAY(struct settled) settled;
 	ARRAY(struct settle_want) wants;
+	ARRAY(char *) moved; /* files that a line moves */
 };
 
 /* -- settle_nodes.c */
@@ -134,19 +135,20 @@ void settle_begin_at(struct settle *s, struct settle_node *n, uint64_t first);
 /* `n` is about the lines of `other`, too. */
 void settle_begin_with(struct settle *s, struct settle_node *n,
 		       const struct settle_node *other);
+/* The file and the name that it is known by. */
+void settle_join(struct settle_node *file, struct settle_node *name);
+/* From now on each is for itself. */
+void settle_unjoin(struct settle_node *n);
+/* `to` is what `n` was to its partner. */
+void settle_pass_partner(struct settle_node *n, struct settle_node *to);
 /* Take ownership of the text. */
 void settle_set_from(struct settle *s, struct settle_node *n, char *from);
 void settle_set_like(struct settle *s, struct settle_node *n, char *like);
-void settle_set_directory(struct settle *s, struct settle_node *n,
-			  bool directory);
-/* The name under which a path without a node was known (free it); NULL: it is
-   the same. */
-char *settle_former_name(const struct settle *s, const char *path);
-/* The file that went away from the name `origin` to `path` is at `to` now. */
-void settle_went_on(struct settle *s, const char *origin, const char *path,
-		    const char *to);
-/* The nodes below `from` are below `to` now. */
-void settle_move_below(struct settle *s, const char *from, const char *to);
+/* Does the tape know a file of that name? */
+bool settle_is_known(const struct settle *s, const char *path);
+/* The files that move with `path`: it, or all that are below it as far as lines
+   tell, in order. They are s->moved until the next call. */
+void settle_list(struct settle *s, const char *path, bool directory);
 /* Count one more, or one less, for the first `len` bytes of `path`. */
 void settle_count(struct table *t, const char *path, size_t len, bool more);
 
@@ -173,8 +175,14 @@ void settle_name_author(struct settle_node *n, const struct journal_line *l,
 void settle_change(struct settle *s, struct settle_node *n,
 		   const struct journal_line *l);
 void settle_drop_content(struct settle_node *n);
-/* It has what its file contains now. */
-void settle_read_anew(struct settle *s, struct settle_node *n);
+/* What was known of its content by another name, or before, is a version of its
+   own path now. */
+void settle_take_content(struct settle *s, struct settle_node *n);
+/* It is known by its own name, or not at all. */
+void settle_lose_partner(struct settle *s, struct settle_node *n);
+/* The name that went away is there again. What it went away to is a new file,
+   such as a backup. */
+void settle_come_back(struct settle *s, struct settle_node *n);
 /* The authors of `older` wrote before those of `n`. */
 void settle_put_before(struct settle_node *n, const struct settle_node *older);
 void settle_on_keep(struct settle *s, const struct journal_line *l);

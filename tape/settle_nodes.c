@@ -1,10 +1,8 @@
 /*
  * The nodes of settle, and the indices over them.
  *
- * A rename of a directory moves the nodes below it, and nodes made later below
- * its new name were known under the old one. `dirs` counts the nodes below each
- * directory, so that a rename of a file need not visit every node; `origins`
- * counts the nodes that were known under a name, for settle_has().
+ * `dirs` counts the nodes below each directory, for settle_below(); `origins`
+ * counts the cut nodes that were known under a name.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -45,13 +43,12 @@ static void ring_enter(struct settle_link *before, struct settle_link *l)
 	before->prev = l;
 }
 
-struct settle *settle_new(settle_known *known, void *ctx,
+struct settle *settle_new(const struct settle_known *known,
 			  struct content_pool *pool)
 {
 	struct settle *s = must_calloc(1, sizeof(*s));
 
-	s->known = known;
-	s->ctx = ctx;
+	s->known = *known;
 	s->pool = pool;
 	ring_init(&s->late);
 	ring_init(&s->age);
@@ -68,7 +65,6 @@ void settle_free_node(struct settle_node *n)
 	free(n->at.path);
 	free(n->from);
 	free(n->like);
-	free(n->to);
 	array_release(&n->authors);
 	content_unref(n->content);
 	free(n);
@@ -85,6 +81,12 @@ static void free_tallies(struct table *t)
 {
 	paths_each(t, free_tally, NULL);
 	table_release(t);
+}
+
+static void forget_moved(struct settle *s)
+{
+	while (s->moved.count)
+		free(s->moved.at[--s->moved.count]);
 }
 
 void settle_free(struct settle *s)
@@ -105,6 +107,8 @@ void settle_free(struct settle *s)
 	array_release(&s->taken);
 	array_release(&s->settled);
 	array_release(&s->wants);
+	forget_moved(s);
+	array_release(&s->moved);
 	free(s);
 }
 
@@ -135,6 +139,30 @@ static void count_above(struct settle *s, const char *path, bool more)
 		settle_count(&s->dirs, path, (size_t)(slash - path), more);
 }
 
+void settle_join(struct settle_node *file, struct settle_node *name)
+{
+	assert(file != name);
+	settle_unjoin(file);
+	settle_unjoin(name);
+	file->partner = name;
+	name->partner = file;
+}
+
+void settle_unjoin(struct settle_node *n)
+{
+	if (n->partner)
+		n->partner->partner = NULL;
+	n->partner = NULL;
+}
+
+void settle_pass_partner(struct settle_node *n, struct settle_node *to)
+{
+	assert(!to->partner);
+	to->partner = TAKE(n->partner);
+	if (to->partner)
+		to->partner->partner = to;
+}
+
 void settle_set_from(struct settle *s, struct settle_node *n, char *from)
 {
 	if (n->from)
@@ -153,13 +181,9 @@ void settle_set_like(struct settle *s, struct settle_node *n, char *like)
 	n->like = like;
 }
 
-void settle_set_directory(struct settle *s, struct settle_node *n,
-			  bool directory)
+bool settle_is_known(const struct settle *s, const char *path)
 {
-	s->moved += (size_t)directory;
-	s->moved -= (size_t)n->directory;
-	n->directory = directory;
-	assert(s->moved <= s->pending);
+	return s->known.has && s->known.has(s->known.ctx, path);
 }
 
 struct settle_node *settle_find(const struct settle *s, const char *path)
@@ -187,9 +211,9 @@ void settle_leave(struct settle *s, struct settle_node *n)
 	char *from = n->from ? must_strdup(n->from) : NULL;
 	char *like = n->like ? must_strdup(n->like) : NULL;
 
-	settle_set_directory(s, n, false);
 	settle_set_from(s, n, NULL);
 	settle_set_like(s, n, NULL);
+	settle_unjoin(n);
 	if (n->cut) {
 		settle_count(&s->cuts, n->at.path, strlen(n->at.path), false);
 		free(n->at.path);
@@ -218,30 +242,6 @@ void settle_drop(struct settle *s, struct settle_node *n)
 		settle_leave(s, n);
 		settle_free_node(n);
 	}
-}
-
-/* The nearest directory above that was moved here; NULL: none. */
-static const struct settle_node *moved_above(const struct settle *s,
-					     const char *path)
-{
-	const struct settle_node *found = NULL;
-
-	for (const char *slash = s->moved ? strchr(path, '/') : NULL; slash;
-	     slash = strchr(slash + 1, '/')) {
-		const struct settle_node *n = paths_find_part(
-			&s->nodes, path, (size_t)(slash - path));
-
-		if (n && n->directory && n->from)
-			found = n;
-	}
-	return found;
-}
-
-char *settle_former_name(const struct settle *s, const char *path)
-{
-	const struct settle_node *n = moved_above(s, path);
-
-	return n ? paths_join(n->from, paths_below(path, n->at.path)) : NULL;
 }
 
 uint64_t settle_oldest(const struct settle *s)
@@ -304,7 +304,6 @@ struct settle_node *settle_add(struct settle *s, const char *path,
 	ring_enter(&s->age, &n->age);
 	s->pending++;
 	settle_begin(s, n, l);
-	settle_set_from(s, n, settle_former_name(s, path));
 	link_node(s, n, path);
 	return n;
 }
@@ -317,10 +316,10 @@ struct settle_node *settle_cut_off(struct settle *s, struct settle_node *n)
 	c->cut = true;
 	c->at = (struct paths_node){ .path = must_strdup(n->at.path) };
 	settle_count(&s->cuts, c->at.path, strlen(c->at.path), true);
-	c->from = c->like = c->to = NULL;
+	c->from = c->like = NULL;
+	c->partner = NULL;
 	c->authors = (struct settle_authors){ .at = NULL };
 	c->content = NULL;
-	c->directory = false;
 	ring_enter(&n->late, &c->late);
 	ring_enter(&n->age, &c->age);
 	s->pending++;
@@ -332,50 +331,47 @@ struct settle_node *settle_cut_off(struct settle *s, struct settle_node *n)
 	return c;
 }
 
-void settle_went_on(struct settle *s, const char *origin, const char *path,
-		    const char *to)
-{
-	struct settle_node *n = settle_find(s, origin);
-
-	if (!n || !n->gone || !n->to || strcmp(n->to, path) != 0)
-		return;
-	free(n->to);
-	n->to = must_strdup(to);
-}
-
 struct collection {
+	struct settle *s;
 	const char *dir;
-	ARRAY(void *) nodes; /* struct settle_node */
 };
 
-static void collect_below(struct paths_node *n, void *arg)
+static void collect_node(struct paths_node *at, void *arg)
+{
+	const struct settle_node *n = (const struct settle_node *)at;
+	struct collection *c = arg;
+
+	if (!n->gone && paths_below(at->path, c->dir))
+		array_push(&c->s->moved, must_strdup(at->path));
+}
+
+static void collect_known(void *arg, const char *path)
 {
 	struct collection *c = arg;
 
-	if (paths_below(n->path, c->dir))
-		array_push(&c->nodes, n);
+	if (!settle_find(c->s, path) && !paths_find(&c->s->origins, path))
+		array_push(&c->s->moved, must_strdup(path));
 }
 
-void settle_move_below(struct settle *s, const char *from, const char *to)
+static int by_path(const void *a, const void *b)
 {
-	struct collection c = { .dir = from };
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-	if (!paths_find(&s->dirs, from))
+void settle_list(struct settle *s, const char *path, bool directory)
+{
+	struct collection c = { .s = s, .dir = path };
+
+	forget_moved(s);
+	if (!directory) {
+		array_push(&s->moved, must_strdup(path));
 		return;
-	paths_each(&s->nodes, collect_below, &c);
-	for (uint32_t i = 0; i < c.nodes.count; i++) {
-		struct settle_node *n = c.nodes.at[i];
-		char *path = paths_join(to, paths_below(n->at.path, from));
-
-		if (!n->from && !n->born)
-			settle_set_from(s, n, must_strdup(n->at.path));
-		else if (n->from)
-			settle_went_on(s, n->from, n->at.path, path);
-		unlink_node(s, n);
-		settle_drop(s, settle_find(s, path));
-		link_node(s, n, path);
-		content_move(n->content);
-		free(path);
 	}
-	array_release(&c.nodes);
+	if (settle_below(s, path))
+		paths_each(&s->nodes, collect_node, &c);
+	if (s->known.below)
+		s->known.below(s->known.ctx, path, collect_known, &c);
+	if (s->moved.count)
+		qsort(s->moved.at, s->moved.count, sizeof(*s->moved.at),
+		      by_path);
 }

@@ -27,23 +27,20 @@ static uint64_t due(const struct settle_node *n)
 	return quiet < longest ? quiet : longest;
 }
 
-static const struct settle_node *partner(const struct settle *s,
-					 const struct settle_node *n)
+/* A move that is cut is complete. */
+static const struct settle_node *partner(const struct settle_node *n)
 {
-	const char *other = n->gone ? n->to : n->from;
-
-	return other && !n->cut ? settle_find(s, other) : NULL;
+	return n->cut ? NULL : n->partner;
 }
 
-static uint64_t due_with_partner(const struct settle *s,
-				 const struct settle_node *n)
+static uint64_t due_with_partner(const struct settle_node *n)
 {
 	const struct settle_node *other;
 	uint64_t own, others, longest;
 
 	while (n->held && n->newer)
 		n = n->newer;
-	other = partner(s, n);
+	other = partner(n);
 	own = due(n);
 	others = other ? due(other) : 0;
 	longest = n->first_mono + SETTLE_LONGEST_NS;
@@ -97,7 +94,7 @@ size_t settle_wanted(struct settle *s, uint64_t now_ns, uint64_t upto,
 
 		doubt_keep(n, now_ns);
 		if (!n->wrote || settle_is_finished(n) || n->first <= upto ||
-		    due_with_partner(s, n) <= now_ns)
+		    due_with_partner(n) <= now_ns)
 			want(s, n);
 	}
 	*ret = s->wants.at;
@@ -108,13 +105,13 @@ size_t settle_wanted_path(struct settle *s, const char *path,
 			  const struct settle_want **ret)
 {
 	struct settle_node *n = settle_find(s, path);
-	const struct settle_node *other = n ? partner(s, n) : NULL;
+	struct settle_node *other = n ? n->partner : NULL;
 
 	s->wants.count = 0;
 	if (n)
 		want(s, n);
 	if (other)
-		want(s, settle_find(s, other->at.path));
+		want(s, other);
 	*ret = s->wants.at;
 	return s->wants.count;
 }
@@ -182,7 +179,7 @@ static bool has_sure_content(const struct settle *s,
 
 static bool is_prepared(const struct settle *s, const struct settle_node *n)
 {
-	return !s->ready || s->ready(s->ctx, n->at.path, n->content);
+	return !s->ready || s->ready(s->known.ctx, n->at.path, n->content);
 }
 
 static bool is_sure(const struct settle *s, const struct settle_node *n)
@@ -216,8 +213,7 @@ static struct settle_node *split(struct settle *s, struct settle_node *n)
 {
 	struct settle_node *c = settle_cut_off(s, n);
 
-	settle_set_from(s, c, n->from ? must_strdup(n->from) : NULL);
-	settle_set_from(s, n, NULL);
+	settle_pass_partner(n, c);
 	array_append(&c->authors, n->authors.at, n->authors.count);
 	c->content = n->content;
 	c->last = c->content->read_line;
@@ -242,12 +238,12 @@ struct take_choice {
 static bool is_ready(const struct take_choice *c, const struct settle_node *n)
 {
 	return c->any || n->first <= c->upto ||
-	       due_with_partner(c->s, n) <= c->now_ns;
+	       due_with_partner(n) <= c->now_ns;
 }
 
 static bool is_blocked(const struct settle *s, const struct settle_node *n)
 {
-	const struct settle_node *other = partner(s, n);
+	const struct settle_node *other = partner(n);
 
 	return !are_sure(s, n) || (other && !are_sure(s, other));
 }
@@ -262,19 +258,21 @@ static void add(struct take_choice *c, struct settle_node *n)
 	array_push(&c->nodes, n);
 }
 
-/* A file that moved on has taken the versions it had under this name along:
-   they come first. False: they cannot be handed over yet. */
+/* A file that moved on has taken the versions it had under this name along,
+   and its move from here: they come first. False: they cannot be handed over
+   yet. */
 static bool choose_cuts(struct take_choice *c, const struct settle_node *n)
 {
-	struct settle_link *l = n->cut || !paths_find(&c->s->cuts, n->at.path)
-					? &c->s->late
-					: c->s->late.next;
+	bool any = !n->cut && (paths_find(&c->s->cuts, n->at.path) ||
+			       paths_find(&c->s->origins, n->at.path));
+	struct settle_link *l = any ? c->s->late.next : &c->s->late;
 
 	for (; l != &c->s->late; l = l->next) {
 		struct settle_node *cut = settle_of_late(l);
 
 		if (!cut->cut || cut->chosen || cut->newer == n ||
-		    strcmp(cut->at.path, n->at.path) != 0)
+		    (strcmp(cut->at.path, n->at.path) != 0 &&
+		     (!cut->from || strcmp(cut->from, n->at.path) != 0)))
 			continue;
 		if (!are_sure(c->s, cut))
 			return false;
@@ -287,7 +285,7 @@ static void choose(struct take_choice *c, struct settle_node *n)
 {
 	if (!n || n->chosen || !is_ready(c, n))
 		return;
-	if (is_part_sure(c->s, n) && !partner(c->s, n))
+	if (is_part_sure(c->s, n) && !partner(n))
 		n = split(c->s, n);
 	else if (is_blocked(c->s, n) || !choose_cuts(c, n))
 		return;
@@ -302,12 +300,7 @@ static void choose_with(struct take_choice *c, struct settle_node *n)
 	choose(c, n);
 	for (; i < c->nodes.count; i++) {
 		n = c->nodes.at[i];
-		if (n->cut)
-			continue;
-		if (n->from)
-			choose(c, settle_find(c->s, n->from));
-		if (n->to)
-			choose(c, settle_find(c->s, n->to));
+		choose(c, n->partner);
 	}
 }
 
@@ -316,7 +309,15 @@ static void choose_with(struct take_choice *c, struct settle_node *n)
 /* A name that moved away comes last: by then its file has the new name. */
 static bool is_moved_away(const struct settle_node *n)
 {
-	return n->gone && n->to;
+	return n->gone && n->partner;
+}
+
+/* Is `x` an earlier version of what `y` is about? */
+static bool is_before(const struct settle_node *x, const struct settle_node *y)
+{
+	while (y && y != x)
+		y = y->older;
+	return y == x;
 }
 
 static int in_order(const void *a, const void *b)
@@ -328,32 +329,17 @@ static int in_order(const void *a, const void *b)
 		return is_moved_away(x) ? 1 : -1;
 	if (x->last != y->last)
 		return x->last < y->last ? -1 : 1;
+	if (is_before(x, y) || is_before(y, x))
+		return is_before(x, y) ? -1 : 1;
 	return strcmp(x->at.path, y->at.path);
-}
-
-/* Another file stands at the former name: this one is new. Of a directory the
-   caller looks which files are where. */
-static bool is_replaced(const struct settle *s, const struct settle_node *n)
-{
-	const struct settle_node *other =
-		n->from && !n->cut ? settle_find(s, n->from) : NULL;
-
-	if (n->content && n->content->is_read &&
-	    n->content->look.kind == LOOK_DIRECTORY)
-		return false;
-	return (n->from && n->parted) || (other && !other->gone);
 }
 
 static void hand_over(struct settle *s, struct settle_node *n)
 {
 	struct settled *t = array_add(&s->settled);
 
-	if (is_replaced(s, n)) {
-		if (!n->wrote && !n->like)
-			settle_set_like(s, n, must_strdup(n->from));
-		settle_set_from(s, n, NULL);
-	}
-	t->directory = n->directory;
+	if (n->partner && !n->gone)
+		settle_set_from(s, n, must_strdup(n->partner->at.path));
 	/* The tape knows the file from now on. */
 	for (struct settle_node *later = n->newer; later && n->born;
 	     later = later->newer)
@@ -394,8 +380,7 @@ static size_t hand_over_all(struct take_choice *c, const struct settled **ret)
 	for (uint32_t i = 0; i < c->nodes.count; i++)
 		hand_over(s, c->nodes.at[i]);
 	array_release(&c->nodes);
-	assert(s->pending > 0 ||
-	       (s->moved == 0 && s->dirs.count == 0 && s->origins.count == 0));
+	assert(s->pending > 0 || (s->dirs.count == 0 && s->origins.count == 0));
 	*ret = s->settled.at;
 	return s->settled.count;
 }
@@ -419,10 +404,6 @@ size_t settle_take_path(struct settle *s, const char *path,
 
 	settle_forget_taken(s);
 	choose_with(&c, settle_find(s, path));
-	for (const char *slash = strchr(path, '/'); slash;
-	     slash = strchr(slash + 1, '/'))
-		choose_with(&c, paths_find_part(&s->nodes, path,
-						(size_t)(slash - path)));
 	return hand_over_all(&c, ret);
 }
 
@@ -431,7 +412,7 @@ uint64_t settle_due(const struct settle *s)
 	uint64_t least = 0;
 
 	for (struct settle_link *l = s->late.next; l != &s->late; l = l->next) {
-		uint64_t at = due_with_partner(s, settle_of_late(l));
+		uint64_t at = due_with_partner(settle_of_late(l));
 
 		if (!least || at < least)
 			least = at ? at : 1;
@@ -444,23 +425,12 @@ size_t settle_pending(const struct settle *s)
 	return s->pending;
 }
 
-/* Is a directory above it dirty: moved, here or from here? */
-static bool is_moved_along(const struct settle *s, const char *path)
-{
-	for (const char *slash = strchr(path, '/'); slash;
-	     slash = strchr(slash + 1, '/'))
-		if (paths_find_part(&s->nodes, path, (size_t)(slash - path)))
-			return true;
-	return false;
-}
-
 char *settle_known_as(const struct settle *s, const char *path)
 {
 	const struct settle_node *n = settle_find(s, path);
 
-	if (!n)
-		return settle_former_name(s, path);
-	return n->from ? must_strdup(n->from) : NULL;
+	return n && n->partner && !n->gone ? must_strdup(n->partner->at.path)
+					   : NULL;
 }
 
 const struct content *settle_content(const struct settle *s, const char *path)
@@ -470,15 +440,10 @@ const struct content *settle_content(const struct settle *s, const char *path)
 	return n && n->content && n->content->is_read ? n->content : NULL;
 }
 
-bool settle_is_origin(const struct settle *s, const char *path)
-{
-	return paths_find(&s->origins, path);
-}
-
 bool settle_has(const struct settle *s, const char *path)
 {
 	return settle_find(s, path) || paths_find(&s->origins, path) ||
-	       paths_find(&s->cuts, path) || is_moved_along(s, path);
+	       paths_find(&s->cuts, path);
 }
 
 bool settle_below(const struct settle *s, const char *dir)

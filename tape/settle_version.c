@@ -191,12 +191,69 @@ void settle_drop_content(struct settle_node *n)
 	content_unref(TAKE(n->content));
 }
 
-void settle_read_anew(struct settle *s, struct settle_node *n)
+/* The name under which the content of `n` was known before it. */
+static const char *name_before(const struct settle_node *n)
 {
-	settle_drop_content(n);
+	if (n->partner && !n->gone)
+		return n->partner->at.path;
+	return n->from ? n->from : n->like ? n->like : n->at.path;
+}
+
+/* The cut version that `n` has its content from; NULL: it is on the tape. */
+static const struct settle_node *version_before(const struct settle_node *n)
+{
+	const char *name = name_before(n);
+
+	/* What moved from another name brought versions of that along. */
+	for (const struct settle_node *o = n->older; o; o = o->older)
+		if ((!n->cut || o->last <= n->last) &&
+		    strcmp(o->at.path, name) == 0)
+			return o->gone ? NULL : o;
+	return NULL;
+}
+
+void settle_take_content(struct settle *s, struct settle_node *n)
+{
+	const struct settle_node *as = n, *before;
+
+	assert(!n->wrote);
+	n->wrote = true;
+	while (!as->content && (before = version_before(as)))
+		as = before;
+	if (as->content) {
+		n->content = as == n ? n->content : content_ref(as->content);
+		return;
+	}
 	n->content = content_new(s->pool);
 	n->content->last = n->last;
-	n->wrote = true;
+	/* Nobody else needs to know that it was read. When lines are read again
+	   the tape is ahead of them. */
+	if (n->first > s->again && s->known.read &&
+	    s->known.read(s->known.ctx, name_before(as), n->content))
+		n->content->published_ns = 1;
+}
+
+void settle_lose_partner(struct settle *s, struct settle_node *n)
+{
+	if (!n->partner)
+		return;
+	if (!n->wrote)
+		settle_take_content(s, n);
+	settle_unjoin(n);
+	n->born = !settle_is_known(s, n->at.path);
+}
+
+void settle_come_back(struct settle *s, struct settle_node *n)
+{
+	struct settle_node *to = n->partner;
+
+	/* A move that is complete comes before. */
+	if (to && to->cut)
+		settle_set_from(s, to, must_strdup(n->at.path));
+	if (to && to->cut)
+		settle_unjoin(n);
+	else if (to)
+		settle_lose_partner(s, to);
 }
 
 static bool is_available(const struct settle_node *n)
@@ -211,22 +268,26 @@ static bool is_available(const struct settle_node *n)
  * A name that went away for another: if it is made anew by another process,
  * the move comes first.
  */
-static bool cut_move(struct settle *s, const struct settle_node *gone)
+static bool cut_move(struct settle *s, struct settle_node *gone)
 {
-	struct settle_node *to = gone->to ? settle_find(s, gone->to) : NULL;
-	struct settle_node *c;
+	struct settle_node *to = gone->partner, *c;
 
-	if (!to || !to->from || strcmp(to->from, gone->at.path) != 0)
+	if (!to)
 		return false;
+	settle_unjoin(gone);
+	if (to->cut) {
+		settle_set_from(s, to, must_strdup(gone->at.path));
+		return true;
+	}
 	c = settle_cut_off(s, to);
-	settle_set_from(s, c, must_strdup(to->from));
-	settle_set_from(s, to, NULL);
-	settle_set_directory(s, c, to->directory);
-	settle_set_directory(s, to, false);
+	settle_set_from(s, c, must_strdup(gone->at.path));
 	array_append(&c->authors, gone->authors.at, gone->authors.count);
 	c->author = gone->author;
 	c->wrote = c->merged = c->gone = false;
 	c->last = gone->last;
+	/* It comes after the versions of what it moved over. */
+	for (const struct settle_node *o = c->older; o; o = o->older)
+		c->last = o->last > c->last ? o->last : c->last;
 	c->wall_ns = gone->wall_ns;
 	settle_begin_at(s, c, gone->first);
 	settle_begin_at(s, to, gone->last);
@@ -238,7 +299,6 @@ static void begin_anew(struct settle_node *n)
 {
 	n->authors.count = 0;
 	n->merged = n->wrote = n->emptied = n->outside = n->gone = false;
-	n->parted = false;
 	n->born = true;
 }
 
@@ -252,19 +312,15 @@ static void cut(struct settle *s, struct settle_node *n, bool held)
 		return;
 	}
 	c = settle_cut_off(s, n);
-	settle_set_from(s, c, n->from ? must_strdup(n->from) : NULL);
-	settle_set_from(s, n, NULL);
+	settle_pass_partner(n, c);
 	settle_set_like(s, c, n->like ? must_strdup(n->like) : NULL);
 	settle_set_like(s, n, NULL);
-	c->to = TAKE(n->to);
 	c->authors = n->authors;
 	n->authors = (struct settle_authors){ .at = NULL };
 	c->content = n->content;
 	n->content = NULL;
-	settle_set_directory(s, c, n->directory);
-	settle_set_directory(s, n, false);
 	c->held = held;
-	n->merged = n->wrote = n->emptied = n->outside = n->parted = false;
+	n->merged = n->wrote = n->emptied = n->outside = false;
 	if (held)
 		return;
 	/* It is on the tape, and so is what was held. */
@@ -291,7 +347,8 @@ static void absorb(struct settle *s, struct settle_node *n,
 {
 	settle_put_before(n, older);
 	settle_begin_with(s, n, older);
-	settle_set_from(s, n, older->from ? must_strdup(older->from) : NULL);
+	settle_unjoin(n);
+	settle_pass_partner(older, n);
 	n->born = n->born || older->born;
 	n->merged = true;
 	settle_leave(s, older);
@@ -303,8 +360,14 @@ static void merge(struct settle *s, struct settle_node *n)
 	struct content *c = n->content;
 
 	n->merged = true;
-	while (n->older && n->older->content == c && c)
+	while (n->older && n->older->content == c && c && !n->older->from)
 		absorb(s, n, n->older);
+	/* The move stays a change of its own: the former name is taken. */
+	if (n->older && n->older->content == c && c) {
+		settle_put_before(n, n->older);
+		settle_drop_content(n->older);
+		n->older->wrote = n->older->merged = false;
+	}
 }
 
 void settle_end_version(struct settle *s, struct settle_node *n,
@@ -322,7 +385,7 @@ void settle_end_version(struct settle *s, struct settle_node *n,
 	if (!always && n->emptied && descends(l->event.author, n->author))
 		return;
 	if (l->n > s->again && is_available(n)) {
-		cut(s, n, own && n->born);
+		cut(s, n, own && n->born && !n->partner);
 		settle_begin(s, n, l);
 	} else if (!own || settle_is_finished(n)) {
 		merge(s, n);
@@ -339,9 +402,10 @@ void settle_change(struct settle *s, struct settle_node *n,
 	content_change(n->content, l);
 	settle_name_author(n, l, true);
 	settle_set_like(s, n, NULL);
+	if (n->gone)
+		settle_come_back(s, n);
 	n->wrote = true;
 	n->by_name = false;
-	n->file = true;
 	n->gone = false;
 }
 

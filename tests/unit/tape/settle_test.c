@@ -25,7 +25,8 @@ static struct journal_author vim = { .pid = 10, .comm = "vim" };
 static struct journal_author cat = { .pid = 11, .comm = "cat", .parent = &vim };
 static struct journal_author sed = { .pid = 20, .comm = "sed" };
 
-static const char *known; /* the one name the tape knows */
+static const char *known;	 /* the one name the tape knows */
+static const char *const *below; /* and those in directories, NULL at the end */
 
 static bool is_known(void *ctx, const char *path)
 {
@@ -33,11 +34,25 @@ static bool is_known(void *ctx, const char *path)
 	return known && strcmp(known, path) == 0;
 }
 
+static void known_below(void *ctx, const char *dir, settle_visit *visit,
+			void *arg)
+{
+	size_t len = strlen(dir);
+
+	(void)ctx;
+	for (const char *const *p = below; p && *p; p++)
+		if (strncmp(*p, dir, len) == 0 && (*p)[len] == '/')
+			visit(arg, *p);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	known = NULL;
-	settle = settle_new(is_known, NULL, &pool);
+	below = NULL;
+	settle = settle_new(
+		&(struct settle_known){ .has = is_known, .below = known_below },
+		&pool);
 	number = 0;
 	now = 1000 * MS;
 	return 0;
@@ -90,6 +105,12 @@ static void rename_to(struct journal_author *a, const char *from,
 		      const char *to)
 {
 	line(a, JOURNAL_RENAME, from, to, NULL);
+}
+
+static void move_directory(struct journal_author *a, const char *from,
+			   const char *to)
+{
+	line(a, JOURNAL_RENAME, from, to, JOURNAL_DIRECTORY);
 }
 
 static void unlink_of(struct journal_author *a, const char *path)
@@ -289,6 +310,7 @@ static void an_atomic_save_is_a_change_of_its_target_by_the_writer(void **state)
 	const struct settled *got;
 
 	(void)state;
+	known = "a";
 	new_file(&sed, "tmp");
 	assert_nothing_now();
 	rename_to(&vim, "tmp", "a");
@@ -415,10 +437,9 @@ static void a_move_knows_the_first_name(void **state)
 	rename_to(&vim, "a", "b");
 	rename_to(&vim, "b", "c");
 	n = take(true, &got);
-	assert_int_equal(n, 3);
+	assert_int_equal(n, 2);
 	assert_string_equal(find(got, n, "c")->from, "a");
-	assert_true(find(got, n, "c")->directory);
-	assert_string_equal(find(got, n, "a")->from, "a");
+	assert_true(find(got, n, "a")->gone);
 }
 
 static void what_moved_to_a_new_name_is_not_new(void **state)
@@ -493,8 +514,9 @@ static void what_moves_home_again_is_where_it_was(void **state)
 	rename_to(&vim, "a", "b");
 	rename_to(&vim, "b", "a");
 	n = take(true, &got);
+	assert_int_equal(n, 1);
 	assert_string_equal(find(got, n, "a")->from, "a");
-	assert_string_equal(find(got, n, "b")->from, "b");
+	assert_false(find(got, n, "a")->gone);
 }
 
 static void an_exchange_is_two_changes(void **state)
@@ -512,51 +534,78 @@ static void an_exchange_is_two_changes(void **state)
 
 static void a_directory_moves_with_what_is_dirty_in_it(void **state)
 {
+	static const char *const files[] = { "d/x", "d/p/y", "dd/z", NULL };
 	const struct settled *got;
 	size_t n;
 
 	(void)state;
+	below = files;
 	write_to(&sed, "d/x");
 	new_file(&sed, "d/new");
-	rename_to(&vim, "d", "e");
-	write_to(&sed, "e/y");
-	close_of(&sed, "e/y");
+	move_directory(&vim, "d", "e");
+	write_to(&sed, "e/p/y");
+	close_of(&sed, "e/p/y");
 	n = take(true, &got);
 	assert_string_equal(find(got, n, "e/x")->from, "d/x");
-	assert_ptr_equal(find(got, n, "e/x")->author, &sed);
-	assert_string_equal(find(got, n, "e/y")->from, "d/y");
+	assert_string_equal(find(got, n, "e/p/y")->from, "d/p/y");
+	assert_ptr_equal(find(got, n, "e/p/y")->author, &vim);
 	assert_null(find(got, n, "e/new")->from);
-	assert_string_equal(find(got, n, "e")->from, "d");
-	assert_true(find(got, n, "e")->directory);
+	assert_ptr_equal(find(got, n, "d/x")->author, &sed);
+	assert_true(find(got, n, "d/p/y")->gone);
+	assert_int_equal(settle_pending(settle), 0);
 }
 
-static void an_atomic_save_in_a_moved_directory_knows_the_old_name(void **state)
+static void a_directory_that_moves_on_takes_a_save_along(void **state)
 {
+	static const char *const files[] = { "a/x", "a/y", NULL };
 	const struct settled *got;
 	size_t n;
 
 	(void)state;
-	rename_to(&vim, "d", "e");
-	new_file(&sed, "e/tmp");
-	rename_to(&sed, "e/tmp", "e/x");
+	below = files;
+	move_directory(&vim, "a", "b");
+	new_file(&vim, "b/tmp");
+	rename_to(&vim, "b/tmp", "b/x");
+	move_directory(&vim, "b", "d");
 	n = take(true, &got);
-	assert_string_equal(find(got, n, "e/x")->from, "d/x");
-	assert_true(settle_pending(settle) == 0);
+	assert_int_equal(n, 4);
+	assert_true(find(got, n, "d/x")->wrote);
+	assert_string_equal(find(got, n, "d/x")->from, "a/x");
+	assert_string_equal(find(got, n, "d/y")->from, "a/y");
+	assert_true(find(got, n, "a/x")->gone);
+	assert_true(find(got, n, "a/y")->gone);
+}
+
+static void directories_change_places_with_their_files(void **state)
+{
+	static const char *const files[] = { "a/both", "a/one", "b/both",
+					     NULL };
+	const struct settled *got;
+	size_t n;
+
+	(void)state;
+	below = files;
+	line(&vim, JOURNAL_EXCHANGE, "a", "b", JOURNAL_DIRECTORIES);
+	n = take(true, &got);
+	assert_int_equal(n, 4);
+	assert_true(find(got, n, "a/both")->wrote);
+	assert_true(find(got, n, "b/both")->wrote);
+	assert_string_equal(find(got, n, "b/one")->from, "a/one");
+	assert_true(find(got, n, "a/one")->gone);
 }
 
 static void what_is_to_come_can_be_asked(void **state)
 {
+	static const char *const files[] = { "d/y", NULL };
 	const struct settled *got;
 
 	(void)state;
-	rename_to(&vim, "d", "e");
-	write_to(&sed, "e/y");
+	below = files;
+	move_directory(&vim, "d", "e");
 	assert_true(settle_has(settle, "e/y"));
 	assert_true(settle_has(settle, "d/y"));
-	/* All below a directory that moved. */
-	assert_true(settle_has(settle, "d/z"));
-	assert_true(settle_has(settle, "e/p/z"));
-	assert_false(settle_has(settle, "f/z"));
+	assert_false(settle_has(settle, "d/z"));
+	assert_true(settle_below(settle, "e"));
 	(void)take(true, &got);
 	assert_false(settle_has(settle, "e/y"));
 }
@@ -626,8 +675,7 @@ static void a_move_is_not_taken_apart(void **state)
 	assert_int_equal(take_upto(0, UINT64_MAX, 1, &got), 2);
 	assert_string_equal(find(got, 2, "c")->from, "a");
 	assert_true(find(got, 2, "a")->gone);
-	/* The name in between, and another file. */
-	assert_int_equal(settle_pending(settle), 2);
+	assert_int_equal(settle_pending(settle), 1);
 }
 
 static void what_is_older_than_a_line_can_be_taken(void **state)
@@ -667,17 +715,17 @@ static void one_path_can_be_taken_with_its_former_names(void **state)
 	assert_int_equal(settle_pending(settle), 1);
 }
 
-static void one_path_is_taken_with_the_moved_directory_above_it(void **state)
+static void one_path_of_a_moved_directory_is_taken(void **state)
 {
+	static const char *const files[] = { "old/a", "old/b", NULL };
 	const struct settled *got;
 
 	(void)state;
-	rename_to(&vim, "old", "new");
+	below = files;
+	move_directory(&vim, "old", "new");
 	write_to(&vim, "new/a");
-	write_to(&vim, "new/b");
-	assert_int_equal(take_path("new/a", &got), 3);
-	assert_string_equal(find(got, 3, "new/a")->from, "old/a");
-	assert_true(find(got, 3, "new")->directory);
+	assert_int_equal(take_path("new/a", &got), 2);
+	assert_string_equal(find(got, 2, "new/a")->from, "old/a");
 	assert_true(settle_has(settle, "new/b"));
 }
 
@@ -710,7 +758,8 @@ int main(void)
 		CASE(what_moves_home_again_is_where_it_was),
 		CASE(an_exchange_is_two_changes),
 		CASE(a_directory_moves_with_what_is_dirty_in_it),
-		CASE(an_atomic_save_in_a_moved_directory_knows_the_old_name),
+		CASE(a_directory_that_moves_on_takes_a_save_along),
+		CASE(directories_change_places_with_their_files),
 		CASE(what_is_to_come_can_be_asked),
 		CASE(a_failed_operation_changed_nothing),
 		CASE(writes_to_a_file_without_a_name_are_nobodys),
@@ -721,7 +770,7 @@ int main(void)
 		CASE(what_is_older_than_a_line_can_be_taken),
 		CASE(a_save_over_a_younger_change_is_as_old_as_its_text),
 		CASE(one_path_can_be_taken_with_its_former_names),
-		CASE(one_path_is_taken_with_the_moved_directory_above_it),
+		CASE(one_path_of_a_moved_directory_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
