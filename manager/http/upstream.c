@@ -99,6 +99,24 @@ static const char *env(const char *name)
 	return value && *value ? value : NULL;
 }
 
+/*
+ * A program that brings its own TLS library looks where the system that it was
+ * built on keeps certificates; others keep them here. NULL: none of these.
+ */
+static const char *system_certificates(void)
+{
+	static const char *const files[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+		"/etc/ssl/ca-bundle.pem",	      /* SUSE */
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		if (access(files[i], R_OK) == 0)
+			return files[i];
+	return NULL;
+}
+
 int upstream_new(struct upstream **ret)
 {
 	CLEANUP(free_p) struct upstream *u = calloc(1, sizeof(*u));
@@ -110,6 +128,8 @@ int upstream_new(struct upstream **ret)
 		return -errno;
 	u->ca_file = env("SSL_CERT_FILE");
 	u->ca_dir = env("SSL_CERT_DIR");
+	if (!u->ca_file && !u->ca_dir)
+		u->ca_file = system_certificates();
 	/*
 	 * curl reads the variables for proxies itself, all but $HTTP_PROXY,
 	 * because a CGI script's caller can set that. We are not a CGI script.
