@@ -61,6 +61,26 @@ static void take_refresh(struct playing *g, struct plan *plan,
 	array_release(&shown);
 }
 
+/* What the decision about record `i` of the plan was made of. */
+static void take_rank(struct playing *g, const struct plan *plan, uint32_t i,
+		      uint32_t record)
+{
+	struct prediction *p = &g->made;
+
+	if (!p->rank.count) {
+		p->features_each = POLICY_FEATURES;
+		for (uint32_t k = 0; k < p->leaving.count; k++)
+			array_push(&p->rank, 0);
+		for (uint32_t k = 0; k < p->leaving.count * POLICY_FEATURES;
+		     k++)
+			array_push(&p->features, 0);
+	}
+	p->rank.at[record] = plan->rank[i];
+	memcpy(p->features.at + (size_t)record * POLICY_FEATURES,
+	       plan->features + (size_t)i * POLICY_FEATURES,
+	       POLICY_FEATURES * sizeof(double));
+}
+
 static void take_plan(void *ctx, struct plan *plan)
 {
 	struct playing *g = ctx;
@@ -75,14 +95,9 @@ static void take_plan(void *ctx, struct plan *plan)
 		if (record >= g->made.leaving.count)
 			continue;
 		g->made.leaving.at[record] = (uint8_t)leaving_of(h);
+		take_rank(g, plan, i, record);
 		if (g->made.leaving.at[record] == LEAVING_REFRESH)
 			take_refresh(g, plan, h, record);
-	}
-	for (uint32_t i = 0; i < plan->regions.count; i++) {
-		const struct policy_region *r = &plan->regions.at[i];
-
-		prediction_add(&g->made, r->path, r->start, r->end, UINT32_MAX);
-		array_last(&g->made.regions)->score = r->score;
 	}
 }
 

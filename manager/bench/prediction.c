@@ -24,6 +24,7 @@ void prediction_release(struct prediction *p)
 	array_release(&p->regions);
 	array_release(&p->leaving);
 	array_release(&p->rank);
+	array_release(&p->features);
 }
 
 void prediction_add(struct prediction *p, const char *path, uint32_t start,

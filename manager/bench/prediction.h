@@ -30,7 +30,6 @@ struct prediction_region {
 	char *path; /* the prediction's */
 	uint32_t start, end;
 	uint32_t record; /* that it refreshes; UINT32_MAX: retrieved */
-	double score;	 /* of a retrieved one; the higher, the better */
 };
 
 struct prediction {
@@ -38,6 +37,10 @@ struct prediction {
 	ARRAY(double)
 	rank; /* of each record: the higher, the sooner it may
 		 leave; empty: the policy gives none */
+	ARRAY(double)
+	features; /* for fitting: `features_each` per record;
+		     empty: the policy gives none */
+	uint32_t features_each;
 	ARRAY(struct prediction_region) regions;
 };
 

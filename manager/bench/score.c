@@ -98,11 +98,15 @@ void score_judge(const struct judged *j, enum score_reading how,
 			   : j->span		    ? "needed_span"
 						    : "needed";
 	const cJSON *at;
+	/* Simulated agents have no behaviour. */
+	bool none = how == READING_BEHAVIOUR && !json_member(j->label, list);
 
 	*ret = (struct judgement){ .needed = { 0 } };
 	for (uint32_t i = 0; i < j->held; i++)
 		array_push(&ret->needed,
-			   how == READING_CODE && !score_is_code(j, i) ? 2 : 0);
+			   none || (how == READING_CODE && !score_is_code(j, i))
+				   ? 2
+				   : 0);
 	cJSON_ArrayForEach (at, json_member(j->label, list))
 		mark(j,
 		     cJSON_GetStringValue(how == READING_BEHAVIOUR

@@ -464,6 +464,10 @@ static void think_locked(struct thought *th, struct conversation *c)
 	th->p.l = conversation_lineage(c, &th->t, th->p.price, th->r->at_ns);
 	if (!c->reply_ns)
 		c->reply_ns = th->r->at_ns;
+	if (th->b->planned)
+		th->p.features = must_calloc((size_t)(th->records.count + 1) *
+						     POLICY_FEATURES,
+					     sizeof(*th->p.features));
 	make_plan(th);
 	splice(th);
 	account(th, row);

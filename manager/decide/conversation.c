@@ -127,6 +127,7 @@ struct conversation *conversation_new(const char *key)
 static void held_release(struct held *h)
 {
 	array_release(&h->referents);
+	array_release(&h->still);
 	array_release(&h->opened);
 	array_release(&h->missed);
 	array_release(&h->listed);

@@ -26,6 +26,7 @@
 #include "manager/decide/brain.h"
 #include "manager/decide/cost.h"
 #include "manager/decide/decide.h"
+#include "manager/policy/policy.h"
 #include "manager/record/records.h"
 
 /* What the notes say about a stale record. */
@@ -115,6 +116,12 @@ struct held {
 	uint64_t replaced_entry;
 	char *text; /* the replacement; NULL: the text received is sent */
 	size_t len;
+
+	/* Where its lines are as of an entry, see plan_lines_now(); entry 0:
+	   not looked for. */
+	uint64_t now_entry;
+	uint32_t now_start, now_end;
+	ARRAY(struct policy_lines) still; /* as shown */
 
 	/* In the request being processed. */
 	bool command;	 /* of a fresh one: it is a command's result */

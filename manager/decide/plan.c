@@ -23,7 +23,8 @@ void plan_release(struct plan *p)
 	array_release(&p->own);
 	free(p->later);
 	buf_release(&p->retrieved);
-	policy_regions_release(&p->regions);
+	free(p->rank);
+	free(p->features);
 	decided_release(&p->decided);
 }
 
@@ -158,8 +159,19 @@ static struct text task_of(const struct plan *p)
 		    : (struct text){ "", 0 };
 }
 
+static void show_lines(struct plan *p, struct held *h, struct policy_record *in)
+{
+	plan_lines_now(p, h);
+	in->now_start = h->now_start;
+	in->now_end = h->now_end;
+	in->still = h->still.at;
+	in->still_count = h->still.count;
+	in->edited = h->kind == RECORD_EDIT &&
+		     !records_read(p->r, h->record)->failed;
+}
+
 /* The records as the policy sees them, with their nominations. */
-static void show_records(const struct plan *p, struct policy_record *in,
+static void show_records(struct plan *p, struct policy_record *in,
 			 enum action *actions)
 {
 	for (uint32_t i = 0; i < p->r->count; i++) {
@@ -173,6 +185,7 @@ static void show_records(const struct plan *p, struct policy_record *in,
 			.action = h->action,
 			.why = h->why,
 			.entry = h->entry,
+			.item = h->item,
 		};
 		actions[i] = h->action;
 		if (h->referents.count == 1) {
@@ -180,6 +193,8 @@ static void show_records(const struct plan *p, struct policy_record *in,
 						       h->referents.at[0].path);
 			in[i].start = h->referents.at[0].start;
 			in[i].end = h->referents.at[0].end;
+			if (p->policy->wants_lines)
+				show_lines(p, p->held[i], &in[i]);
 		}
 		if (h->action != ACTION_KEEP)
 			in[i].superseded = plan_superseded(p, h);
@@ -197,15 +212,19 @@ static void ask_policy(struct plan *p)
 				 .all = p->r,
 				 .client = p->e->client,
 				 .task = task_of(p),
-				 .budget = plan_notes_left(p, NULL) };
-	struct policy_out out = { actions, evict, &p->retrieved, &p->regions };
+				 .budget = plan_notes_left(p, NULL),
+				 .t = p->t,
+				 .features = p->features };
+	struct policy_out out = { actions, evict, &p->retrieved, NULL };
+
+	p->rank = must_calloc(p->r->count + 1, sizeof(*p->rank));
+	out.rank = p->rank;
 
 	p->retrieved = BUF(TEXT_MAX);
 	show_records(p, in, actions);
 	if (p->policy->decide(&all, &out) < 0) {
 		p->policy_failed = true;
 		p->retrieved.len = 0;
-		policy_regions_release(&p->regions);
 		memset(evict, 0, p->r->count * sizeof(*evict));
 		show_records(p, in, actions);
 		(void)policy_defaults.decide(&all, &out);

@@ -52,8 +52,9 @@ struct plan {
 	ARRAY(struct own_edits) own;
 	uint32_t *later; /* per record, the next one of the same single file;
 			    ITEM_NONE: none */
-	struct buf retrieved;	/* the policy's retrieved code */
-	policy_regions regions; /* and by place, those taken */
+	struct buf retrieved; /* the policy's retrieved code */
+	double *rank;	      /* per record, as policy_out has it */
+	double *features;     /* for fitting (policy.h); NULL: not wanted */
 };
 
 /* -ETIMEDOUT: the time for questions is over, and nothing was changed. */
@@ -119,6 +120,8 @@ enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out);
 /* Append the sections on all of `stale` to `out`, and mentions to `pin`. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);
+/* Find the lines that `h` is about as they are now: h->now_start and on. */
+void plan_lines_now(struct plan *p, struct held *h);
 /* Lines of the file as it is now, [first, last) from 0: an ARRAY. */
 struct plan_ranges {
 	struct range *at;

@@ -373,6 +373,52 @@ static enum replaced refresh_text(struct plan *p, const struct held *h,
 	return how;
 }
 
+/* Append old lines [first, last), which no hunk touches, as numbered now. */
+static void add_still(const struct linediff *d, uint32_t first, uint32_t last,
+		      struct held *h)
+{
+	if (first < last && linediff_carry(d, &first, &last))
+		array_push(&h->still,
+			   ((struct policy_lines){ first + 1, last }));
+}
+
+static void find_lines(struct plan *p, struct held *h)
+{
+	const struct referent *ref = &h->referents.at[0];
+	struct linediff d;
+	struct range r;
+	uint32_t at;
+
+	h->now_start = h->now_end = h->still.count = 0;
+	if (!compare(p, ref, h->birth, &d))
+		return;
+	r = lines_of(ref, &d);
+	if (r.last > d.before.rows.count)
+		r.last = d.before.rows.count;
+	at = r.first;
+	for (uint32_t i = 0; i < d.hunks.count; i++) {
+		const struct myers_hunk *x = &d.hunks.at[i];
+
+		add_still(&d, at, x->before < r.last ? x->before : r.last, h);
+		if (x->before + x->before_count > at)
+			at = x->before + x->before_count;
+	}
+	add_still(&d, at, r.last, h);
+	if (linediff_carry(&d, &r.first, &r.last)) {
+		h->now_start = r.first + 1;
+		h->now_end = r.last;
+	}
+	linediff_release(&d);
+}
+
+void plan_lines_now(struct plan *p, struct held *h)
+{
+	if (!h->now_entry || h->now_entry < p->e->lower ||
+	    evidence_touched(p->e, h->referents.at[0].path))
+		find_lines(p, h);
+	h->now_entry = p->e->n ? p->e->n : 1;
+}
+
 void plan_refresh_lines(struct plan *p, const struct held *h,
 			struct plan_ranges *ret)
 {

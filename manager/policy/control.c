@@ -8,4 +8,4 @@ static int decide_control(const struct policy_in *in, struct policy_out *out)
 	return 0;
 }
 
-const struct policy policy_control = { "control", decide_control };
+const struct policy policy_control = { "control", decide_control, false };

@@ -20,4 +20,4 @@ static int decide_defaults(const struct policy_in *in, struct policy_out *out)
 	return 0;
 }
 
-const struct policy policy_defaults = { "defaults", decide_defaults };
+const struct policy policy_defaults = { "defaults", decide_defaults, false };

@@ -1,28 +1,9 @@
 #include "manager/policy/policy.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *const action_names[ACTIONS] = { "KEEP", "REFRESH", "DROP", "RERUN",
 					    "ANNOTATE" };
-
-void policy_retrieve(policy_regions *to, const struct policy_region *r)
-{
-	struct policy_region copy = *r;
-
-	copy.path = must_strdup(r->path);
-	copy.reason = must_strdup(r->reason ? r->reason : "");
-	array_push(to, copy);
-}
-
-void policy_regions_release(policy_regions *l)
-{
-	for (uint32_t i = 0; i < l->count; i++) {
-		free(l->at[i].path);
-		free(l->at[i].reason);
-	}
-	array_release(l);
-}
 
 /* `statetape` is the one that users get. */
 static const struct {
@@ -31,12 +12,14 @@ static const struct {
 } all[] = {
 	{ "statetape", &policy_defaults },
 	{ "defaults", &policy_defaults },
+	{ "rules", &policy_rules },
 	{ "control", &policy_control },
 };
 
 const char *policy_list(void)
 {
-	return "there are statetape, defaults and control";
+	return "there are statetape (the same as defaults), rules and "
+	       "control";
 }
 
 const struct policy *policy_find(const char *name)

@@ -31,6 +31,10 @@ enum action {
 };
 extern const char *const action_names[ACTIONS];
 
+struct policy_lines {
+	uint32_t start, end;
+};
+
 struct policy_record {
 	const char *key; /* the call's id */
 	enum record_kind kind;
@@ -43,6 +47,16 @@ struct policy_record {
 	const char *why;
 	uint64_t entry;
 	bool superseded; /* a later record shows its lines as they are */
+	uint32_t item;	 /* its place in the transcript */
+	/*
+	 * The lines of `path` as numbered now that it is about, and of those
+	 * the ones that are as it shows them; `now_end` 0: none, not known, or
+	 * the policy does not want them.
+	 */
+	uint32_t now_start, now_end;
+	const struct policy_lines *still;
+	uint32_t still_count;
+	bool edited; /* an edit that succeeded */
 };
 
 struct policy_in {
@@ -52,21 +66,14 @@ struct policy_in {
 	struct client *client; /* tape/wire/client.h */
 	struct text task;      /* the user's first message */
 	uint64_t budget;       /* maximum of `retrieved`, in tokens */
+	const struct transcript *t;
+	/*
+	 * For fitting: room for POLICY_FEATURES numbers per record, to be
+	 * filled with what the decision was made of; NULL: not wanted.
+	 */
+	double *features;
 };
-
-/* Lines of a file that the next step may need, as numbered now. */
-struct policy_region {
-	char *path; /* owned by the list */
-	uint32_t start, end;
-	char rule;    /* '1' to '4': G1 edit site, G2 referenced definition, G3
-			 depends on what changes, G4 contract */
-	char *reason; /* in a few words, for the model; owned by the list */
-	double score; /* the higher, the sooner it is taken */
-};
-typedef ARRAY(struct policy_region) policy_regions;
-/* Append one; the strings are copied. */
-void policy_retrieve(policy_regions *to, const struct policy_region *r);
-void policy_regions_release(policy_regions *l);
+#define POLICY_FEATURES 60
 
 /* The comments say how it is initialised. */
 struct policy_out {
@@ -82,20 +89,18 @@ struct policy_out {
 	 * of it is discarded.
 	 */
 	struct buf *retrieved;
-	/*
-	 * The same by place: empty. The planner takes them by score while the
-	 * budget lasts, and puts their lines and reasons into the note.
-	 */
-	policy_regions *regions;
+	/* Per record: 0. How likely it is not needed any more, at most 1. */
+	double *rank;
 };
 
 struct policy {
 	const char *name;
 	/* 0, or a negative errno: then `out` is ignored. */
 	int (*decide)(const struct policy_in *in, struct policy_out *out);
+	bool wants_lines; /* policy_record.now_start and on: they take time */
 };
 
-extern const struct policy policy_defaults, policy_control;
+extern const struct policy policy_defaults, policy_control, policy_rules;
 /* NULL: there is no policy of that name. */
 const struct policy *policy_find(const char *name);
 /* The names, in a sentence. */

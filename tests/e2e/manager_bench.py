@@ -186,6 +186,51 @@ def what_is_chosen_is_what_the_tape_saw():
     assert not mine["drop"] and not mine["evict"], mine
 
 
+def far_module(n):
+    return "".join(f"def far_{n}_{i}(x):\n    return x + {i}\n\n\n"
+                   for i in range(40))
+
+
+def long_session():
+    """Twelve modules are looked at, then load_config is edited twice."""
+    rows, number = [], iter(range(1000))
+
+    def add(kind, text, turn, tokens, **more):
+        rows.append(record(next(number), kind, text, turn, tokens, **more))
+
+    for n in range(12):
+        text = far_module(n)
+        add("read", text, n, 900, file=f"app/far{n}.py", span=[1, 160])
+        add("search", f"far_{n}\napp/far{n}.py:1:def far_{n}_0(x):\n", n, 20,
+            query=f"far_{n}")
+    add("read", CONFIG, 12, 100, file="app/config.py", span=[1, 10])
+    add("edit", "", 13, 40, file="app/config.py", span=[4, 8],
+        edit=dict(op="replace", start=4, old_n=3, new=NEW))
+    add("read", SERVER, 14, 60, file="app/server.py", span=[1, 5])
+    rows.append({"t": "dp", "dp": 0})
+    add("edit", "", 15, 5, file="README", edit=dict(op="external"))
+    return rows
+
+
+def rules_evict_what_is_far_and_keep_what_is_near():
+    need_ranks()
+    with tempfile.TemporaryDirectory(prefix="st.") as top:
+        one = make(top, "one")
+        for n in range(12):
+            write(f"{one}/repo/app/far{n}.py", far_module(n))
+        write(f"{one}/trace.jsonl",
+              "".join(json.dumps(r) + "\n" for r in long_session()))
+        path = os.path.join(top, "predictions")
+        done = bench(one, "--policy", "rules", "--predictions", path)
+        assert done.returncode == 0, done.stderr
+        with open(path, encoding="utf-8") as f:
+            made = json.load(f)
+    # r24 is the read of config.py, r25 the edit, r26 its caller.
+    gone = set(made["evict"]) | set(made["drop"])
+    assert not gone & {"r24", "r25", "r26"}, made
+    assert len(gone & {f"r{2 * n}" for n in range(12)}) >= 6, made
+
+
 def a_tape_leaves_nothing_behind():
     need_ranks()
     with tempfile.TemporaryDirectory(prefix="st.") as top:
@@ -249,6 +294,7 @@ if __name__ == "__main__":
     st.main(reference_points_are_as_summed_by_hand,
             a_place_counts_with_span,
             what_is_chosen_is_what_the_tape_saw,
+            rules_evict_what_is_far_and_keep_what_is_near,
             a_tape_leaves_nothing_behind,
             wrong_input_is_named,
             ranks_that_are_missing_or_wrong_are_named)

@@ -22,7 +22,7 @@
 #define WORD_MAX 64
 
 static const char *const modes[] = { "pinned", "eager", "off", NULL };
-static const char *const policies[] = { "statetape", "control", NULL };
+static const char *const policies[] = { "statetape", "rules", "control", NULL };
 static const char *const mounts[] = { "auto", "private", "visible", "none",
 				      NULL };
 static const char *const truths[] = { "true", "false", NULL };
@@ -39,7 +39,9 @@ const struct config_row config_rows[CONFIGS] = {
 			  "place, at once) or off (observe and report)" },
 	[CONFIG_POLICY] = { "run", "policy", "STATETAPE_POLICY",
 			    CONFIG_IS_CHOICE, false, policies, weak_policies,
-			    "Which policy decides: statetape, or control, "
+			    "Which policy decides: statetape, rules (on "
+			    "trial: also evicts what is finished with), or "
+			    "control, "
 			    "which leaves every request as it is" },
 	[CONFIG_MOUNT] = { "run", "mount", "STATETAPE_MOUNT", CONFIG_IS_CHOICE,
 			   false, mounts, weak_mounts,

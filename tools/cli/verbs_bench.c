@@ -20,6 +20,12 @@ static const struct verb_option bench_options[] = {
 	  .text = "Write what the policies chose to FILE, a line of JSON for "
 		  "each decision point, as the benchmark's own scorer reads "
 		  "it" },
+	{ .id = OPTION_FEATURES,
+	  .name = "features",
+	  .kind = OPTION_TEXT,
+	  .value = "FILE",
+	  .text = "Write what each record was judged by to FILE, for "
+		  "tools/bench/fit" },
 	{ .id = OPTION_SPAN,
 	  .name = "span",
 	  .text = "Count a record as needed if it shows the place, even if "

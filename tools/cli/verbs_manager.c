@@ -58,7 +58,8 @@ static const struct verb_option manager_options[] = {
 	  .kind = OPTION_TEXT,
 	  .value = "POLICY",
 	  .text = "statetape (if not given): act on the tape's nominations; "
-		  "control: change nothing, for comparison" },
+		  "rules: on trial, also evict what is true and finished "
+		  "with; control: change nothing, for comparison" },
 	{ .id = OPTION_NO_PROMPTS,
 	  .name = "no-prompts",
 	  .text = "Tell the tape no words of what the user asks for; else it "

@@ -33,6 +33,7 @@ struct bench {
 	ARRAY(struct contender) contenders;
 	const char *ranks; /* the file of cl100k ranks */
 	bool span;
+	bool features; /* have jobs tell them, for fitting */
 	unsigned jobs;
 };
 
@@ -78,8 +79,8 @@ struct result {
 	ARRAY(struct result_point) points;
 };
 struct results {
-	ARRAY(struct result) at; /* by contender */
-	FILE *predictions;	 /* NULL: not wanted */
+	ARRAY(struct result) at;      /* by contender */
+	FILE *predictions, *features; /* NULL: not wanted */
 };
 void results_init(struct results *r, const struct bench *b);
 void results_release(struct results *r);

@@ -54,6 +54,33 @@ static cJSON *point_of(struct bench_job *j, uint32_t dp, const cJSON *label)
 	return at;
 }
 
+/* A row per record that has features: tokens, needed by each reading, and
+   these. */
+static void put_features(cJSON *point, const struct judged *judged,
+			 const struct prediction *p)
+{
+	cJSON *rows = json_array(point, "features");
+	struct judgement is[READINGS];
+
+	for (int how = 0; how < READINGS; how++)
+		score_judge(judged, (enum score_reading)how, &is[how]);
+	for (uint32_t i = 0; i < p->rank.count; i++) {
+		const double *f = p->features.at + (size_t)i * p->features_each;
+		cJSON *row;
+
+		if (f[0] == 0)
+			continue;
+		row = json_push(rows, cJSON_CreateArray());
+		json_push_number(row, judged->trace->records.at[i].tokens);
+		for (int how = 0; how < READINGS; how++)
+			json_push_number(row, is[how].needed.at[i]);
+		for (uint32_t k = 0; k < p->features_each; k++)
+			(void)json_push(row, cJSON_CreateNumber(f[k]));
+	}
+	for (int how = 0; how < READINGS; how++)
+		score_judgement_release(&is[how]);
+}
+
 static void judge_point(struct bench_job *j, const struct trace_point *at,
 			const struct prediction *p)
 {
@@ -74,6 +101,8 @@ static void judge_point(struct bench_job *j, const struct trace_point *at,
 		(void)json_push(list, numbers_of(&s));
 	}
 	json_put(scores, j->who->name, list);
+	if (j->who->policy && j->bench->features)
+		put_features(point, &judged, p);
 	if (j->who->policy)
 		json_put(cJSON_GetObjectItemCaseSensitive(point, "predictions"),
 			 j->who->name, prediction_json(p, j->trace, at->dp));

@@ -55,13 +55,27 @@ static void print_prediction(const struct results *r, const cJSON *point,
 	(void)fprintf(r->predictions, "%s\n", text);
 }
 
+static void print_features(const struct results *r, const char *trace,
+			   const cJSON *point)
+{
+	CLEANUP(free_p) char *text = NULL;
+	const cJSON *rows = json_member(point, "features");
+
+	if (!r->features || !rows)
+		return;
+	text = must_have(cJSON_PrintUnformatted(rows));
+	(void)fprintf(r->features, "{\"id\":\"%s\",\"dp\":%ju,\"rows\":%s}\n",
+		      trace, (uintmax_t)json_number(point, "dp", 0), text);
+}
+
 void results_take(void *results, const cJSON *answer)
 {
 	struct results *r = results;
 	const char *trace = json_string_or(answer, "trace", "");
 	const cJSON *point;
 
-	cJSON_ArrayForEach (point, json_member(answer, "points"))
+	cJSON_ArrayForEach (point, json_member(answer, "points")) {
+		print_features(r, trace, point);
 		for (uint32_t i = 0; i < r->at.count; i++) {
 			struct result *one = &r->at.at[i];
 			const cJSON *list = json_member(
@@ -79,6 +93,7 @@ void results_take(void *results, const cJSON *answer)
 			array_push(&one->points, p);
 			print_prediction(r, point, one->who->name);
 		}
+	}
 }
 
 struct score results_sum(const struct result *r, enum score_reading how)

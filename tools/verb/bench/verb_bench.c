@@ -129,10 +129,9 @@ static int set_contenders(struct bench *b, const struct invocation *in)
 	return 0;
 }
 
-static int open_predictions(const struct invocation *in, FILE **ret)
+/* The file that an option names, for writing; none: *ret stays. */
+static int open_output(const struct option_value *o, FILE **ret)
 {
-	const struct option_value *o = &in->options[OPTION_PREDICTIONS];
-
 	if (!o->given)
 		return 0;
 	*ret = fopen(o->text, "we");
@@ -158,6 +157,7 @@ int verb_bench(const struct invocation *in)
 	struct bench b = { .span = in->options[OPTION_SPAN].given };
 	CLEANUP(results_release) struct results results = { 0 };
 	CLEANUP(fclose_p) FILE *predictions = NULL;
+	CLEANUP(fclose_p) FILE *features = NULL;
 	CLEANUP(free_p) char *ranks = NULL;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int code = 0;
@@ -167,7 +167,10 @@ int verb_bench(const struct invocation *in)
 	if (code == 0)
 		code = set_contenders(&b, in);
 	if (code == 0)
-		code = open_predictions(in, &predictions);
+		code = open_output(&in->options[OPTION_PREDICTIONS],
+				   &predictions);
+	if (code == 0)
+		code = open_output(&in->options[OPTION_FEATURES], &features);
 	if (code)
 		return code;
 	ranks = find_ranks(in);
@@ -176,6 +179,7 @@ int verb_bench(const struct invocation *in)
 				 "TRACEBENCH_RANKS names no file, and there is "
 				 "no " RANKS_NAME " beside the traces");
 	b.ranks = ranks;
+	b.features = features != NULL;
 	b.jobs = in->options[OPTION_JOBS].given
 			 ? (unsigned)in->options[OPTION_JOBS].number
 		 : processors > 0 ? (unsigned)processors
@@ -184,6 +188,7 @@ int verb_bench(const struct invocation *in)
 		return say_usage_error("--jobs wants at least 1");
 	results_init(&results, &b);
 	results.predictions = predictions;
+	results.features = features;
 	code = workers_run(&b, results_take, &results);
 	if (code == 0)
 		print(in, &results);

@@ -160,8 +160,8 @@ static int decide_not(const struct policy_in *in, struct policy_out *out)
 	return -EIO;
 }
 
-static const struct policy tidy = { "tidy", decide_tidy };
-static const struct policy failing = { "failing", decide_not };
+static const struct policy tidy = { "tidy", decide_tidy, false };
+static const struct policy failing = { "failing", decide_not, false };
 
 static void a_policy_may_evict_and_retrieve(void **state)
 {

@@ -160,7 +160,7 @@ static int decide_breaking(const struct policy_in *in, struct policy_out *out)
 		(void)buf_add(out->retrieved, code, sizeof(code));
 	return 0;
 }
-static const struct policy breaks = { "breaks", decide_breaking };
+static const struct policy breaks = { "breaks", decide_breaking, false };
 
 static void what_cannot_be_put_in_takes_nothing_else_away(void **state)
 {
