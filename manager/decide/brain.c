@@ -39,6 +39,7 @@
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
 #include "graph/base/debug.h"
+#include "graph/base/proc_stat.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/inquiry.h"
 #include "manager/decide/plan.h"
@@ -500,6 +501,55 @@ static const char *why_pass(const struct transcript *t)
 	return t->items_count ? NULL : "an empty request";
 }
 
+static bool is_alive(uint32_t pid, uint64_t start)
+{
+	struct proc_stat st;
+
+	return proc_stat_read((pid_t)pid, &st) == 0 && st.start == start &&
+	       st.state != 'Z';
+}
+
+/*
+ * A client that names no conversation is known by its first words, which two
+ * agents may have in common. The second one's process tells them apart, as long
+ * as the first one's lives; afterwards a new process goes on with it.
+ */
+static void tell_apart(struct thought *th, uint32_t pid, uint64_t start)
+{
+	struct brain *b = th->b;
+	uint32_t other = 0;
+	uint64_t since = 0;
+	struct conversation *c;
+
+	(void)pthread_mutex_lock(&b->lock);
+	HASH_FIND_STR(b->conversations, th->who.key, c);
+	if (c) {
+		other = c->pid;
+		since = c->start;
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	if (other && (other != pid || since != start) && is_alive(other, since))
+		conversation_identify_other(&th->who, pid, start);
+}
+
+static void find_conversation(struct thought *th)
+{
+	const struct request *r = th->r;
+	struct turn *turn = th->turn;
+	uint32_t pid = 0;
+	uint64_t start = 0;
+
+	conversation_identify(r, &th->t, &th->who);
+	if (th->who.guessed && r->caller &&
+	    r->caller(r->caller_ctx, &pid, &start) == 0)
+		tell_apart(th, pid, start);
+	turn->c = brain_conversation(th->b, th->who.key, r->at_ns);
+	(void)pthread_mutex_lock(&th->b->lock);
+	turn->c->pid = pid;
+	turn->c->start = start;
+	(void)pthread_mutex_unlock(&th->b->lock);
+}
+
 static void think(struct thought *th)
 {
 	struct turn *turn = th->turn;
@@ -514,8 +564,7 @@ static void think(struct thought *th)
 	if (th->outcome)
 		return;
 	records_init(&th->records, &th->t);
-	conversation_identify(th->r, &th->t, &th->who);
-	turn->c = brain_conversation(th->b, th->who.key, th->r->at_ns);
+	find_conversation(th);
 	(void)pthread_mutex_lock(&turn->c->lock);
 	think_locked(th, turn->c);
 	(void)pthread_mutex_unlock(&turn->c->lock);

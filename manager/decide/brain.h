@@ -80,6 +80,12 @@ struct request {
 	int64_t at_ns;	     /* CLOCK_REALTIME when the body was complete */
 	int64_t deadline_ns; /* CLOCK_MONOTONIC: decide nothing new after it;
 				INT64_MAX: no limit; 0: inquiry.h's */
+	/*
+	 * The process that made it, asked for only where the client names no
+	 * conversation; NULL: not known. 0: it was found.
+	 */
+	int (*caller)(void *ctx, uint32_t *ret_pid, uint64_t *ret_start);
+	void *caller_ctx;
 };
 
 /*

@@ -111,6 +111,24 @@ void conversation_identify(const struct request *r, const struct transcript *t,
 		       (unsigned long long)hash.low64);
 }
 
+void conversation_identify_other(struct identity *who, uint32_t pid,
+				 uint64_t start)
+{
+	XXH3_state_t *x = XXH3_createState();
+	XXH128_hash_t hash;
+
+	assert(who->guessed && pid);
+	(void)XXH3_128bits_reset(x);
+	mix_text(x, who->key);
+	mix(x, (const char *)&pid, sizeof(pid));
+	mix(x, (const char *)&start, sizeof(start));
+	hash = XXH3_128bits_digest(x);
+	(void)XXH3_freeState(x);
+	(void)snprintf(who->key, sizeof(who->key), "%016llx%016llx",
+		       (unsigned long long)hash.high64,
+		       (unsigned long long)hash.low64);
+}
+
 struct conversation *conversation_new(const char *key)
 {
 	struct conversation *c = must_calloc(1, sizeof(*c));

@@ -5,10 +5,12 @@
  * positions are kept, beside the texts that we put in.
  *
  * A conversation is identified by the ids its client sends in headers or body,
- * else by the hash of its system text and first user message. Sub-agents have
- * conversations of their own. A request continues the last one if its items'
- * hashes begin with the same ones; if not (a rewind, a fork, a compaction), it
- * begins a new lineage, and decisions on calls that are still there stay.
+ * else by the hash of its system text and first user message; while the process
+ * that made its last request lives, another process's is a different one.
+ * Sub-agents have conversations of their own. A request continues the last one
+ * if its items' hashes begin with the same ones; if not (a rewind, a fork, a
+ * compaction), it begins a new lineage, and decisions on calls that are still
+ * there stay.
  *
  * Callers hold the conversation's lock, except for conversation_identify(),
  * which is pure.
@@ -173,12 +175,14 @@ struct head {
 #define CONVERSATION_HEADS 3
 
 struct conversation {
-	/* The next five are protected by brain.lock. */
+	/* The next seven are protected by brain.lock. */
 	UT_hash_handle hh;
 	uint32_t users;	   /* turns and answers that use it */
 	int64_t used_ns;   /* when it was last used */
 	int64_t asked_ns;  /* time of the last request */
 	int64_t before_ns; /* time of the request before that */
+	uint32_t pid;	   /* of a guessed one: who made the last request; 0: */
+	uint64_t start;	   /* not known */
 	char *key;
 	pthread_mutex_t lock;
 	bool loaded;   /* from the archive */
@@ -221,6 +225,9 @@ struct identity {
 /* Which conversation makes this request? */
 void conversation_identify(const struct request *r, const struct transcript *t,
 			   struct identity *ret);
+/* The identity of another conversation that begins with the same words. */
+void conversation_identify_other(struct identity *who, uint32_t pid,
+				 uint64_t start);
 
 struct conversation *conversation_new(const char *key);
 void conversation_free(struct conversation *c);

@@ -392,6 +392,22 @@ static const char *ask_in_turn(struct visit *v, size_t *ret_len)
 	return made;
 }
 
+/* The process at the other end of the connection. */
+static int find_caller(void *arg, uint32_t *ret_pid, uint64_t *ret_start)
+{
+	struct visit *v = arg;
+	uint64_t socket = guest_socket(guest_of(v));
+	struct caller caller;
+	int r = socket ? caller_find(&v->proxy->callers, socket, &caller)
+		       : -ENOENT;
+
+	if (r < 0)
+		return r;
+	*ret_pid = caller.pid;
+	*ret_start = caller.start;
+	return 0;
+}
+
 /* The brain's body, in the coding of the one received; NULL: none to send. */
 static const char *ask_brain(struct visit *v, enum coding coding,
 			     size_t *ret_len)
@@ -402,6 +418,8 @@ static const char *ask_brain(struct visit *v, enum coding coding,
 
 	assert(!v->turn && r->body);
 	r->at_ns = clock_wall_ns();
+	r->caller = find_caller;
+	r->caller_ctx = v;
 	made = ask_in_turn(v, &len);
 	if (!made)
 		return NULL;
@@ -451,12 +469,11 @@ static const char *think(struct visit *v, size_t *ret_len)
 /* While upstream works, so that no request waits for it. */
 static void find_agent(struct visit *v)
 {
-	uint64_t socket = guest_socket(guest_of(v));
-	struct caller caller;
+	uint32_t pid;
+	uint64_t start;
 
-	if (turn_wants_agent(v->turn) && socket &&
-	    caller_find(&v->proxy->callers, socket, &caller) == 0)
-		turn_agent(v->turn, caller.pid, caller.start);
+	if (turn_wants_agent(v->turn) && find_caller(v, &pid, &start) == 0)
+		turn_agent(v->turn, pid, start);
 }
 
 /* Send a held body, or none; wait for the reply's status and headers. */
