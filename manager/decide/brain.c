@@ -336,6 +336,7 @@ static void make_plan(struct thought *th)
 	struct conversation *c = th->p.c;
 	struct inquiry q = { .b = th->b,
 			     .r = th->r,
+			     .begun_ns = th->turn->began_ns,
 			     .c = c,
 			     .records = &th->records,
 			     .held = th->p.held,

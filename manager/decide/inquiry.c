@@ -37,23 +37,27 @@ int inquiry_patience_ms(struct brain *b)
 	return hung && hung == heard(b) + 1 ? INQUIRY_RULE_MS : INQUIRY_MOST_MS;
 }
 
-static void begin_time(struct inquiry *q, int64_t begun_ns)
+/* What was needed to read the body counts, up to half of the time. */
+static void begin_time(struct inquiry *q, int64_t asked_ns)
 {
-	q->client->deadline_ns = q->r->deadline_ns;
-	if (!q->r->deadline_ns)
-		q->client->deadline_ns =
-			begun_ns + inquiry_patience_ms(q->b) * NS_PER_MS;
+	int64_t patience_ns = inquiry_patience_ms(q->b) * NS_PER_MS;
+	int64_t begun_ns = asked_ns - patience_ns / 2;
+
+	if (q->begun_ns > begun_ns)
+		begun_ns = q->begun_ns;
+	q->client->deadline_ns =
+		q->r->deadline_ns ? q->r->deadline_ns : begun_ns + patience_ns;
 }
 
 /* The tape is where it should be: what follows has the time of the rule. */
-static void end_patience(struct inquiry *q, int64_t begun_ns,
+static void end_patience(struct inquiry *q, int64_t asked_ns,
 			 const struct client_head *head)
 {
 	bool behind = head->pending || head->open;
 
 	if (!q->r->deadline_ns && q->c->nominated && !q->c->undecided &&
 	    !behind)
-		q->e->rule_ns = begun_ns + INQUIRY_RULE_MS * NS_PER_MS;
+		q->e->rule_ns = asked_ns + INQUIRY_RULE_MS * NS_PER_MS;
 }
 
 /* -- The barrier. */
@@ -249,7 +253,7 @@ static int nominate(struct inquiry *q)
 
 const char *inquiry_ask(struct inquiry *q)
 {
-	int64_t begun_ns = clock_mono_ns();
+	int64_t asked_ns = clock_mono_ns();
 	struct client_head head;
 	int rc;
 
@@ -260,13 +264,13 @@ const char *inquiry_ask(struct inquiry *q)
 					      .cwd = q->b->cwd },
 				   .rule_ns = INT64_MAX,
 				   .reads_result = 1 };
-	begin_time(q, begun_ns);
+	begin_time(q, asked_ns);
 	rc = sync_tape(q, &head);
 	atomic_store(&q->b->hung, rc == -ETIMEDOUT ? heard(q->b) + 1 : 0);
 	if (rc == 0 && !head.ready)
 		return "the tape is not ready";
 	if (rc == 0) {
-		end_patience(q, begun_ns, &head);
+		end_patience(q, asked_ns, &head);
 		begin_evidence(q, &head);
 		rc = find_births(q);
 	}

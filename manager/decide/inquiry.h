@@ -33,6 +33,8 @@ struct request;
 struct inquiry {
 	struct brain *b;
 	const struct request *r;
+	int64_t begun_ns; /* CLOCK_MONOTONIC: when the request's body was here
+			   */
 	struct conversation *c;
 	struct records *records;
 	struct held **held; /* as conversation_match() gives them */
