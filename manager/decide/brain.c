@@ -193,6 +193,23 @@ struct conversation *brain_conversation(struct brain *b, const char *key,
 	return c;
 }
 
+/* Who made its last request; 0: not known. */
+static uint32_t last_process(struct brain *b, const char *key,
+			     uint64_t *ret_start)
+{
+	struct conversation *c;
+	uint32_t pid = 0;
+
+	(void)pthread_mutex_lock(&b->lock);
+	HASH_FIND_STR(b->conversations, key, c);
+	if (c) {
+		pid = c->pid;
+		*ret_start = c->start;
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	return pid;
+}
+
 /* NOLINTEND(readability-function-*) */
 
 void brain_leave(struct brain *b, struct conversation *c)
@@ -517,18 +534,9 @@ static bool is_alive(uint32_t pid, uint64_t start)
  */
 static void tell_apart(struct thought *th, uint32_t pid, uint64_t start)
 {
-	struct brain *b = th->b;
-	uint32_t other = 0;
 	uint64_t since = 0;
-	struct conversation *c;
+	uint32_t other = last_process(th->b, th->who.key, &since);
 
-	(void)pthread_mutex_lock(&b->lock);
-	HASH_FIND_STR(b->conversations, th->who.key, c);
-	if (c) {
-		other = c->pid;
-		since = c->start;
-	}
-	(void)pthread_mutex_unlock(&b->lock);
 	if (other && (other != pid || since != start) && is_alive(other, since))
 		conversation_identify_other(&th->who, pid, start);
 }
