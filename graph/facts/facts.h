@@ -86,7 +86,7 @@ enum facts_const {
 	CONST_FLOAT,
 	CONST_STR, /* b: the string up to FACTS_STRING_MAX bytes, unescaped
 		      where that is trivial; FACTS_NONE: longer, formatted,
-		      with escapes */
+		      with escapes, of several lines */
 	CONST_BYTES,
 	CONST_ELLIPSIS,
 };
@@ -230,8 +230,9 @@ struct facts_unit {
 	uint32_t parent; /* unit, counted back from this one; module: 0 */
 	uint32_t units;	 /* units inside it, at any depth */
 
-	/* From its first decorator (or keyword) to its end. For a unit in a
-	   class or function relative to that unit's start; lines from 0. */
+	/* From its first decorator (or keyword) to its end, which a comment
+	   on its last line is part of. For a unit in a class or function
+	   relative to that unit's start; lines from 0. */
 	uint32_t start, end;  /* bytes */
 	uint32_t line, lines; /* first line; number of lines */
 	uint32_t body;	      /* first byte after the header, from start */
@@ -248,8 +249,8 @@ struct facts_unit {
 	uint64_t gap, head, tail, whole;
 
 	XXH128_hash_t hash; /* of its body b(v) without nested bodies
-			       (graph/README.md, Symbols and names); of a
-			       module: module_hash */
+			       (graph/README.md, Symbols and names), line ends
+			       being \n; of a module: module_hash */
 	/*
 	 * Hash of everything below and of kind, name and flags, except for
 	 * lines and columns, UNIT_BROKEN and UNIT_CONDITIONAL, and the numbers
@@ -288,7 +289,9 @@ struct facts {
 	uint8_t broken;	 /* a syntax error somewhere, or bad indentation */
 	uint8_t has_all; /* it has __all__, whose contents are known */
 	uint8_t joined;	 /* no error, but a line break that depends on its
-			    surroundings: its units cannot be read alone */
+			    surroundings, or places that are not those of
+			    the file's bytes (it declares an encoding): its
+			    units cannot be read alone */
 	uint8_t vast;	 /* too large to be parsed: the module alone */
 	struct facts_range all;	   /* in lists: strings in __all__ */
 	XXH128_hash_t module_hash; /* module symbol: top-level statements that

@@ -128,6 +128,7 @@ static void free_reader(void *reader)
 	array_release(&r->paths);
 	array_release(&r->mix);
 	array_release(&r->alone);
+	array_release(&r->decoded);
 	array_release(&r->gaps);
 	array_release(&r->opens);
 	array_release(&r->ranges);
@@ -158,6 +159,7 @@ static void clear(struct reader *r, const char *text, uint32_t len)
 	r->text = text;
 	r->len = len;
 	r->broken = r->uneven = r->hollow = r->joined = false;
+	r->carriage = memchr(text, '\r', len);
 	r->all_seen = r->all_unknown = false;
 	r->units.count = r->spans.count = 0;
 	r->exprs.count = r->places.count = r->lists.count = 0;
@@ -431,8 +433,9 @@ static TSTree *parse(struct reader *r, const char *text, uint32_t len)
 	return tree;
 }
 
+/* `decoded`: the places in the text are not those of the file's bytes. */
 static struct facts *read_tree(struct reader *r, TSTree *tree, const char *text,
-			       uint32_t len)
+			       uint32_t len, bool decoded)
 {
 	TSNode root = ts_tree_root_node(tree);
 
@@ -446,6 +449,7 @@ static struct facts *read_tree(struct reader *r, TSTree *tree, const char *text,
 	reader_texts(r);
 	if (r->broken)
 		find_errors(r, root);
+	r->joined |= decoded;
 	return finish(r);
 }
 
@@ -462,12 +466,18 @@ static TSTree *parse_file(struct reader *r, const char *text, uint32_t len)
 
 static struct facts *read_file(struct reader *r, const char *text, size_t len)
 {
+	const char *raw = text;
 	TSTree *tree;
 
 	if (len > INT32_MAX)
 		return NULL;
+	text = reader_decode(r, text, &len);
+	if (len > INT32_MAX)
+		return NULL;
 	tree = parse_file(r, text, (uint32_t)len);
-	return tree ? read_tree(r, tree, text, (uint32_t)len) : NULL;
+	if (!tree)
+		return NULL;
+	return read_tree(r, tree, text, (uint32_t)len, text != raw);
 }
 
 static struct facts *read_whole(void *reader, const char *text, size_t len)
@@ -572,7 +582,7 @@ static const char *const suffixes[] = { ".py", NULL };
 
 const struct lang lang_python = {
 	.id = LANG_PYTHON,
-	.version = 1,
+	.version = 2,
 	.name = "python",
 	.suffixes = suffixes,
 	.reader_new = new_reader,

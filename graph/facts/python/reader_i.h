@@ -236,12 +236,13 @@ struct reader {
 	/* The text, and where in its tree the walk is. */
 	const char *text;
 	uint32_t len;
-	bool vast;   /* it is not parsed */
-	bool broken; /* its tree has errors */
-	bool uneven; /* the parser accepts an indentation Python rejects */
-	bool hollow; /* a block has no statement */
-	bool joined; /* a statement begins in a continued line */
-	TSNode node; /* the current one */
+	bool vast;     /* it is not parsed */
+	bool broken;   /* its tree has errors */
+	bool uneven;   /* the parser accepts an indentation Python rejects */
+	bool hollow;   /* a block has no statement */
+	bool joined;   /* a statement begins in a continued line */
+	bool carriage; /* there are carriage returns */
+	TSNode node;   /* the current one */
 	enum syn syn;
 	ARRAY(struct level) levels;
 
@@ -299,7 +300,8 @@ struct reader {
 	ARRAY(uint32_t) paths; /* by expression */
 	ARRAY(uint64_t) mix;
 
-	ARRAY(char) alone; /* text of a definition that is read by itself */
+	ARRAY(char) alone;   /* text of a definition that is read by itself */
+	ARRAY(char) decoded; /* a text in another encoding, as UTF-8 */
 
 	/* Scratch memory of scan.c, before the text is parsed. */
 	ARRAY(struct gap) gaps;
@@ -445,6 +447,9 @@ bool reader_units_alone(struct reader *r, TSNode root, uint32_t start,
 
 /* unit.c: what is derived from a unit once it is read */
 void reader_close_unit(struct reader *r);
+
+/* coding.c: the text as UTF-8, *len bytes: itself, or in r->decoded */
+const char *reader_decode(struct reader *r, const char *text, size_t *len);
 
 /* text.c: places and hashes, once all units are read */
 void reader_texts(struct reader *r);

@@ -43,10 +43,16 @@ static bool literal_of(const struct reader *r, TSNode n, struct literal *ret)
 	return true;
 }
 
-/* Is its value the text between the quotes? */
+/*
+ * Is its value the text between the quotes? Of a text of several lines that
+ * depends on how the file ends its lines.
+ */
 static bool is_plain(const struct reader *r, const struct literal *l)
 {
 	if (l->end - l->start > FACTS_STRING_MAX || l->format)
+		return false;
+	if (!r->annotation &&
+	    memchr(r->text + l->start, '\n', l->end - l->start))
 		return false;
 	return l->raw || !memchr(r->text + l->start, '\\', l->end - l->start);
 }

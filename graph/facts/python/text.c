@@ -26,17 +26,37 @@ void reader_add_piece(struct reader *r, uint32_t start, uint32_t end)
 	p->variable = p->next = FACTS_NONE;
 }
 
+/* A comment on the unit's last line is part of it. */
+static void include_comment(const struct reader *r, struct reader_span *s)
+{
+	uint32_t at = s->end;
+	const char *line;
+
+	while (char_at(r, at) && strchr(" \t;", r->text[at]))
+		at++;
+	if (char_at(r, at) != '#')
+		return;
+	line = memchr(r->text + at, '\n', r->len - at);
+	s->end = line ? (uint32_t)(line - r->text) : r->len;
+	if (r->text[s->end - 1] == '\r')
+		s->end--;
+}
+
 /* From the last to the first, so that a unit comes before its parent. */
 static void find_ends(struct reader *r)
 {
 	uint32_t i;
 
-	for (i = r->units.count; i-- > 1;) {
+	for (i = r->units.count; i-- > 0;) {
 		const struct facts_unit *u = &r->units.at[i];
-		const struct reader_span *s = &r->spans.at[i];
+		struct reader_span *s = &r->spans.at[i];
 		struct facts_unit *parent = &r->units.at[i - u->parent];
 		struct reader_span *around = &r->spans.at[i - u->parent];
 
+		if (u->kind != UNIT_MODULE)
+			include_comment(r, s);
+		if (i == 0)
+			break;
 		parent->units += u->units + 1;
 		if (s->end > around->end) {
 			around->end = s->end;
@@ -65,10 +85,21 @@ static uint64_t hash_piece(const struct reader *r, uint32_t from, uint32_t to)
 	return XXH3_64bits(r->text + from, to > from ? to - from : 0);
 }
 
+/* Appends text to r->chars. A line that ends in \r\n says what one in \n does.
+ */
 static void add_text(struct reader *r, uint32_t from, uint32_t to)
 {
-	if (to > from)
-		array_append(&r->chars, r->text + from, to - from);
+	const char *at = r->text + from, *end = r->text + to, *next;
+
+	if (to <= from)
+		return;
+	while (r->carriage && (next = memchr(at, '\r', (size_t)(end - at)))) {
+		array_append(&r->chars, at, (size_t)(next - at));
+		at = next + 1;
+		if (at == end || *at != '\n')
+			array_push(&r->chars, '\r');
+	}
+	array_append(&r->chars, at, (size_t)(end - at));
 }
 
 /* Hashes its text without the bodies of the units directly in it. */
@@ -89,7 +120,7 @@ static void hash_unit(struct reader *r, uint32_t i)
 	}
 	u->tail = hash_piece(r, inside, s->end);
 	u->whole = u->kind == UNIT_MODULE ? 0 : hash_piece(r, s->start, s->end);
-	if (!u->units) {
+	if (!u->units && !r->carriage) {
 		u->hash = XXH3_128bits(r->text + at, s->end - at);
 		return;
 	}
@@ -122,7 +153,7 @@ XXH128_hash_t reader_module_hash(struct reader *r)
 		if (p->variable != FACTS_NONE)
 			continue;
 		array_append(&r->chars, depth, depth_bytes);
-		array_append(&r->chars, r->text + p->start, p->end - p->start);
+		add_text(r, p->start, p->end);
 		array_push(&r->chars, '\n');
 	}
 	return XXH3_128bits(r->chars.at, r->chars.count);
@@ -138,8 +169,7 @@ void reader_hash_variables(struct reader *r)
 		for (next = r->first_pieces.at[i]; next != FACTS_NONE;) {
 			const struct reader_piece *p = &r->pieces.at[next];
 
-			array_append(&r->chars, r->text + p->start,
-				     p->end - p->start);
+			add_text(r, p->start, p->end);
 			array_push(&r->chars, '\n');
 			next = p->next;
 		}

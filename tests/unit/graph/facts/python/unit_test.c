@@ -39,10 +39,10 @@ static void units_are_placed_in_the_unit_around(void **state)
 		    "  bytes 0..200 body +0 line 0 lines 16 name +0 parent -0"
 		    " units 3\n"
 		    "1 class C\n"
-		    "  bytes 10..130 body +18 line 2 lines 9 name +1 parent -1"
+		    "  bytes 10..142 body +18 line 2 lines 9 name +1 parent -1"
 		    " units 1\n"
 		    "2 function f async method\n"
-		    "  bytes 34..120 body +58 line 4 lines 5 name +2 parent -1"
+		    "  bytes 34..132 body +58 line 4 lines 5 name +2 parent -1"
 		    " units 0\n"
 		    "3 function g conditional\n"
 		    "  bytes 186..199 body +8 line 15 lines 1 name +0 parent -3"
@@ -105,6 +105,85 @@ static void comments_change_the_text_and_not_the_meaning(void **state)
 	assert_same(state, "def f(x):\n    return g(x)\n",
 		    "def f(x):\n    'Say.'\n    # why\n    return g(x)  \n", 1,
 		    false, true);
+}
+
+static void a_comment_on_a_units_last_line_is_its_own(void **state)
+{
+	const char before[] =
+		"class A:\n    def f(self): pass\nclass B: pass\n";
+	const char after[] = "class A:\n    def f(self): pass  # why\n"
+			     "class B: pass\n";
+
+	/* Of the method; not of the class that ends with it, or the next. */
+	assert_same(state, before, after, 2, false, true);
+	assert_same(state, before, after, 1, true, true);
+	assert_same(state, before, after, 3, true, true);
+	assert_same(state, "def f():\n    a() ; # one\n",
+		    "def f():\n    a() ; # two\n", 1, false, true);
+	assert_same(state, "def f():\n    a()\n# one\n",
+		    "def f():\n    a()\n# two\n", 1, true, true);
+}
+
+static void line_ends_are_no_part_of_the_text(void **state)
+{
+	const char lf[] = "X = [1,\n  2]\nclass A:\n    def f(self):\n"
+			  "        a()  # b\n        c()\n    x = '''\n'''\n";
+	const char crlf[] = "X = [1,\r\n  2]\r\nclass A:\r\n"
+			    "    def f(self):\r\n        a()  # b\r\n"
+			    "        c()\r\n    x = '''\r\n'''\r\n";
+	CLEANUP(free_p) struct facts *f = read_text(state, lf);
+	CLEANUP(free_p) struct facts *g = read_text(state, crlf);
+
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(same(unit(f, i)->hash, unit(g, i)->hash));
+		assert_true(same(unit(f, i)->meaning, unit(g, i)->meaning));
+	}
+	assert_true(same(facts_variables(f)->hash, facts_variables(g)->hash));
+	/* A lone carriage return is text. */
+	assert_same(state, "def f():\n    '''a\rb'''\n",
+		    "def f():\n    '''ab'''\n", 1, false, true);
+}
+
+static const char *name_of(const struct facts *f, uint32_t i)
+{
+	return facts_string(f, unit(f, i)->name, NULL);
+}
+
+static void a_text_in_latin_1_keeps_its_letters(void **state)
+{
+	static const char *const heads[] = {
+		"# -*- coding: latin-1 -*-\n",
+		"#!/usr/bin/python\n# vim: set fileencoding=ISO_8859-1 :\n",
+	};
+
+	for (unsigned k = 0; k < 2; k++) {
+		char text[200];
+		CLEANUP(free_p) struct facts *f = NULL;
+
+		(void)snprintf(text, sizeof(text), "%sdef gr\xfc\xdf(): pass\n",
+			       heads[k]);
+		f = read_text(state, text);
+		assert_false(f->broken);
+		assert_true(f->joined);
+		assert_int_equal(f->units_count, 2);
+		assert_string_equal(name_of(f, 1), "gr\xc3\xbc\xc3\x9f");
+	}
+}
+
+static void only_a_declaration_makes_a_text_latin_1(void **state)
+{
+	static const char *const texts[] = {
+		"# coding: utf-8\ndef gr\xc3\xbc(): pass\n",
+		"def gr\xc3\xbc(): pass  # coding: latin-1\n",
+		"\n\n# coding: latin-1\ndef gr\xc3\xbc(): pass\n",
+	};
+
+	for (unsigned k = 0; k < 3; k++) {
+		CLEANUP(free_p) struct facts *f = read_text(state, texts[k]);
+
+		assert_false(f->broken || f->joined);
+		assert_string_equal(name_of(f, 1), "gr\xc3\xbc");
+	}
 }
 
 static void literals_that_are_not_kept_mean_the_same(void **state)
@@ -270,7 +349,7 @@ static void a_unit_alone_is_refused_when_its_file_could_differ(void **state)
 		{ "\tdef f():\n\t\ta", 1, true },
 		{ "def f():\n    a\n  b", 0, false },
 		{ "def f():\n    a\\", 0, false },
-		{ "def f():\n    a # b", 0, false },
+		{ "def f():\n    a # b", 0, true },
 		{ "def f():\n    if a:", 0, false },
 		{ "def f():\n    (a", 0, false },
 		{ "def f():\n \f  a", 0, false },
@@ -419,6 +498,10 @@ int main(void)
 		cmocka_unit_test(a_class_is_the_same_when_a_method_grows_units),
 		cmocka_unit_test(a_unit_that_moves_is_the_same_unit),
 		cmocka_unit_test(comments_change_the_text_and_not_the_meaning),
+		cmocka_unit_test(a_comment_on_a_units_last_line_is_its_own),
+		cmocka_unit_test(line_ends_are_no_part_of_the_text),
+		cmocka_unit_test(a_text_in_latin_1_keeps_its_letters),
+		cmocka_unit_test(only_a_declaration_makes_a_text_latin_1),
 		cmocka_unit_test(literals_that_are_not_kept_mean_the_same),
 		cmocka_unit_test(a_default_is_part_of_the_meaning),
 		cmocka_unit_test(all_is_part_of_the_modules_meaning),
