@@ -12,6 +12,7 @@
 #include "graph/resolve/modules.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/solve.h"
+#include "graph/resolve/stars.h"
 #include "graph/resolve/words.h"
 
 /* Modules to follow a variable through; further ones are ignored. */
@@ -168,8 +169,8 @@ static void target_starred(struct graph *g, unit_t module, atom_t name,
 			   struct targets *t)
 {
 	solve_need(g, KEY_STARS, module, 0);
-	for (uint32_t k = name_star_after(unit_of(g, module), 0); k != NONE;
-	     k = name_star_after(unit_of(g, module), k + 1)) {
+	for (uint32_t k = stars_after(unit_of(g, module), 0); k != NONE;
+	     k = stars_after(unit_of(g, module), k + 1)) {
 		const struct unit *u = unit_of(g, module);
 		const struct facts_bind *b = bind_of(u, k);
 		unit_t from;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/resolve/eval.h"
+#include "graph/resolve/fields.h"
 #include "graph/resolve/library.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/names.h"
@@ -317,12 +318,16 @@ static set_t instance_element(struct graph *g, term_t id, unit_t class,
 			      bool async)
 {
 	atom_t iter = async ? WORD_AITER : WORD_ITER;
+	set_t tuple;
 
 	if (method_find(g, class, iter) != NONE)
 		return iterator_gives(g, method_call(g, id, iter), async);
-	if (!async && method_find(g, class, WORD_GETITEM) != NONE)
+	if (async)
+		return SET_NONE;
+	if (method_find(g, class, WORD_GETITEM) != NONE)
 		return method_call(g, id, WORD_GETITEM);
-	return SET_NONE;
+	return fields_tuple(g, id, &tuple) ? value_element(g, tuple, false)
+					   : SET_NONE;
 }
 
 static set_t term_element(struct graph *g, term_t id, bool async)
@@ -407,6 +412,16 @@ static set_t tuple_item(struct graph *g, const struct term *t,
 	return at < t->a ? term_items(g->terms, t)[at] : SET_NONE;
 }
 
+/* An instance of a NamedTuple that does not say how it is iterated. */
+static bool unpacks_as_tuple(struct graph *g, term_t id, set_t *ret)
+{
+	struct term t = *term_of(g->terms, id);
+
+	return (t.kind == TERM_INSTANCE || t.kind == TERM_SELF) &&
+	       method_find(g, t.a, WORD_ITER) == NONE &&
+	       fields_tuple(g, id, ret);
+}
+
 set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 {
 	const term_t *terms;
@@ -422,6 +437,8 @@ set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 
 		if (t.kind == TERM_TUPLE) {
 			item = tuple_item(g, &t, position, how);
+		} else if (unpacks_as_tuple(g, terms[k], &item)) {
+			item = value_item(g, item, position, how);
 		} else {
 			item = term_element(g, terms[k], false);
 			if (how & 2)
@@ -475,6 +492,7 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 {
 	struct term t = *term_of(g->terms, id);
 	struct facts_expr x = *expr_of(unit_of(g, n), index);
+	set_t tuple;
 
 	switch (t.kind) {
 	case TERM_LIST:
@@ -491,6 +509,9 @@ static set_t term_index(struct graph *g, term_t id, unit_t n, uint32_t index)
 		return set_term(g->terms, id);
 	case TERM_INSTANCE:
 	case TERM_SELF:
+		if (method_find(g, t.a, WORD_GETITEM) == NONE &&
+		    fields_tuple(g, id, &tuple))
+			return value_index(g, tuple, n, index);
 		return method_call(g, id, WORD_GETITEM);
 	case TERM_LIBRARY:
 		return set_one(g->terms, TERM_TYPE,

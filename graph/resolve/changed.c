@@ -17,6 +17,7 @@
 #include "graph/resolve/names.h"
 #include "graph/resolve/outers.h"
 #include "graph/resolve/solve.h"
+#include "graph/resolve/stars.h"
 #include "graph/resolve/types.h"
 #include "graph/resolve/units.h"
 
@@ -176,8 +177,8 @@ static uint32_t stars_above(const struct unit *u, uint32_t bind)
 {
 	uint32_t stars = 0;
 
-	for (uint32_t k = name_star_after(u, 0); k < bind;
-	     k = name_star_after(u, k + 1))
+	for (uint32_t k = stars_after(u, 0); k < bind;
+	     k = stars_after(u, k + 1))
 		stars++;
 	return stars;
 }
@@ -228,8 +229,8 @@ static void print_name(const struct graph *g, unit_t n, atom_t name,
 
 static void print_stars(const struct unit *u, struct fingerprint *p)
 {
-	for (uint32_t k = name_star_after(u, 0); k != NONE;
-	     k = name_star_after(u, k + 1))
+	for (uint32_t k = stars_after(u, 0); k != NONE;
+	     k = stars_after(u, k + 1))
 		add_bind(p, u, k);
 }
 

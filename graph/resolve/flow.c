@@ -340,6 +340,39 @@ bool flow_eval(struct graph *g, const struct flow_use *use, set_t *ret)
 	return settled;
 }
 
+uint32_t flow_settler(const struct unit *u, const struct flow_use *use)
+{
+	uint32_t k = flow_binds_before(u, use->expr);
+
+	while ((k = flow_bind_before(u, use->name, k)) != NONE)
+		if (is_seen(u, bind_of(u, k), use->block) &&
+		    is_settled_by(u, bind_of(u, k), use->block))
+			return k;
+	return NONE;
+}
+
+set_t flow_between(struct graph *g, const struct flow_use *use, uint32_t after)
+{
+	uint32_t k = flow_binds_before(unit_of(g, use->n), use->expr);
+	set_t s = SET_NONE;
+
+	while ((k = flow_bind_before(unit_of(g, use->n), use->name, k)) !=
+		       NONE &&
+	       k > after) {
+		const struct unit *u = unit_of(g, use->n);
+
+		if (is_seen(u, bind_of(u, k), use->block))
+			s = set_join(g->terms, s, bind_value(g, use->n, k));
+	}
+	return s;
+}
+
+bool flow_is_around(const struct unit *u, uint32_t block,
+		    const struct flow_use *use)
+{
+	return block_holds(u, block, use->block);
+}
+
 /* Is scope `inner` the scope, or inside it? */
 static bool scope_holds(const struct unit *u, uint32_t scope, uint32_t inner)
 {

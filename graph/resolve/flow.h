@@ -25,6 +25,13 @@ bool flow_eval(struct graph *g, const struct flow_use *use, set_t *ret);
  */
 bool flow_inner_eval(struct graph *g, const struct flow_use *use,
 		     uint32_t scope, set_t *ret);
+/* The binding that ends the walk of flow_eval(); NONE: none does. */
+uint32_t flow_settler(const struct unit *u, const struct flow_use *use);
+/* The values of those it sees that are before it, and behind `after`. */
+set_t flow_between(struct graph *g, const struct flow_use *use, uint32_t after);
+/* Does that block hold the use's block? */
+bool flow_is_around(const struct unit *u, uint32_t block,
+		    const struct flow_use *use);
 /* Post the present frame at KEY_FLOW of unit n, unless it needs no posting. */
 void flow_need(struct graph *g, unit_t n);
 /* Is the present frame a slot of unit n itself, or a question of its flow? */

@@ -7,6 +7,7 @@
 
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
+#include "graph/resolve/fields.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
@@ -225,6 +226,10 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 			       argument_eval(g, n, call, 0), 0);
 	case LIBRARY_SUPER:
 		return super_call(g, n, call);
+	case LIBRARY_NAMEDTUPLE:
+		return argument(g, n, call, 1) == NONE
+			       ? SET_NONE
+			       : fields_call(g, n, argument(g, n, call, 1));
 	case LIBRARY_GETATTR:
 		return getattr_call(g, n, call);
 	case LIBRARY_TYPE:

@@ -373,6 +373,15 @@ static set_t bind_method(struct graph *g, unit_t f, term_t self)
 	return set_one(g->terms, TERM_BOUND, f, self);
 }
 
+/* f = lambda self: .. in a class, reached through `self`. */
+static set_t bind_lambda(struct graph *g, const struct term *t, term_t self)
+{
+	set_t gives = solve_ask(g, ASK_LAMBDA, t->a, t->b);
+
+	return set_one(g->terms, TERM_CALLABLE,
+		       value_replace_self(g, gives, self), 0);
+}
+
 /* A value found in a class, reached through `self`. */
 static set_t bind_term(struct graph *g, term_t found, term_t self)
 {
@@ -381,6 +390,9 @@ static set_t bind_term(struct graph *g, term_t found, term_t self)
 	if ((t.kind == TERM_FUNCTION || t.kind == TERM_WRAPPED) &&
 	    unit_lives(g, t.a) && unit_of(g, t.a)->u->flags & UNIT_METHOD)
 		return bind_method(g, t.a, self);
+	if (t.kind == TERM_LAMBDA && unit_lives(g, t.a) &&
+	    unit_of(g, t.a)->u->kind == UNIT_CLASS)
+		return bind_lambda(g, &t, self);
 	if (t.kind == TERM_INSTANCE && method_find(g, t.a, WORD_GET) != NONE)
 		return method_call(g, found, WORD_GET);
 	return set_term(g->terms, found);
@@ -464,6 +476,12 @@ static set_t instance_attr(struct graph *g, term_t self, unit_t class,
 	return method_call(g, self, WORD_GETATTR);
 }
 
+/* object.__new__, found through a class: it returns an instance of that. */
+static set_t object_new(struct graph *g, term_t self)
+{
+	return set_one(g->terms, TERM_CALLABLE, value_instance(g, self), 0);
+}
+
 /* A name assigned in the body of an enumeration is an instance of it. */
 static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 {
@@ -478,6 +496,8 @@ static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 		    solve_ask(g, ASK_ENUM, class, 0))
 			return set_one(g->terms, TERM_INSTANCE, class, 0);
 	}
+	if (name == WORD_NEW && s == SET_NONE)
+		return object_new(g, self);
 	return bind_all(g, s, self);
 }
 
@@ -496,10 +516,8 @@ static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
 		k = 0;
 	}
 	found = member_in(g, order + k + 1, count - k - 1, name);
-	/* object.__new__ returns an instance of its argument. */
 	if (name == WORD_NEW && found == SET_NONE)
-		return set_one(g->terms, TERM_CALLABLE, value_instance(g, self),
-			       0);
+		return object_new(g, self);
 	return bind_all(g, found, self);
 }
 

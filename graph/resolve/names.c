@@ -14,10 +14,12 @@
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
 #include "graph/resolve/flow.h"
+#include "graph/resolve/library.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/outers.h"
 #include "graph/resolve/solve.h"
+#include "graph/resolve/stars.h"
 #include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
@@ -226,6 +228,49 @@ static set_t def_eval(struct graph *g, unit_t def)
 	return set_one(g->terms, TERM_CLASS, def, 0);
 }
 
+static bool is_property(struct graph *g, set_t callee)
+{
+	const term_t *terms;
+
+	if (set_terms(g->terms, callee, &terms) != 1)
+		return false;
+	return term_of(g->terms, terms[0])->kind == TERM_LIBRARY &&
+	       library_kind_of(g, term_of(g->terms, terms[0])->a) ==
+		       LIBRARY_PROPERTY;
+}
+
+/* f = lambda self: .. in a class, or f = property(lambda self: ..) */
+static bool lambda_is_method(struct graph *g, unit_t n, uint32_t lambda)
+{
+	const struct unit *u = unit_of(g, n);
+	uint32_t k = flow_binds_before(u, lambda);
+	const struct facts_bind *b = bind_of(u, k);
+	const struct facts_expr *x;
+
+	if (u->u->kind != UNIT_CLASS || k == u->u->binds.count ||
+	    b->kind != BIND_VALUE || block_of(u, b->block)->scope != 0)
+		return false;
+	if (b->value == lambda)
+		return true;
+	x = expr_of(u, b->value);
+	return x->kind == EXPR_CALL && x->c && list_of(u, x->b) == lambda &&
+	       is_property(g, eval_expr(g, n, x->a));
+}
+
+static set_t lambda_param(struct graph *g, unit_t n, uint32_t at)
+{
+	const struct unit *u = unit_of(g, n);
+	const struct facts_bind *b = bind_of(u, at);
+	uint32_t scope = block_of(u, b->block)->scope;
+	uint32_t lambda = facts_scopes(u->sheet->facts, u->u)[scope].expr;
+	bool first = !at || block_of(u, b[-1].block)->scope != scope;
+	uint32_t preset = b->value;
+
+	if (first && lambda_is_method(g, n, lambda))
+		return set_one(g->terms, TERM_SELF, n, 0);
+	return preset == FACTS_NONE ? SET_NONE : eval_expr(g, n, preset);
+}
+
 set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 {
 	const struct unit *u = unit_of(g, n);
@@ -250,9 +295,7 @@ set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 		return def_eval(g, unit_below(g, n, b->value));
 	case BIND_PARAM:
 		if (block_of(u, b->block)->scope != 0)
-			return b->value == FACTS_NONE
-				       ? SET_NONE
-				       : eval_expr(g, n, b->value);
+			return lambda_param(g, n, at);
 		return param_eval(g, n, b->value);
 	case BIND_IMPORT:
 	case BIND_FROM:
@@ -260,62 +303,6 @@ set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at)
 	default:
 		return SET_NONE;
 	}
-}
-
-/* The name of a star import is NONE. */
-uint32_t name_star_after(const struct unit *u, uint32_t from)
-{
-	return u->starred ? flow_bind_from(u, NONE, from) : NONE;
-}
-
-static unit_t star_from(struct graph *g, unit_t n, uint32_t bind)
-{
-	const struct unit *u = unit_of(g, n);
-	const struct facts_bind *b = bind_of(u, bind);
-
-	return module_find(
-		g, module_absolute_name(g, n, b->level, atom_of(u, b->module)));
-}
-
-uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name)
-{
-	solve_need(g, KEY_NAME, module, name);
-	solve_need(g, KEY_STARS, module, 0);
-	if (!unit_lives(g, module) || !module_star_exports(g, module, name))
-		return 0;
-	if (name_is_bound(unit_of(g, module), name))
-		return 1;
-	for (uint32_t k = name_star_after(unit_of(g, module), 0); k != NONE;
-	     k = name_star_after(unit_of(g, module), k + 1)) {
-		unit_t from = star_from(g, module, k);
-
-		if (from != NONE && solve_ask(g, ASK_BRINGS, from, name))
-			return 1;
-	}
-	return 0;
-}
-
-/* Values from star imports behind binding `after` of module n. */
-static set_t stars_eval(struct graph *g, unit_t n, atom_t name, uint32_t after)
-{
-	const struct unit *u = unit_of(g, n);
-	uint32_t k = u->u->binds.count;
-	set_t s = SET_NONE;
-
-	solve_need(g, KEY_STARS, n, 0);
-	while (u->starred && (k = flow_bind_before(u, NONE, k)) != NONE &&
-	       k >= after) {
-		struct facts_bind b = *bind_of(u, k);
-		unit_t from = star_from(g, n, k);
-
-		if (from == NONE || from == n ||
-		    !solve_ask(g, ASK_BRINGS, from, name))
-			continue;
-		s = set_join(g->terms, s, solve_ask(g, ASK_EXPORT, from, name));
-		if (b.block == 1)
-			break;
-	}
-	return s;
 }
 
 /* Values bound by functions inside n that say `global` or `nonlocal`. */
@@ -401,7 +388,7 @@ static set_t scope_bind_eval(struct graph *g, unit_t n, atom_t name,
 set_t name_solve(struct graph *g, unit_t n, atom_t name)
 {
 	const struct unit *u = unit_of(g, n);
-	uint32_t from, to, first, last, stars = 0;
+	uint32_t from, to, first, last, star = 0;
 	set_t s = SET_NONE;
 
 	solve_need(g, KEY_NAME, n, name);
@@ -418,13 +405,17 @@ set_t name_solve(struct graph *g, unit_t n, atom_t name)
 			continue;
 		if (b->kind != BIND_STORE) {
 			first = last = to;
-			stars = u->names[to].bind;
+			star = u->names[to].bind;
 		} else if (u->u->kind == UNIT_MODULE) {
 			last = to;
 		}
 	}
 	if (u->u->kind == UNIT_MODULE) {
-		s = stars_eval(g, n, name, stars);
+		s = stars_eval(g, n, name, &star);
+		while (first < to && unit_of(g, n)->names[first].bind < star)
+			first++;
+		if (last < first)
+			last = first;
 		s = set_join(g->terms, s,
 			     outers_eval(g, n, name, OUTER_GLOBAL));
 	}
@@ -520,7 +511,7 @@ static set_t use_eval(struct graph *g, struct flow_use *use)
 	if (u->u->kind == UNIT_MODULE) {
 		/* Its own calls see the scope as it is when they run. */
 		if (!inner && flow_own_place(g, use->n) &&
-		    flow_eval(g, use, &s))
+		    stars_flow_eval(g, use, &s))
 			return s;
 		return module_name(g, use->n, use->name);
 	}

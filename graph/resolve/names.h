@@ -16,16 +16,13 @@ bool name_path_eval(struct graph *g, unit_t n, uint32_t e, set_t *ret);
 /* Binding number `at` of unit n. */
 set_t name_bind_eval(struct graph *g, unit_t n, uint32_t at);
 
-/* ASK_NAME, ASK_EXPORT, ASK_BRINGS. */
+/* ASK_NAME, ASK_EXPORT. */
 set_t name_solve(struct graph *g, unit_t n, atom_t name);
 set_t name_export_solve(struct graph *g, unit_t module, atom_t name);
-uint32_t name_brings_solve(struct graph *g, unit_t module, atom_t name);
 
 /* Does the unit's own scope bind the name? */
 bool name_is_bound(const struct unit *u, atom_t name);
 /* Index in u->names of the first binding of that name, or where it would be. */
 uint32_t name_first(const struct unit *u, atom_t name);
-/* First star import from binding `from` on; NONE: no more. */
-uint32_t name_star_after(const struct unit *u, uint32_t from);
 
 #endif

@@ -45,6 +45,10 @@ enum node_kind {
 	ASK_DECORATIONS, /* bits of enum decoration: function a */
 	ASK_ENUM,	 /* 0 or 1: class a is an enumeration */
 	ASK_BRINGS,	 /* 0 or 1: `from a import *` binds name b */
+	ASK_CIRCULAR,	 /* 0 or 1: does module a import module b (a unit) by
+			    stars, directly or through others? */
+	ASK_FIELDS,	 /* run + 1: names of the fields of class a, if it is a
+			    NamedTuple; or 0 */
 	ASK_SETTLED,	 /* 0 or 1: of ASK_BEFORE, is one on every way? */
 	NODE_KINDS
 };

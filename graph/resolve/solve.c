@@ -27,7 +27,7 @@
  * any has joined, all start again from empty.
  *
  * The order of a class's bases is no set and does not grow. When it is cyclic,
- * every class in the cycle is taken to have no bases.
+ * every class in the cycle is taken to have no bases, and no fields.
  */
 #include "graph/resolve/solve.h"
 
@@ -38,10 +38,12 @@
 #include "graph/base/alloc.h"
 #include "graph/base/tagged.h"
 #include "graph/resolve/calls.h"
+#include "graph/resolve/fields.h"
 #include "graph/resolve/flow.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/names.h"
+#include "graph/resolve/stars.h"
 #include "graph/resolve/types.h"
 
 /* Deeper than this, go on on a thread with a larger stack. */
@@ -227,6 +229,10 @@ static uint32_t compute(struct graph *g, node_t n)
 		return flow_before_solve(g, e.a, e.b);
 	case ASK_BEHIND:
 		return flow_behind_solve(g, e.a, e.b);
+	case ASK_CIRCULAR:
+		return stars_circular_solve(g, e.a, e.b);
+	case ASK_FIELDS:
+		return fields_solve(g, e.a);
 	case ASK_SETTLED:
 		return flow_settled_solve(g, e.a, e.b);
 	case ASK_LAMBDA:
@@ -240,7 +246,7 @@ static uint32_t compute(struct graph *g, node_t n)
 	case ASK_ENUM:
 		return class_enum_solve(g, e.a);
 	case ASK_BRINGS:
-		return name_brings_solve(g, e.a, e.b);
+		return stars_brings_solve(g, e.a, e.b);
 	default:
 		return 0;
 	}
@@ -326,7 +332,7 @@ static uint32_t cycle_value(struct graph *g, node_t n, uint32_t value)
 {
 	const struct node *e = &g->nodes[n];
 
-	if (e->kind == ASK_ORDER)
+	if (e->kind == ASK_ORDER || e->kind == ASK_FIELDS)
 		return 0;
 	if (e->turns <= TURNS_FREE)
 		return value;

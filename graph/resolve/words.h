@@ -99,6 +99,7 @@ enum library_kind {
 	LIBRARY_REF,	/* calling it returns the argument */
 	LIBRARY_MAKE,	/* an instance of its first argument */
 	LIBRARY_ITERS,	/* iter(): the iterator itself */
+	LIBRARY_NAMEDTUPLE,
 };
 
 #define LIBRARY(W)                                                            \
@@ -189,6 +190,7 @@ enum library_kind {
 	W("typing.TypeVar", LIBRARY_TYPEVAR)                                  \
 	W("typing.cast", LIBRARY_CAST)                                        \
 	W("typing.NewType", LIBRARY_NEWTYPE)                                  \
+	W("typing.NamedTuple", LIBRARY_NAMEDTUPLE)                            \
 	W("typing.overload", LIBRARY_OVERLOAD)                                \
 	W("functools.cached_property", LIBRARY_CACHED_PROPERTY)               \
 	W("django.utils.functional.cached_property", LIBRARY_CACHED_PROPERTY) \

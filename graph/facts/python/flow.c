@@ -44,6 +44,9 @@ struct flow_choice {
 	uint32_t first, own;
 	bool otherwise; /* there is an else */
 	unsigned flow;
+	/* Branches that go on; and of the last one its checks, and where its
+	   bindings begin and end. */
+	uint32_t on, on_own, on_end, on_binds, on_binds_end;
 };
 
 static void choice_condition(struct reader *r, struct flow_choice *c,
@@ -66,15 +69,57 @@ static void choice_condition(struct reader *r, struct flow_choice *c,
 		reader_block_close(r, around);
 }
 
-static void choice_branch(struct reader *r, const struct flow_choice *c,
-			  unsigned *flow)
+static void choice_branch(struct reader *r, struct flow_choice *c)
 {
 	uint32_t around = reader_block_open(r, BLOCK_BRANCH);
+	uint32_t end = r->checks.count, binds;
+	unsigned flow;
 
 	reader_narrow(r, c->first, c->own, false);
-	reader_narrow(r, c->own, r->checks.count, true);
-	*flow |= reader_suite(r);
+	reader_narrow(r, c->own, end, true);
+	binds = r->binds.count;
+	flow = reader_suite(r);
 	reader_block_close(r, around);
+	c->flow |= flow;
+	if (!(flow & FLOW_ON))
+		return;
+	c->on++;
+	c->on_own = c->own;
+	c->on_end = end;
+	c->on_binds = binds;
+	c->on_binds_end = r->binds.count;
+}
+
+/* Does the branch that goes on bind what the check is about? */
+static bool rebinds(struct reader *r, const struct flow_choice *c, uint32_t e)
+{
+	facts_str name = reader_place_name(r, e), base = name;
+	uint32_t i;
+
+	if (expr_at(r, e)->kind == EXPR_ATTR)
+		base = expr_at(r, expr_at(r, e)->a)->a;
+	for (i = c->on_binds; i < c->on_binds_end; i++) {
+		const struct facts_bind *b = &r->binds.at[i];
+
+		if (b->kind != BIND_NARROW && b->kind != BIND_STORE &&
+		    (b->name == name || b->name == base))
+			return true;
+	}
+	return false;
+}
+
+/* All other branches leave: what holds in that one holds after it. */
+static void choice_is_made(struct reader *r, const struct flow_choice *c)
+{
+	uint32_t i, end = c->on_end;
+
+	/* Further ones were dropped by a condition behind that branch. */
+	if (end > c->first + CHECKS_MAX)
+		end = c->first + CHECKS_MAX;
+	assert(c->on == 1 && end <= r->checks.count);
+	for (i = c->first; i < end; i++)
+		if (!rebinds(r, c, r->checks.at[i].what))
+			reader_narrow(r, i, i + 1, i >= c->on_own);
 }
 
 /* The parts of an if statement, or of one of its clauses. */
@@ -85,7 +130,7 @@ static void choice_parts(struct reader *r, struct flow_choice *c)
 
 	for (ok = down(r); ok; ok = next(r)) {
 		if (r->syn == SYN_BLOCK) {
-			choice_branch(r, c, &c->flow);
+			choice_branch(r, c);
 		} else if (r->syn == SYN_ELIF_CLAUSE) {
 			r->line =
 				ts_node_start_point(r->node).row - r->span->row;
@@ -107,6 +152,8 @@ unsigned reader_if(struct reader *r)
 				 .own = r->checks.count };
 
 	choice_parts(r, &c);
+	if (c.otherwise && c.on == 1)
+		choice_is_made(r, &c);
 	if (c.otherwise)
 		return c.flow;
 	/* If no branch goes on, all conditions are false after it. */

@@ -16,23 +16,45 @@ static bool is_place(const struct reader *r, uint32_t e)
 	return x->kind == EXPR_NAME;
 }
 
+static void add_check(struct reader *r, uint32_t what, uint32_t class)
+{
+	struct reader_check check = { .what = what,
+				      .class = class,
+				      .yes = KNOWN_IS,
+				      .no = KNOWN_IS_NOT };
+
+	array_push(&r->checks, check);
+}
+
+/* The name that the expression was just bound to by `:=`; FACTS_NONE: none. */
+static facts_str named_as(const struct reader *r, uint32_t e)
+{
+	uint32_t i = r->binds.count, last = i > 4 ? i - 4 : 0;
+
+	while (i-- > last && i >= r->unit->binds.from)
+		if (r->binds.at[i].kind == BIND_VALUE &&
+		    r->binds.at[i].value == e)
+			return r->binds.at[i].name;
+	return FACTS_NONE;
+}
+
 void reader_note_check(struct reader *r, uint32_t e)
 {
 	const struct facts_expr *c = expr_at(r, e);
-	const uint32_t *args;
-	struct reader_check check;
+	uint32_t what, class;
+	facts_str name;
 
 	if (c->kind != EXPR_CALL || c->c != 2 ||
 	    !NAME_IS(r, c->a, "isinstance"))
 		return;
-	args = r->lists.at + r->unit->lists.from + c->b;
-	if (!is_place(r, args[0]))
-		return;
-	check = (struct reader_check){ .what = args[0],
-				       .class = args[1],
-				       .yes = KNOWN_IS,
-				       .no = KNOWN_IS_NOT };
-	array_push(&r->checks, check);
+	what = r->lists.at[r->unit->lists.from + c->b];
+	class = r->lists.at[r->unit->lists.from + c->b + 1];
+	if (is_place(r, what))
+		add_check(r, what, class);
+	name = named_as(r, what);
+	if (name != FACTS_NONE)
+		add_check(r, reader_make(r, EXPR_NAME, name, r->block, 0),
+			  class);
 }
 
 facts_str reader_dotted(struct reader *r, facts_str a, facts_str b)

@@ -118,9 +118,19 @@ static void call_on_all(struct reader *r, uint32_t e)
 	reader_note_all(r, arg, false);
 }
 
+/* sys.exit() is a raise. */
+static bool is_exit(struct reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	return x->kind == EXPR_CALL && ATTR_IS(r, x->a, "exit") &&
+	       NAME_IS(r, expr_at(r, x->a)->a, "sys");
+}
+
 /* A string as a statement is documentation and gives no facts. */
 static unsigned expression_statement(struct reader *r)
 {
+	unsigned flow = FLOW_ON;
 	uint32_t e;
 	bool ok;
 
@@ -133,9 +143,11 @@ static unsigned expression_statement(struct reader *r)
 			e = reader_expr(r);
 			call_on_all(r, e);
 			reader_bind_call(r, e);
+			if (is_exit(r, e))
+				flow = 0;
 		}
 	}
-	return FLOW_ON;
+	return flow;
 }
 
 facts_str reader_leading_name(struct reader *r)
