@@ -267,7 +267,7 @@ static bool edit_unit(struct graph *g, struct lang_readers *r, uint32_t file,
 static bool is_editable(const struct graph *g, const struct source_file *f)
 {
 	return f->exists && !f->sheet->facts->broken &&
-	       !f->sheet->facts->joined &&
+	       !f->sheet->facts->joined && !f->sheet->facts->deep &&
 	       f->sheet->facts->lang == lang_of(atom_text(g, f->path))->id;
 }
 

@@ -87,14 +87,16 @@ void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
 void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 	      edge_visit *visit, void *arg);
 
-/* All files, in no order. `broken`: the file has a syntax error. */
-typedef bool file_visit(const char *path, bool broken, void *arg);
-void graph_files(const struct graph *g, file_visit *visit, void *arg);
 enum file_state {
 	FILE_PARSES,
 	FILE_BROKEN, /* has a syntax error */
 	FILE_VAST,   /* too large to be parsed: one symbol, its module */
+	FILE_DEEP,   /* parts nested too deep were left out */
+	FILE_STATES
 };
+/* All files, in no order. */
+typedef bool file_visit(const char *path, enum file_state state, void *arg);
+void graph_files(const struct graph *g, file_visit *visit, void *arg);
 /* enum file_state; -ENOENT: the graph has no such file. */
 int graph_file(const struct graph *g, const char *path);
 

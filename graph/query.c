@@ -157,13 +157,24 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 	}
 }
 
+static enum file_state state_of(const struct source_file *file)
+{
+	const struct facts *f = file->sheet->facts;
+
+	if (f->vast)
+		return FILE_VAST;
+	if (f->broken)
+		return FILE_BROKEN;
+	return f->deep ? FILE_DEEP : FILE_PARSES;
+}
+
 void graph_files(const struct graph *g, file_visit *visit, void *arg)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {
 		const struct source_file *f = &g->files[k];
 
 		if (f->exists &&
-		    !visit(atom_text(g, f->path), f->sheet->facts->broken, arg))
+		    !visit(atom_text(g, f->path), state_of(f), arg))
 			return;
 	}
 }
@@ -171,14 +182,10 @@ void graph_files(const struct graph *g, file_visit *visit, void *arg)
 int graph_file(const struct graph *g, const char *path)
 {
 	uint32_t file = file_find(g, path);
-	const struct facts *f;
 
 	if (file == NONE || !g->files[file].exists)
 		return -ENOENT;
-	f = g->files[file].sheet->facts;
-	if (f->vast)
-		return FILE_VAST;
-	return f->broken ? FILE_BROKEN : FILE_PARSES;
+	return state_of(&g->files[file]);
 }
 
 /* Facts are not among the parts that snapshot_bytes() counts. */

@@ -359,6 +359,8 @@ static void compare_graph(struct apply_work *w)
 		[FILE_PARSES] = ENTRY_PARSES,
 		[FILE_BROKEN] = ENTRY_BROKEN,
 		[FILE_VAST] = ENTRY_VAST,
+		/* The rest of the file was read: no remark of an entry. */
+		[FILE_DEEP] = ENTRY_PARSES,
 	};
 	struct graph_delta delta = { 0 };
 	struct diff d;

@@ -634,12 +634,12 @@ static void known_release(struct build_known *k)
 	free(k->paths);
 }
 
-static bool see_known(const char *path, bool broken, void *arg)
+static bool see_known(const char *path, enum file_state state, void *arg)
 {
 	struct build_known *k = arg;
 	size_t len = strlen(k->dir);
 
-	(void)broken;
+	(void)state;
 	if (len && (strncmp(path, k->dir, len) != 0 || path[len] != '/'))
 		return true;
 	k->paths =

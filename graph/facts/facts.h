@@ -293,6 +293,8 @@ struct facts {
 			    the file's bytes (it declares an encoding): its
 			    units cannot be read alone */
 	uint8_t vast;	 /* too large to be parsed: the module alone */
+	uint8_t deep;	 /* parts that are nested too deep were left out; its
+			    units cannot be read alone */
 	struct facts_range all;	   /* in lists: strings in __all__ */
 	XXH128_hash_t module_hash; /* module symbol: top-level statements that
 				      are no definition and no variable; of

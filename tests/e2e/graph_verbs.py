@@ -529,7 +529,21 @@ def what_is_no_program_is_counted_and_the_rest_is_done():
             assert name in names, names
         assert r.stderr.count("\n") == 1, r.stderr
         assert "1 file over 16 MiB was left out" in r.stderr, r.stderr
-        assert "syntax error" in r.stderr, r.stderr
+        assert "(broken.py, zeros.py)" in r.stderr, r.stderr
+
+
+def files_with_errors_or_beyond_limits_are_named():
+    """The first three by name, and how many; and what limits cut."""
+    files = {"e%d.py" % n: "def f(:\n" for n in (5, 3, 1, 4, 2)}
+    files["deep.py"] = "x = " + "-" * 1100 + "1\n"
+    files["vast.py"] = "0\n" * (1 << 20)
+    with Repo(files) as repo:
+        r = repo.graph("stats", check=True)
+        for words in ("5 files have syntax errors (e1.py, e2.py, e3.py, ...)",
+                      "1 file of a million tokens or more was not parsed "
+                      "(vast.py)",
+                      "1 file was read only to a depth of 1,000 (deep.py)"):
+            assert words in r.stderr, r.stderr
 
 
 def unreadable_files_are_counted():
@@ -611,6 +625,7 @@ st.main(symbols_are_listed_by_name,
         a_place_for_state_inside_the_repository_is_not_used,
         wrong_command_lines_are_refused,
         what_is_no_program_is_counted_and_the_rest_is_done,
+        files_with_errors_or_beyond_limits_are_named,
         unreadable_files_are_counted,
         a_directory_without_python_is_said_to_be_one,
         names_that_a_terminal_would_obey_are_shown_safely,

@@ -11,6 +11,7 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
+#include "graph/base/quote.h"
 #include "graph/build/tree.h"
 #include "tape/wire/state.h"
 #include "tools/cli/repo.h"
@@ -50,17 +51,68 @@ static void clear_bar(const struct bar *bar)
 		(void)fprintf(stderr, "\r%*s\r", BAR_WIDTH + 40, "");
 }
 
+static void add_text(char **text, const char *more)
+{
+	char *longer = format_text("%s%s", *text, more);
+
+	free(*text);
+	*text = longer;
+}
+
 /* Append "N files could not be read" and the like, after a comma. */
 static void add_count(char **text, size_t n, const char *one, const char *many)
 {
-	char *longer;
+	CLEANUP(free_p) char *count = format_text("%zu ", n);
 
 	if (!n)
 		return;
-	longer = format_text("%s%s%zu %s", *text, **text ? ", " : "", n,
-			     n == 1 ? one : many);
-	free(*text);
-	*text = longer;
+	if (**text)
+		add_text(text, ", ");
+	add_text(text, count);
+	add_text(text, n == 1 ? one : many);
+}
+
+#define NAMED_MAX 3
+
+/* The first paths of the files in one state, by name. */
+struct named {
+	enum file_state state;
+	const char *paths[NAMED_MAX];
+	size_t count;
+};
+
+static bool see_named(const char *path, enum file_state state, void *arg)
+{
+	struct named *n = arg;
+	size_t at = n->count < NAMED_MAX ? n->count : NAMED_MAX;
+
+	if (state != n->state)
+		return true;
+	n->count++;
+	for (; at && strcmp(path, n->paths[at - 1]) < 0; at--)
+		if (at < NAMED_MAX)
+			n->paths[at] = n->paths[at - 1];
+	if (at < NAMED_MAX)
+		n->paths[at] = path;
+	return true;
+}
+
+/* The same for files of the graph, with the names of the first of them. */
+static void add_named(char **text, const struct graph *g, enum file_state state,
+		      const char *one, const char *many)
+{
+	struct named n = { .state = state };
+	char quoted[QUOTE_NAME_SIZE];
+
+	graph_files(g, see_named, &n);
+	if (!n.count)
+		return;
+	add_count(text, n.count, one, many);
+	for (size_t k = 0; k < n.count && k < NAMED_MAX; k++) {
+		add_text(text, k ? ", " : " (");
+		add_text(text, quote_name(n.paths[k], quoted));
+	}
+	add_text(text, n.count > NAMED_MAX ? ", ...)" : ")");
 }
 
 static void warn_not_kept(const char *why)
@@ -69,7 +121,8 @@ static void warn_not_kept(const char *why)
 }
 
 /* One sentence about all files that were left out. */
-static void warn(const char *repo, const struct build_report *n)
+static void warn(const char *repo, const struct graph *g,
+		 const struct build_report *n)
 {
 	CLEANUP(free_p) char *text = format_text("%s", "");
 
@@ -77,10 +130,13 @@ static void warn(const char *repo, const struct build_report *n)
 		  "files could not be read");
 	add_count(&text, n->too_large, "file over 16 MiB was left out",
 		  "files over 16 MiB were left out");
-	add_count(&text, n->broken, "file has a syntax error",
+	add_named(&text, g, FILE_BROKEN, "file has a syntax error",
 		  "files have syntax errors");
-	add_count(&text, n->vast, "file exceeded the parser's limits",
-		  "files exceeded the parser's limits");
+	add_named(&text, g, FILE_VAST,
+		  "file of a million tokens or more was not parsed",
+		  "files of a million tokens or more were not parsed");
+	add_named(&text, g, FILE_DEEP, "file was read only to a depth of 1,000",
+		  "files were read only to a depth of 1,000");
 	if (!n->files)
 		(void)say_error("'%s' has no Python files%s%s", repo,
 				*text ? ": " : "", text);
@@ -154,7 +210,7 @@ static int build(const struct invocation *in, const char *repo, struct code *c)
 	else if (r < 0)
 		(void)say_error("'%s' cannot be read: %s", repo, errno_text(r));
 	else
-		warn(repo, &c->report);
+		warn(repo, c->graph, &c->report);
 	return r;
 }
 

@@ -262,7 +262,7 @@ static void target(struct reader *r, struct bind_target t)
 
 void reader_target(struct reader *r, struct bind_target t)
 {
-	if (r->depth >= DEPTH_MAX)
+	if (is_too_deep(r))
 		return;
 	r->depth++;
 	target(r, t);

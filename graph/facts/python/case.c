@@ -220,7 +220,7 @@ static uint32_t pattern_of(struct reader *r, uint32_t value)
 
 static uint32_t pattern(struct reader *r, uint32_t value)
 {
-	if (r->depth >= DEPTH_MAX)
+	if (is_too_deep(r))
 		return value;
 	r->depth++;
 	value = pattern_of(r, value);

@@ -694,7 +694,7 @@ uint32_t reader_expr(struct reader *r)
 
 	if (syn == SYN_IDENTIFIER)
 		return reader_name(r);
-	if (!readers[syn] || r->depth >= DEPTH_MAX)
+	if (!readers[syn] || is_too_deep(r))
 		return reader_unknown(r);
 	r->depth++;
 	e = readers[syn](r);

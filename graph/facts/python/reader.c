@@ -158,7 +158,7 @@ static void clear(struct reader *r, const char *text, uint32_t len)
 {
 	r->text = text;
 	r->len = len;
-	r->broken = r->uneven = r->hollow = r->joined = false;
+	r->broken = r->uneven = r->hollow = r->joined = r->deep = false;
 	r->carriage = memchr(text, '\r', len);
 	r->all_seen = r->all_unknown = false;
 	r->units.count = r->spans.count = 0;
@@ -181,7 +181,7 @@ void reader_salvage(struct reader *r)
 	uint32_t end = end_of(r->node);
 	bool ok;
 
-	if (r->depth >= DEPTH_MAX)
+	if (is_too_deep(r))
 		return;
 	r->depth++;
 	for (ok = down(r); ok; ok = next(r)) {
@@ -340,6 +340,7 @@ static struct facts *finish(struct reader *r)
 	head.broken = r->broken || r->uneven || r->hollow;
 	head.joined = r->joined;
 	head.vast = r->vast;
+	head.deep = r->deep;
 	head.has_all = r->all_seen && !r->all_unknown;
 	head.all.from = r->lists.count;
 	if (head.has_all) {
@@ -560,7 +561,8 @@ static struct facts *read_alone(struct reader *r, const char *text, size_t len,
 	    !reader_units_alone(r, root, r->len - (uint32_t)len, method))
 		return NULL;
 	reader_texts(r);
-	if (r->spans.at[0].end != r->len || r->uneven || r->hollow || r->joined)
+	if (r->spans.at[0].end != r->len || r->uneven || r->hollow ||
+	    r->joined || r->deep)
 		return NULL;
 	return finish(r);
 }

@@ -242,6 +242,7 @@ struct reader {
 	bool hollow;   /* a block has no statement */
 	bool joined;   /* a statement begins in a continued line */
 	bool carriage; /* there are carriage returns */
+	bool deep;     /* parts nested deeper than DEPTH_MAX were left out */
 	TSNode node;   /* the current one */
 	enum syn syn;
 	ARRAY(struct level) levels;
@@ -457,6 +458,13 @@ void reader_hash_variables(struct reader *r);
 XXH128_hash_t reader_module_hash(struct reader *r);
 /* Adds a piece to the module's text, if the unit being read is the module. */
 void reader_add_piece(struct reader *r, uint32_t start, uint32_t end);
+
+/* What is nested deeper is left out. */
+static inline bool is_too_deep(struct reader *r)
+{
+	r->deep |= r->depth >= DEPTH_MAX;
+	return r->depth >= DEPTH_MAX;
+}
 
 static inline uint32_t expr_count(const struct reader *r)
 {

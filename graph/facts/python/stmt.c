@@ -32,7 +32,7 @@ static uint32_t assigned(struct reader *r)
 
 	if (r->syn != SYN_ASSIGNMENT)
 		return reader_expr(r);
-	if (r->depth >= DEPTH_MAX)
+	if (is_too_deep(r))
 		return reader_unknown(r);
 	r->depth++;
 	value = assignment(r);
@@ -441,7 +441,7 @@ unsigned reader_stmt(struct reader *r)
 	uint32_t checks = r->checks.count;
 	unsigned flow = FLOW_ON;
 
-	if (!readers[r->syn] || r->depth >= DEPTH_MAX)
+	if (!readers[r->syn] || is_too_deep(r))
 		return flow;
 	r->line = ts_node_start_point(r->node).row - r->span->row;
 	r->depth++;

@@ -76,7 +76,7 @@ static void expressions(struct reader *r)
 {
 	bool ok;
 
-	if (r->depth >= DEPTH_MAX)
+	if (is_too_deep(r))
 		return;
 	r->depth++;
 	for (ok = down(r); ok; ok = next(r))

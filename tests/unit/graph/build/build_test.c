@@ -109,11 +109,11 @@ struct paths {
 	size_t count;
 };
 
-static bool see_path(const char *path, bool broken, void *arg)
+static bool see_path(const char *path, enum file_state state, void *arg)
 {
 	struct paths *p = arg;
 
-	(void)broken;
+	(void)state;
 	assert_true(p->count < 64);
 	p->at[p->count++] = strdup(path);
 	return true;
