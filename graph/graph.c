@@ -14,6 +14,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/graph_i.h"
+#include "graph/resolve/order.h"
 #include "graph/resolve/stdlib.h"
 #include "graph/resolve/words.h"
 
@@ -63,6 +64,7 @@ struct graph *graph_new(void)
 	g->atoms = intern_new_whole();
 	g->names = intern_new_whole();
 	g->terms = terms_new();
+	terms_set_order(g->terms, order_terms, g);
 	words_add(g);
 	return g;
 }

@@ -25,8 +25,6 @@ set_t value_replace_self(struct graph *g, set_t in, term_t self)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (in == SET_ANY)
-		return in;
 	count = set_terms(g->terms, in, &terms);
 	for (size_t k = 0; k < count; k++)
 		s = set_join(g->terms, s, replaced_term(g, terms[k], self));
@@ -281,8 +279,6 @@ set_t call_set(struct graph *g, set_t callee, unit_t n, uint32_t call)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (callee == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, callee, &terms);
 	for (size_t k = 0; k < count; k++)
 		s = set_join(g->terms, s, call_term(g, terms[k], n, call));
@@ -360,8 +356,6 @@ set_t value_element(struct graph *g, set_t of, bool async)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, of, &terms);
 	for (size_t k = 0; k < count; k++)
 		s = set_join(g->terms, s, term_element(g, terms[k], async));
@@ -387,8 +381,6 @@ set_t value_entered(struct graph *g, set_t of, bool async)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, of, &terms);
 	for (size_t k = 0; k < count; k++) {
 		struct term t = *term_of(g->terms, terms[k]);
@@ -428,8 +420,6 @@ set_t value_item(struct graph *g, set_t of, uint32_t position, uint32_t how)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, of, &terms);
 	for (size_t k = 0; k < count; k++) {
 		struct term t = *term_of(g->terms, terms[k]);
@@ -527,8 +517,6 @@ set_t value_index(struct graph *g, set_t of, unit_t n, uint32_t index)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, of, &terms);
 	for (size_t k = 0; k < count; k++)
 		s = set_join(g->terms, s, term_index(g, terms[k], n, index));
@@ -541,8 +529,6 @@ set_t value_awaited(struct graph *g, set_t of)
 	size_t count;
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	count = set_terms(g->terms, of, &terms);
 	for (size_t k = 0; k < count; k++) {
 		const struct term *t = term_of(g->terms, terms[k]);

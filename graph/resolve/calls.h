@@ -1,6 +1,6 @@
 /*
  * What operations on a value give: calling, iterating, entering, unpacking,
- * indexing, awaiting. SET_ANY gives SET_ANY.
+ * indexing, awaiting.
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_CALLS_H
 #define STATETAPE_GRAPH_RESOLVE_CALLS_H

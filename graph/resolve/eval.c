@@ -266,7 +266,7 @@ static set_t narrow_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
 	}
 	if (x->c)
-		return all == SET_ANY ? SET_ANY : s;
+		return s;
 	if (s != SET_NONE)
 		return s;
 	for (uint32_t k = 0; k < count; k++)

@@ -404,8 +404,6 @@ static set_t bind_all(struct graph *g, set_t found, term_t self)
 	size_t n = set_terms(g->terms, found, &terms);
 	set_t s = SET_NONE;
 
-	if (found == SET_ANY)
-		return SET_ANY;
 	for (size_t k = 0; k < n; k++)
 		s = set_join(g->terms, s, bind_term(g, terms[k], self));
 	return value_replace_self(g, s, self);
@@ -568,8 +566,6 @@ set_t attr_of_set(struct graph *g, set_t base, atom_t name)
 	size_t n = set_terms(g->terms, base, &terms);
 	set_t s = SET_NONE;
 
-	if (base == SET_ANY)
-		return SET_ANY;
 	for (size_t k = 0; k < n; k++)
 		s = set_join(g->terms, s, attr_of_term(g, terms[k], name));
 	return s;

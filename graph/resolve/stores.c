@@ -232,8 +232,6 @@ static set_t put_into(struct graph *g, const struct put *p, set_t of)
 	size_t count = set_terms(g->terms, of, &terms);
 	set_t s = SET_NONE;
 
-	if (of == SET_ANY)
-		return SET_ANY;
 	for (size_t k = 0; k < count; k++)
 		s = set_join(g->terms, s, put_into_term(g, p, terms[k]));
 	return s;

@@ -26,6 +26,8 @@ struct terms {
 	uint32_t *pool;
 	uint32_t *term_slots, *run_slots; /* number + 1 */
 	struct region homes[6];		  /* of these, in this order */
+	terms_order *order;
+	const void *arg; /* of order() */
 };
 enum { TERMS, SETS, TUPLES, POOL, TERM_SLOTS, RUN_SLOTS };
 
@@ -47,10 +49,16 @@ struct terms *terms_new(void)
 	t->n.term_mask = t->n.run_mask = 1023;
 	region_need(&t->homes[TERM_SLOTS], 1024, sizeof(uint32_t));
 	region_need(&t->homes[RUN_SLOTS], 1024, sizeof(uint32_t));
-	/* SET_NONE and SET_ANY: empty runs that are not in the table. */
-	region_need(&t->homes[SETS], 2, sizeof(*t->sets));
-	t->n.sets_count = 2;
+	/* SET_NONE: an empty run that is not in the table. */
+	region_need(&t->homes[SETS], 1, sizeof(*t->sets));
+	t->n.sets_count = 1;
 	return t;
+}
+
+void terms_set_order(struct terms *t, terms_order *order, const void *arg)
+{
+	t->order = order;
+	t->arg = arg;
 }
 
 void terms_free(struct terms *t)
@@ -241,7 +249,7 @@ static void grow_runs(struct terms *t)
 	region_need(&t->homes[RUN_SLOTS], (size_t)mask + 1, sizeof(uint32_t));
 	memset(t->run_slots, 0,
 	       ((size_t)t->n.run_mask + 1) * sizeof(*t->run_slots));
-	for (uint32_t n = SET_ANY + 1; n < t->n.sets_count; n++)
+	for (uint32_t n = SET_NONE + 1; n < t->n.sets_count; n++)
 		run_enter(t, n + 1, mask);
 	for (uint32_t n = 0; n < t->n.tuples_count; n++)
 		run_enter(t, (n + 1) | TUPLE_BIT, mask);
@@ -546,6 +554,24 @@ static uint32_t insert(struct terms *t, term_t *items, uint32_t count, term_t x)
 	return count + 1;
 }
 
+static bool is_before(const struct terms *t, term_t a, term_t b)
+{
+	return t->order ? t->order(t->arg, a, b) < 0 : a < b;
+}
+
+/* Drop the last of the terms by t->order; returns the new count. */
+static uint32_t drop_last(const struct terms *t, term_t *items, uint32_t count)
+{
+	uint32_t last = 0;
+
+	for (uint32_t n = 1; n < count; n++)
+		if (is_before(t, items[last], items[n]))
+			last = n;
+	memmove(items + last, items + last + 1,
+		(count - 1 - last) * sizeof(*items));
+	return count - 1;
+}
+
 set_t set_join(struct terms *t, set_t a, set_t b)
 {
 	term_t items[SET_MAX * 2 + 1], more[SET_MAX];
@@ -556,8 +582,6 @@ set_t set_join(struct terms *t, set_t a, set_t b)
 		return a;
 	if (a == SET_NONE)
 		return b;
-	if (a == SET_ANY || b == SET_ANY)
-		return SET_ANY;
 	count = (uint32_t)set_terms(t, a, &from);
 	memcpy(items, from, count * sizeof(*items));
 	added = (uint32_t)set_terms(t, b, &from);
@@ -565,8 +589,8 @@ set_t set_join(struct terms *t, set_t a, set_t b)
 	assert(count <= SET_MAX && added <= SET_MAX);
 	for (uint32_t n = 0; n < added; n++)
 		count = insert(t, items, count, more[n]);
-	if (count > SET_MAX)
-		return SET_ANY;
+	while (count > SET_MAX)
+		count = drop_last(t, items, count);
 	return run_make(t, items, count, false);
 }
 

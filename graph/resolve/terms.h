@@ -7,8 +7,9 @@
  * (solve.c): recursive definitions then have one least solution, independent
  * of the order of evaluation. To keep the lattice finite, a set holds at most
  * one list, one dict, one record, and one tuple of each length: joining two
- * joins their contents. Nesting is cut at TERM_DEPTH, and a set of more than
- * SET_MAX terms becomes SET_ANY, about which nothing is claimed.
+ * joins their contents. Nesting is cut at TERM_DEPTH, and of more than SET_MAX
+ * terms a set keeps the first in an order that its owner defines. (Of several
+ * sets joined in any way, these are the first of all.)
  */
 #ifndef STATETAPE_GRAPH_RESOLVE_TERMS_H
 #define STATETAPE_GRAPH_RESOLVE_TERMS_H
@@ -23,7 +24,6 @@ typedef uint32_t term_t;
 typedef uint32_t set_t;
 
 #define SET_NONE 0u /* empty: nothing is known */
-#define SET_ANY	 1u /* anything */
 
 #define TERM_DEPTH 4
 #define SET_MAX	   24
@@ -70,6 +70,10 @@ struct term {
 
 struct terms;
 struct terms *terms_new(void);
+/* Which terms come first; joined ones are told apart by kind and length alone.
+   Without it: those with lower numbers. */
+typedef int terms_order(const void *arg, term_t a, term_t b);
+void terms_set_order(struct terms *t, terms_order *order, const void *arg);
 void terms_free(struct terms *t);
 /* The parts that a snapshot keeps. */
 #define TERMS_PARTS 7
@@ -96,7 +100,7 @@ set_t record_at(const struct terms *t, const struct term *record, uint32_t key);
 uint32_t term_length(const struct terms *t, const struct term *tuple);
 
 set_t set_join(struct terms *t, set_t a, set_t b);
-/* The terms of a set, sorted; of SET_ANY none. Valid as long as `t`. */
+/* The terms of a set, sorted by number. Valid as long as `t`. */
 size_t set_terms(const struct terms *t, set_t s, const term_t **ret);
 
 /* Other runs of numbers, interned as well. */

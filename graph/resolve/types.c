@@ -60,8 +60,6 @@ set_t type_instances(struct graph *g, set_t types)
 	size_t n = set_terms(g->terms, types, &terms);
 	set_t s = SET_NONE;
 
-	if (types == SET_ANY)
-		return SET_ANY;
 	for (size_t k = 0; k < n; k++)
 		s = set_join(g->terms, s, term_instances(g, terms[k]));
 	return s;

@@ -42,7 +42,6 @@ static void equal_sets_have_one_number(void **state)
 			 set_join(t, a, set_join(t, c, b)));
 	assert_int_equal(set_join(t, a, set_join(t, a, b)), set_join(t, a, b));
 	assert_int_equal(set_join(t, a, SET_NONE), a);
-	assert_int_equal(set_join(t, SET_ANY, a), SET_ANY);
 }
 
 static void a_set_holds_one_list_and_joins_what_is_in_it(void **state)
@@ -139,19 +138,35 @@ static void nested_lists_are_cut_at_the_depth_limit(void **state)
 	assert_in_range(steps, 1, TERM_DEPTH + 2);
 }
 
-static void a_set_of_too_many_terms_is_any(void **state)
+/* Those with the greatest `a` come first. */
+static int backwards(const void *arg, term_t a, term_t b)
+{
+	const struct terms *t = arg;
+	uint32_t x = term_of(t, a)->a, y = term_of(t, b)->a;
+
+	return x > y ? -1 : x < y;
+}
+
+static void a_set_of_too_many_terms_keeps_the_first(void **state)
 {
 	struct terms *t = *state;
-	set_t up = SET_NONE, down = SET_NONE;
+	set_t up = SET_NONE, down = SET_NONE, halves[2] = { 0, 0 };
+	const term_t *terms;
 
-	for (uint32_t k = 0; k < SET_MAX; k++)
+	terms_set_order(t, backwards, t);
+	for (uint32_t k = 0; k < 3 * SET_MAX; k++)
 		up = set_join(t, up, set_one(t, TERM_CLASS, k, 0));
-	assert_int_not_equal(up, SET_ANY);
-	up = set_join(t, up, set_one(t, TERM_CLASS, SET_MAX, 0));
-	for (uint32_t k = SET_MAX + 1; k-- > 0;)
+	for (uint32_t k = 3 * SET_MAX; k-- > 0;)
 		down = set_join(t, down, set_one(t, TERM_CLASS, k, 0));
-	assert_int_equal(up, SET_ANY);
-	assert_int_equal(down, SET_ANY);
+	for (uint32_t k = 0; k < 3 * SET_MAX; k++)
+		halves[k % 2] = set_join(t, halves[k % 2],
+					 set_one(t, TERM_CLASS, k, 0));
+	assert_int_equal(up, down);
+	assert_int_equal(up, set_join(t, halves[0], halves[1]));
+	assert_int_equal(set_terms(t, up, &terms), SET_MAX);
+	for (uint32_t k = 0; k < SET_MAX; k++)
+		assert_in_range(term_of(t, terms[k])->a, 2 * SET_MAX,
+				3 * SET_MAX - 1);
 }
 
 int main(void)
@@ -174,8 +189,8 @@ int main(void)
 			release),
 		cmocka_unit_test_setup_teardown(
 			nested_lists_are_cut_at_the_depth_limit, make, release),
-		cmocka_unit_test_setup_teardown(a_set_of_too_many_terms_is_any,
-						make, release),
+		cmocka_unit_test_setup_teardown(
+			a_set_of_too_many_terms_keeps_the_first, make, release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
