@@ -7,7 +7,7 @@
  *               the replacement text as a blob
  * pin           one row per (conversation, call id): a note's text, and its
  *               mentions as JSON: [record's call id, enum notified, since,
- *               entry, end of the section in the text]
+ *               entry, end of the section in the text, base]
  * request       one row per request, for the report; the newest
  *               ARCHIVE_REQUESTS are kept
  * decision      one row per (request, number from 0): struct decided, for
@@ -382,6 +382,25 @@ static void add_names(cJSON *j, const char *name, const struct conversation *c,
 			list, cJSON_CreateString(conversation_name(c, at[i])));
 }
 
+/* [path, entry] each. */
+static void add_edited(cJSON *j, const struct conversation *c,
+		       const struct held *h)
+{
+	cJSON *list =
+		h->edited.count ? cJSON_AddArrayToObject(j, "edited") : NULL;
+
+	for (uint32_t i = 0; i < h->edited.count; i++) {
+		const struct edited *x = &h->edited.at[i];
+		cJSON *one = cJSON_CreateArray();
+
+		(void)cJSON_AddItemToArray(
+			one, cJSON_CreateString(conversation_name(c, x->path)));
+		(void)cJSON_AddItemToArray(
+			one, cJSON_CreateNumber((double)x->entry));
+		(void)cJSON_AddItemToArray(list, one);
+	}
+}
+
 static char *record_text(const struct conversation *c, const struct held *h)
 {
 	CLEANUP(json_p) cJSON *j = cJSON_CreateObject();
@@ -406,6 +425,8 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "tokens", h->tokens);
 	add_number(j, "bytes", h->bytes);
 	add_number(j, "request", h->born_request);
+	add_number(j, "said", h->said);
+	add_number(j, "gone", h->gone);
 	add_number(j, "undecided", !h->decided);
 	add_number(j, "born", h->born);
 	add_number(j, "verified", h->verified);
@@ -421,6 +442,9 @@ static char *record_text(const struct conversation *c, const struct held *h)
 	add_number(j, "tail", h->tail);
 	add_number(j, "action", h->action);
 	add_number(j, "entry", h->entry);
+	add_number(j, "foreign", h->foreign);
+	add_number(j, "learned", h->learned);
+	add_edited(j, c, h);
 	if (h->why)
 		(void)cJSON_AddStringToObject(j, "why", h->why);
 	add_number(j, "told", h->notified);
@@ -450,6 +474,15 @@ static void read_lists(struct conversation *c, struct held *h, const cJSON *j)
 		r.start = start ? (uint32_t)start->valuedouble : 0;
 		r.end = end ? (uint32_t)end->valuedouble : 0;
 		array_push(&h->referents, r);
+	}
+	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "edited")) {
+		const cJSON *entry = cJSON_GetArrayItem(at, 1);
+
+		array_push(&h->edited,
+			   ((struct edited){
+				   name_of(c, cJSON_GetArrayItem(at, 0)),
+				   entry ? (uint64_t)entry->valuedouble : 0,
+				   ITEM_NONE }));
 	}
 	cJSON_ArrayForEach (at, cJSON_GetObjectItemCaseSensitive(j, "opened"))
 		array_push(&h->opened, name_of(c, at));
@@ -484,6 +517,8 @@ static void read_record(struct conversation *c, struct held *h,
 	h->tokens = (uint32_t)json_number(j, "tokens", 0);
 	h->bytes = json_number(j, "bytes", 0);
 	h->born_request = (uint32_t)json_number(j, "request", 0);
+	h->said = (uint32_t)json_number(j, "said", 0);
+	h->gone = json_number(j, "gone", 0);
 	h->born = json_number(j, "born", 0);
 	h->verified = json_number(j, "verified", 0);
 	h->left = json_number(j, "left", 0);
@@ -495,6 +530,8 @@ static void read_record(struct conversation *c, struct held *h,
 	h->tail = (uint32_t)json_number(j, "tail", 0);
 	h->action = (enum action)get_one(j, "action", ACTIONS);
 	h->entry = json_number(j, "entry", 0);
+	h->foreign = json_number(j, "foreign", 0);
+	h->learned = json_number(j, "learned", 0);
 	h->why = why ? must_strdup(why) : NULL;
 	h->notified = (enum notified)get_one(j, "told", NOTIFIED);
 	h->notified_entry = json_number(j, "told_entry", 0);
@@ -552,6 +589,7 @@ static void read_mention(struct pin *p, const cJSON *at)
 	double since = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 2));
 	double entry = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 3));
 	double end = cJSON_GetNumberValue(cJSON_GetArrayItem(at, 4));
+	const cJSON *base = cJSON_GetArrayItem(at, 5);
 	struct mention a = { .key = cJSON_GetStringValue(key) };
 
 	/* Sections lie one behind the other. */
@@ -564,17 +602,20 @@ static void read_mention(struct pin *p, const cJSON *at)
 	a.since = (uint64_t)since;
 	a.entry = (uint64_t)entry;
 	a.end = (size_t)end;
+	/* None: written when calls of the model's own covered nothing. */
+	a.base = base && base->valuedouble > since ? (uint64_t)base->valuedouble
+						   : a.since;
 	pin_mention(p, &a);
 }
 
 static cJSON *mention_json(const struct mention *a)
 {
 	const double numbers[] = { a->how, (double)a->since, (double)a->entry,
-				   (double)a->end };
+				   (double)a->end, (double)a->base };
 	cJSON *j = cJSON_CreateArray();
 
 	(void)cJSON_AddItemToArray(j, cJSON_CreateString(a->key));
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		(void)cJSON_AddItemToArray(j, cJSON_CreateNumber(numbers[i]));
 	return j;
 }

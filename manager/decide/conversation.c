@@ -8,11 +8,12 @@
 #include <xxhash.h>
 
 #include "graph/base/alloc.h"
+#include "manager/decide/own.h"
 
 #define LOOK_BACK 20 /* blocks up to a mark, at which a prefix may end */
 
-const char *const notified_names[NOTIFIED] = { "", "changes", "links",
-					       "own edits", "again" };
+const char *const notified_names[NOTIFIED] = { "", "changes", "links", "moved",
+					       "again" };
 const char *const replaced_names[REPLACED] = { "", "whole", "parts", "stub",
 					       "evicted" };
 
@@ -150,6 +151,7 @@ static void held_release(struct held *h)
 	array_release(&h->missed);
 	array_release(&h->listed);
 	array_release(&h->drifted);
+	array_release(&h->edited);
 	free(h->key);
 	free(h->why);
 	free(h->words);
@@ -236,6 +238,7 @@ void conversation_free(struct conversation *c)
 	if (!c)
 		return;
 	conversation_clear(c);
+	array_release(&c->edited);
 	intern_free(c->names);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c->key);
@@ -446,13 +449,22 @@ static char *key_of(const struct conversation *c, const struct item *i)
 	return key;
 }
 
-/* The result's text is a different one now: forget what was known. */
+/*
+ * The result's text is a different one now: forget what was known, except what
+ * the call wrote.
+ */
 static void begin_anew(struct conversation *c, struct held **h)
 {
-	char *key = must_strdup((*h)->key);
+	struct held *old = *h, wrote = *old;
+	char *key = must_strdup(old->key);
 
-	held_free(c, *h);
+	old->edited.at = NULL;
+	held_free(c, old);
 	*h = conversation_hold(c, key);
+	(*h)->learned = wrote.learned;
+	(*h)->edited.at = wrote.edited.at;
+	(*h)->edited.count = wrote.edited.count;
+	(*h)->edited.size = wrote.edited.size;
 	free(key);
 }
 
@@ -462,12 +474,12 @@ static void forget_places(struct conversation *c)
 	struct pin *p, *next_pin;
 
 	HASH_ITER (hh, c->held, h, next_held) {
-		h->absent = h->item == ITEM_NONE;
+		h->absent = h->gone;
 		h->item = ITEM_NONE;
 		h->copies = 0;
 		h->fresh = false;
 		h->notified = NOTIFIED_NOT;
-		h->notified_entry = 0;
+		h->notified_entry = h->moved_entry = 0;
 	}
 	HASH_ITER (hh, c->pins, p, next_pin)
 		p->item = ITEM_NONE;
@@ -479,22 +491,34 @@ uint64_t held_shown(const struct held *h)
 
 	if (h->replaced != REPLACED_NOT && h->replaced_entry > shown)
 		shown = h->replaced_entry;
-	if (h->notified == NOTIFIED_CHANGES && h->notified_entry > shown)
+	if ((h->notified == NOTIFIED_CHANGES ||
+	     h->notified == NOTIFIED_LINKS) &&
+	    h->notified_entry > shown)
 		shown = h->notified_entry;
 	return shown;
 }
 
-/*
- * A mention counts if it is newer than the record's replacement. A diff counts
- * only if it begins no later than where the model's knowledge ends.
- */
+/* Is the text that the mention goes on from the one the model knows? */
+static bool goes_on(const struct conversation *c, const struct held *h,
+		    const struct mention *a)
+{
+	return (a->how != NOTIFIED_CHANGES && a->how != NOTIFIED_LINKS) ||
+	       (a->since <= held_shown(h) &&
+		own_stand(c, h, a->since, a->base));
+}
+
+/* A mention counts if it is newer than the record's replacement. */
 static void apply_mention(const struct conversation *c, const struct mention *a)
 {
 	struct held *h = conversation_find(c, a->key);
 
 	if (!h || h->item == ITEM_NONE || h->notified == NOTIFIED_AGAIN ||
 	    (h->replaced != REPLACED_NOT && a->entry <= h->replaced_entry) ||
-	    (a->how == NOTIFIED_CHANGES && a->since > held_shown(h)))
+	    !goes_on(c, h, a))
+		return;
+	if (a->entry > h->moved_entry)
+		h->moved_entry = a->entry;
+	if (a->how == NOTIFIED_MOVED)
 		return;
 	h->notified = a->how;
 	h->notified_entry = a->entry;
@@ -539,13 +563,28 @@ void conversation_begin_anew(struct conversation *c)
 		h->seen = h->decided = h->born = h->verified = false;
 		h->fresh = h->item != ITEM_NONE;
 		h->birth = h->entry = h->replaced_entry = h->notified_entry = 0;
+		h->foreign = h->edited.count = 0;
 		h->action = ACTION_KEEP;
 		h->changed = true;
 	}
 	HASH_ITER (hh, c->pins, p, next_pin) {
 		for (uint32_t i = 0; i < p->mentions.count; i++)
-			p->mentions.at[i].since = p->mentions.at[i].entry = 0;
+			p->mentions.at[i].since = p->mentions.at[i].entry =
+				p->mentions.at[i].base = 0;
 		p->changed = true;
+	}
+}
+
+/* Note which records are not in this request. */
+static void find_gone(struct conversation *c)
+{
+	struct held *h, *next;
+
+	HASH_ITER (hh, c->held, h, next) {
+		bool gone = h->item == ITEM_NONE;
+
+		h->changed |= gone != h->gone;
+		h->gone = gone;
 	}
 }
 
@@ -595,6 +634,8 @@ struct held **conversation_match(struct conversation *c,
 	}
 	for (uint32_t i = 0; i < t->items_count; i++)
 		bind_words(c, t, i);
+	find_gone(c);
+	own_list(c);
 	apply_mentions(c);
 	return all;
 }

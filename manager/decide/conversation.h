@@ -36,7 +36,7 @@ enum notified {
 	NOTIFIED_NOT,
 	NOTIFIED_CHANGES, /* the changes up to an entry */
 	NOTIFIED_LINKS, /* its text stands, its callees or constants changed */
-	NOTIFIED_OWN,	/* the model's own edits came after it */
+	NOTIFIED_MOVED, /* its lines have other numbers; says no more */
 	NOTIFIED_AGAIN, /* outdated; holds for all later changes too */
 	NOTIFIED
 };
@@ -68,6 +68,13 @@ struct drifted {
 	bool removed;
 };
 
+/* An entry of the tape that a call of an editing tool made (own.h). */
+struct edited {
+	uint32_t path; /* number in `names` */
+	uint64_t entry;
+	uint32_t item; /* of the call's result; ITEM_NONE: not in the request */
+};
+
 /* A record that the conversation holds, by its call's id. */
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): for readers. */
 struct held {
@@ -86,6 +93,7 @@ struct held {
 		EXACT
 	} exact; /* is its text a file's own lines? */
 	uint32_t born_request;
+	uint32_t said; /* a hash of the command that printed it; 0: unknown */
 
 	bool born; /* `birth` is exact, not a lower bound */
 	uint64_t birth;
@@ -110,9 +118,16 @@ struct held {
 	ARRAY(struct drifted) drifted;
 	bool lines_drifted; /* its lines are nominated, or that is not known */
 
+	/* own.h: */
+	bool learned;		     /* an edit: `edited` is known */
+	ARRAY(struct edited) edited; /* an edit: what it wrote; no items */
+	uint64_t foreign; /* the newest entry known to have changed what it
+			     shows that the model did not make by an edit */
+
 	/* Computed for each request from the notes in it. */
 	enum notified notified;
 	uint64_t notified_entry;
+	uint64_t moved_entry; /* the model knows its line numbers as of this */
 
 	enum replaced replaced;
 	uint64_t replaced_entry;
@@ -126,13 +141,19 @@ struct held {
 	ARRAY(struct policy_lines) still; /* as shown */
 
 	/* In the request being processed. */
+	uint64_t known; /* own.h: the model knows its changes up to this */
+	/* own.h: the nomination at the last request. */
+	enum action was_action;
+	uint64_t was_entry;
+	bool leans;	 /* own.h: it was with edits behind it */
 	bool command;	 /* of a fresh one: it is a command's result */
 	uint32_t item;	 /* ITEM_NONE: not in this request */
 	uint32_t record; /* index in the request's records */
 	bool fresh;	 /* new since the last request decided about */
 	bool evict;	 /* the policy evicts it */
 	uint32_t copies; /* further results with the same id */
-	bool absent;	 /* it was not in the previous request */
+	bool gone;	 /* it is not in it */
+	bool absent;	 /* it was not in the previous one */
 	bool changed;	 /* to be saved */
 };
 
@@ -141,14 +162,13 @@ struct mention {
 	char *key; /* the record's */
 	enum notified how;
 	uint64_t since, entry; /* the range of entries it covers */
+	uint64_t base; /* up to this, calls of the model's own cover it */
 	size_t end; /* of the section in the note's text. Mentions with the same
 		       end share a section; it begins at the end before. */
 };
 
 /*
- * A note, by the id of the call behind whose result it is sent. A pin without
- * text is not sent; its mentions record what the results there (the model's
- * own edits) already say about a record.
+ * A note, by the id of the call behind whose result it is sent.
  */
 struct pin {
 	UT_hash_handle hh;
@@ -213,6 +233,10 @@ struct conversation {
 	struct intern *names;
 	struct held *held; /* by key */
 	struct pin *pins;  /* by key */
+	/* What all edits wrote, also of those no longer in the request; rising
+	   by entry. */
+	ARRAY(struct edited) edited;
+	uint32_t agent; /* the process that makes the requests; 0: unknown */
 };
 
 struct identity {
@@ -284,7 +308,13 @@ struct held **conversation_match(struct conversation *c,
  */
 void conversation_begin_anew(struct conversation *c);
 
-/* The entry up to which the model knows what `h` shows. */
+/* The entry up to which the model was shown by us what `h` shows. */
 uint64_t held_shown(const struct held *h);
+
+/* Is it what a program printed, and no file's text? */
+static inline bool held_is_run(const struct held *h)
+{
+	return h->kind == RECORD_RUN || (h->kind == RECORD_SHELL && !h->file);
+}
 
 #endif

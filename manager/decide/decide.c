@@ -71,8 +71,10 @@ static enum decision choose(const struct situation *s, const struct stale *r,
 {
 	bool may = !s->notes_only && replaceable(r);
 
-	if (may && (r->item >= from ||
-		    (s->mode == MODE_EAGER && (r->unnotified || r->finished))))
+	bool at_once = s->mode == MODE_EAGER &&
+		       (r->recent || r->unnotified || r->finished);
+
+	if (may && (r->item >= from || at_once))
 		return DECISION_REPLACE;
 	return r->unnotified ? DECISION_NOTE : DECISION_NONE;
 }

@@ -9,6 +9,9 @@
  * context runs out (manager/README.md, Modes). Everything pending behind the
  * first replaced record is replaced with it.
  *
+ * A record that the model's own edits outdated is stale, though it needs no
+ * note (own.h).
+ *
  * Invariants: an unnotified record gets a note or a replacement (except in
  * MODE_OFF); in MODE_PINNED no cached item changes unless the epoch returned
  * says why; the same input gives the same answer.
@@ -43,7 +46,8 @@ struct stale {
 	uint32_t item; /* its position */
 	enum action action;
 	bool finished;	   /* not stale, but evicted: it gets no note */
-	bool unnotified;   /* went stale since its last note */
+	bool recent;	   /* went stale since the last request */
+	bool unnotified;   /* a note is due: nothing says so yet */
 	bool pending;	   /* not replaced since it went stale */
 	uint64_t tokens;   /* of its text as sent so far */
 	uint64_t replaced; /* of its replacement */

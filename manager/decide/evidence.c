@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "graph/base/clock.h"
@@ -89,10 +91,15 @@ static uint32_t real_path(struct evidence *e, uint32_t path)
 	return path;
 }
 
-static bool entry_touches(const struct client_entry *e, const char *path)
+uint32_t evidence_name(struct evidence *e, const char *path)
 {
-	return strcmp(e->path, path) == 0 ||
-	       (e->path2 && strcmp(e->path2, path) == 0);
+	return real_path(e, intern_add(e->c->names, path, strlen(path)));
+}
+
+bool evidence_entry_on(const struct client_entry *a, const char *path)
+{
+	return strcmp(a->path, path) == 0 ||
+	       (a->path2 && strcmp(a->path2, path) == 0);
 }
 
 /* The newest entry on `path` since `lower`; 0: none known. */
@@ -101,7 +108,7 @@ static uint64_t newest_entry(const struct evidence *e, uint32_t path)
 	const char *name = conversation_name(e->c, path);
 
 	for (uint32_t i = e->entries.count; i-- > 0;)
-		if (entry_touches(&e->entries.at[i], name))
+		if (evidence_entry_on(&e->entries.at[i], name))
 			return e->entries.at[i].n;
 	return 0;
 }
@@ -109,18 +116,6 @@ static uint64_t newest_entry(const struct evidence *e, uint32_t path)
 bool evidence_touched(const struct evidence *e, uint32_t path)
 {
 	return !e->entries_known || newest_entry(e, path);
-}
-
-bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits)
-{
-	const char *name = conversation_name(e->c, path);
-	uint32_t entries = 0;
-
-	if (!e->entries_known)
-		return false;
-	for (uint32_t i = 0; i < e->entries.count; i++)
-		entries += entry_touches(&e->entries.at[i], name);
-	return entries <= edits;
 }
 
 bool evidence_shows(const struct record *r, const char *text, size_t len)
@@ -281,7 +276,7 @@ static uint64_t edit_entry(const struct evidence *e, uint32_t path,
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < e->entries.count; i++) {
-		if (!entry_touches(&e->entries.at[i], name))
+		if (!evidence_entry_on(&e->entries.at[i], name))
 			continue;
 		n = e->entries.at[i].n;
 		if (before-- == 0)
@@ -336,7 +331,7 @@ static bool has_path(const struct readset_paths *p,
 		     const struct client_entry *a)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		if (entry_touches(a, p->at[i]))
+		if (evidence_entry_on(a, p->at[i]))
 			return true;
 	return false;
 }
@@ -682,6 +677,9 @@ void evidence_meet(struct held *h, const struct record *r)
 {
 	h->kind = r->kind;
 	h->command = r->command != NULL;
+	h->said = r->command ? (uint32_t)XXH3_64bits(r->command,
+						     strlen(r->command))
+			     : 0;
 	h->bytes = r->text.len;
 	h->tokens = (uint32_t)cost_tokens(r->text.len);
 }

@@ -94,8 +94,10 @@ bool evidence_touched(const struct evidence *e, uint32_t path);
 /* The symbols `path` defines now; empty if not known. */
 const struct client_symbols *evidence_symbols(struct evidence *e,
 					      uint32_t path);
-/* Do `edits` edits account for all changes of `path` since `lower`? */
-bool evidence_own(const struct evidence *e, uint32_t path, uint32_t edits);
+/* Is `path` one of the two that the entry names? */
+bool evidence_entry_on(const struct client_entry *a, const char *path);
+/* The number of the name of the file that `path` leads to over links. */
+uint32_t evidence_name(struct evidence *e, const char *path);
 
 /* Ask the tape for nominations, and set them in `held`. */
 int evidence_nominate(struct evidence *e, struct held *const *held,

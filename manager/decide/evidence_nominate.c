@@ -153,31 +153,16 @@ static void take_nomination(struct conversation *c, struct held *h,
 	take_sentence(&h->words, n->words);
 }
 
-static int ask(struct evidence *e, const struct evidence_nominees *n,
-	       struct held *const *held, size_t count)
+static void take_all(struct evidence *e, const struct client_nominations *got,
+		     struct held *const *held, size_t count)
 {
-	CLEANUP(client_nominations_release)
-	struct client_nominations got = { .held_ = NULL };
-	int rc;
+	for (size_t i = 0; i < got->count; i++) {
+		struct held *h = held[got->at[i].id / IDS_EACH];
 
-	if (!n->records.count)
-		return 0;
-	rc = client_nominate(e->client, n->records.at, n->records.count, &got);
-	if (rc < 0)
-		return rc;
-	for (size_t i = 0; i < got.count; i++) {
-		struct held *h = held[got.at[i].id / IDS_EACH];
-
-		assert(got.at[i].id / IDS_EACH < count);
-		h->lines_drifted |= got.at[i].id % 2;
-		take_nomination(e->c, h, &got.at[i]);
+		assert(got->at[i].id / IDS_EACH < count);
+		h->lines_drifted |= got->at[i].id % 2;
+		take_nomination(e->c, h, &got->at[i]);
 	}
-	return 0;
-}
-
-static bool is_run(const struct held *h)
-{
-	return h->kind == RECORD_RUN || (h->kind == RECORD_SHELL && !h->file);
 }
 
 /*
@@ -201,7 +186,7 @@ static bool wanted(const struct evidence *e, const struct held *h, bool on)
 	if (!h->tracked || h->item == ITEM_NONE ||
 	    h->replaced >= REPLACED_TOMBSTONE)
 		return false;
-	if (!on || h->fresh || h->absent || is_run(h))
+	if (!on || h->fresh || h->absent || held_is_run(h))
 		return true;
 	for (uint32_t i = 0; i < h->referents.count; i++)
 		if (evidence_touched(e, h->referents.at[i].path))
@@ -212,7 +197,7 @@ static bool wanted(const struct evidence *e, const struct held *h, bool on)
 static void add_held(struct evidence_nominees *n, const struct evidence *e,
 		     const struct held *h, uint64_t id)
 {
-	if (is_run(h)) {
+	if (held_is_run(h)) {
 		add_run(n, e->c, h, id);
 		return;
 	}
@@ -250,23 +235,45 @@ static void nominate_strange(struct held *h)
 	h->words = NULL;
 }
 
+/* Forget the last nomination; returns its entry, 0: none. */
+static uint64_t clear(struct held *h)
+{
+	uint64_t was = h->action == ACTION_KEEP ? 0 : h->entry;
+
+	h->action = ACTION_KEEP;
+	h->entry = 0;
+	h->drifted.count = 0;
+	return was;
+}
+
 int evidence_nominate(struct evidence *e, struct held *const *held,
 		      size_t count)
 {
 	CLEANUP(nominees_release) struct evidence_nominees n = { 0 };
+	CLEANUP(client_nominations_release)
+	struct client_nominations got = { .held_ = NULL };
+	CLEANUP(free_p) bool *asked = must_calloc(count + 1, sizeof(*asked));
+	CLEANUP(free_p) uint64_t *was = must_calloc(count + 1, sizeof(*was));
 	bool on = goes_on(e);
-	int rc;
+	int rc = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!wanted(e, held[i], on))
-			continue;
-		held[i]->action = ACTION_KEEP;
-		held[i]->entry = 0;
-		held[i]->drifted.count = 0;
-		add_held(&n, e, held[i], i * IDS_EACH);
+		asked[i] = wanted(e, held[i], on);
+		if (asked[i])
+			add_held(&n, e, held[i], i * IDS_EACH);
 	}
-	rc = ask(e, &n, held, count);
-	for (size_t i = 0; i < count && rc == 0; i++)
+	if (n.records.count)
+		rc = client_nominate(e->client, n.records.at, n.records.count,
+				     &got);
+	/* Then what was known of them still holds. */
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < count; i++)
+		was[i] = asked[i] ? clear(held[i]) : held[i]->entry;
+	take_all(e, &got, held, count);
+	for (size_t i = 0; i < count; i++) {
 		nominate_strange(held[i]);
-	return rc;
+		held[i]->changed |= held[i]->entry != was[i];
+	}
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include "graph/base/clock.h"
 #include "manager/decide/brain_i.h"
 #include "manager/decide/evidence.h"
+#include "manager/decide/own.h"
 #include "tape/wire/protocol.h"
 #include "tape/wire/subscribe.h"
 
@@ -240,14 +241,17 @@ static bool has_news(const struct inquiry *q)
 
 static int nominate(struct inquiry *q)
 {
-	int rc;
+	int rc = 0;
 
-	if (!has_news(q))
-		return 0;
-	rc = evidence_nominate(q->e, q->held, q->records->count);
-	/* Until all is decided: if this request does not come so far, the
-	   next one asks about all again. */
-	q->c->nominated_n = UINT64_MAX;
+	own_before(q->e, q->held, q->records->count);
+	if (has_news(q)) {
+		rc = evidence_nominate(q->e, q->held, q->records->count);
+		/* Until all is decided: if this request does not come so far,
+		   the next one asks about all again. */
+		q->c->nominated_n = UINT64_MAX;
+	}
+	if (rc == 0)
+		own_learn(q->e, q->held, q->records->count, q->records);
 	return rc;
 }
 

@@ -11,6 +11,8 @@
 
 /* Longer commands and reasons are cut: enough to recognise them. */
 #define WORDS_MAX 100
+/* Commands that one line names. */
+#define RUNS_NAMED 20
 
 /*
  * Lines of the repository stand between two of these, and each begins with a
@@ -133,13 +135,13 @@ int note_read_again(struct buf *out, const char *path, const char *why)
 		   name, reason);
 }
 
-int note_own_edits(struct buf *out, const char *path)
+int note_moved(struct buf *out, const char *path, uint32_t line, int shift)
 {
 	NAMED(name, path);
 	return add(out,
-		   NOTES_MARK " %s as shown above is from before your "
-			      "edits.\n",
-		   name);
+		   NOTES_MARK " %s: your edits moved what is shown above from "
+			      "line %u on by %+d lines.\n",
+		   name, line, shift);
 }
 
 int note_gone(struct buf *out, const char *path, const char *why)
@@ -169,18 +171,42 @@ int note_elsewhere(struct buf *out, const char *path, const char *why)
 		   reason);
 }
 
-int note_run_again(struct buf *out, const char *command, const char *why)
+/* Append a command, in quotation marks that it cannot end itself. */
+static int add_command(struct buf *out, const char *command)
 {
 	ONE_LINE(words, command);
-	ONE_LINE(reason, why);
 
-	/* It must not end the quotation itself. */
 	for (char *at = words; (at = strchr(at, '`'));)
 		*at = '\'';
-	return add(out,
-		   NOTES_MARK " `%s` ran before later changes (%s); run it "
-			      "again before relying on it.\n",
-		   words, reason);
+	return add(out, "`%s`", words);
+}
+
+int note_runs(struct buf *out, const char *const *commands, uint32_t count,
+	      const char *why)
+{
+	size_t begin = out->len;
+	uint32_t named = count < RUNS_NAMED ? count : RUNS_NAMED;
+	ONE_LINE(reason, why);
+	int rc = add(out, NOTES_MARK " ");
+
+	assert(count > 0);
+	/* The newest ones. */
+	for (uint32_t i = count - named; i < count && rc == 0; i++) {
+		rc = i > count - named ? add(out, ", ") : 0;
+		if (rc == 0)
+			rc = add_command(out, commands[i]);
+	}
+	if (rc == 0 && named < count)
+		rc = add(out, " and %u earlier commands", count - named);
+	if (rc == 0)
+		rc = add(out,
+			 " ran before later changes (%s); run %s again before "
+			 "relying on %s.\n",
+			 reason, count > 1 ? "them" : "it",
+			 count > 1 ? "them" : "it");
+	if (rc < 0)
+		out->len = begin;
+	return rc;
 }
 
 int note_unchecked(struct buf *out, const char *const *paths, uint32_t count,

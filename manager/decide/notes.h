@@ -33,15 +33,17 @@ int note_changes(struct buf *out, const char *path, const char *why,
 		 const char *diff, size_t len);
 /* It changed, and has to be read again. */
 int note_read_again(struct buf *out, const char *path, const char *why);
-/* It was shown before the model's own edits. */
-int note_own_edits(struct buf *out, const char *path);
+/* Lines from `line` on have moved by `shift`, by the model's own edits. */
+int note_moved(struct buf *out, const char *path, uint32_t line, int shift);
 /* The file no longer exists. */
 int note_gone(struct buf *out, const char *path, const char *why);
 /* The output of a command is out of date. */
 int note_outdated(struct buf *out, const char *what, const char *why);
 /* The text is unchanged, but callees or constants changed. */
 int note_elsewhere(struct buf *out, const char *path, const char *why);
-int note_run_again(struct buf *out, const char *command, const char *why);
+/* Commands ran before later changes; the output of none can be relied on. */
+int note_runs(struct buf *out, const char *const *commands, uint32_t count,
+	      const char *why);
 /*
  * Of `all` files shown above, the first `count` by name: whether they changed
  * could not be checked in time. Of none: what is shown may be outdated. One

@@ -2,10 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "graph/base/alloc.h"
 #include "manager/decide/notes.h"
+#include "manager/decide/own.h"
 
 #define TEXT_MAX ((size_t)4 << 20) /* of one note, or one replacement */
 /* The guessed size of a replacement before its text is made, in tokens. */
@@ -20,7 +22,7 @@
 
 void plan_release(struct plan *p)
 {
-	array_release(&p->own);
+	array_release(&p->failed);
 	free(p->later);
 	buf_release(&p->retrieved);
 	free(p->rank);
@@ -28,27 +30,28 @@ void plan_release(struct plan *p)
 	decided_release(&p->decided);
 }
 
-/*
- * Files that the new edits of this request changed, and how often. Only text
- * that the model wrote word for word counts: what its commands changed (sed -i,
- * a formatter) it has not seen yet.
- */
-static void find_own_edits(struct plan *p)
+/* What the newest calls were: failed edits, and whether the last is an edit. */
+static void look_at_edits(struct plan *p)
 {
+	char path[PATH_MAX];
+
 	for (uint32_t i = 0; i < p->r->count; i++) {
 		const struct held *h = p->held[i];
-		uint32_t path, k = 0;
+		const struct record *r;
 
-		if (!h->fresh || h->kind != RECORD_EDIT ||
-		    records_read(p->r, i)->failed ||
-		    records_read(p->r, i)->command || !h->referents.count)
+		if (p->r->at[i].attached)
 			continue;
-		path = h->referents.at[0].path;
-		while (k < p->own.count && p->own.at[k].path != path)
-			k++;
-		if (k == p->own.count)
-			array_push(&p->own, ((struct own_edits){ path, 0 }));
-		p->own.at[k].count++;
+		p->editing = false;
+		if (h->kind != RECORD_EDIT)
+			continue;
+		r = records_read(p->r, i);
+		p->editing = !r->failed;
+		for (uint32_t k = 0;
+		     h->fresh && r->failed && k < r->files_count; k++)
+			if (evidence_path(&p->e->roots, r->dir,
+					  r->files[k].path, path, sizeof(path)))
+				array_push(&p->failed,
+					   evidence_name(p->e, path));
 	}
 }
 
@@ -251,10 +254,25 @@ static uint64_t newest_text_drift(const struct held *h)
 	return newest;
 }
 
+/*
+ * Do the calls behind it say what changed, or that it is outdated? A run is by
+ * another run of its command, and by edits as long as the model goes on with
+ * them; then a line says so, once for each command.
+ */
+static bool is_in_view(const struct plan *p, const struct held *h)
+{
+	if (plan_is_rerun(p, h))
+		return true;
+	if (h->known < h->entry)
+		return false;
+	return held_is_run(h) ? p->editing || plan_is_run_told(p, h)
+			      : !plan_is_failed(p, h);
+}
+
 /* Did it go stale since the model was last notified of it? */
 static bool is_unnotified(const struct plan *p, const struct held *h)
 {
-	if (h->entry <= held_shown(h))
+	if (h->entry <= held_shown(h) || is_in_view(p, h))
 		return false;
 	switch (h->notified) {
 	case NOTIFIED_NOT:
@@ -262,8 +280,7 @@ static bool is_unnotified(const struct plan *p, const struct held *h)
 		return true;
 	case NOTIFIED_LINKS:
 		return newest_text_drift(h) > h->notified_entry;
-	case NOTIFIED_OWN:
-		return h->entry > h->notified_entry && !plan_own(p, h);
+	case NOTIFIED_MOVED:
 	case NOTIFIED_AGAIN:
 	case NOTIFIED:
 		return false;
@@ -310,6 +327,8 @@ struct plan_choice {
 	ARRAY(struct held *) held; /* parallel to `stale` */
 	ARRAY(struct sent_note) notes;
 	ARRAY(enum decision) decisions;
+	ARRAY(struct held *)
+	moved; /* only their lines' numbers are to be told */
 };
 
 static void plan_choice_release(struct plan_choice *c)
@@ -318,6 +337,7 @@ static void plan_choice_release(struct plan_choice *c)
 	array_release(&c->held);
 	array_release(&c->notes);
 	array_release(&c->decisions);
+	array_release(&c->moved);
 }
 
 static void list(struct plan *p, struct plan_choice *c, struct held *h,
@@ -344,14 +364,41 @@ static void list_finished(struct plan *p, struct plan_choice *c, struct held *h)
 				     .replaced = TOMBSTONE_TOKENS });
 }
 
+/*
+ * It reads as the file does: by itself, or only with the notes and edits behind
+ * it, without which it is stale again.
+ */
+static void keep_true(struct plan *p, struct held *h)
+{
+	uint64_t shown = held_shown(h);
+
+	h->changed = true;
+	h->foreign = shown > h->birth ? shown : 0;
+	if (plan_shows_now(p, h)) {
+		h->birth = p->e->n;
+		h->action = ACTION_KEEP;
+	} else if (h->leans) {
+		h->entry = own_newest(p->c, h, plan_base(p, h));
+	} else if (shown > h->birth) {
+		h->entry = shown;
+	} else {
+		h->action = ACTION_KEEP;
+	}
+	h->known = p->e->n;
+}
+
 static void list_nominated(struct plan *p, struct plan_choice *c,
 			   struct held *h)
 {
 	struct stale s = { .action = h->action,
+			   .recent = h->entry > p->e->lower,
 			   .unnotified = is_unnotified(p, h) };
 
-	if (s.unnotified && plan_reads_true(p, h)) {
-		h->action = ACTION_KEEP;
+	if (s.unnotified && !held_is_run(h) && plan_reads_true(p, h)) {
+		keep_true(p, h);
+		s.unnotified = false;
+	}
+	if (h->action == ACTION_KEEP) {
 		plan_decided(p, h,
 			     (struct decided){
 				     .form = "",
@@ -361,11 +408,13 @@ static void list_nominated(struct plan *p, struct plan_choice *c,
 			     "", 0);
 		return;
 	}
+	if (!s.unnotified && plan_is_moved(p, h))
+		array_push(&c->moved, h);
 	p->counts.stale += h->tokens;
 	s.pending = h->replaced == REPLACED_NOT || h->replaced_entry < h->entry;
 	/* A result that is new is only ever refreshed; a file attached to
 	   the user's message stays as the user sent it. */
-	if ((h->fresh && h->action != ACTION_REFRESH) ||
+	if ((h->fresh && (h->action != ACTION_REFRESH || !s.unnotified)) ||
 	    p->r->at[h->record].attached)
 		s.pending = false;
 	s.replaced = guess_replacement(p, h);
@@ -461,6 +510,13 @@ static void list_notes(struct plan *p, struct plan_choice *c)
 	}
 }
 
+/* Is it the last request once more? Then no epoch is paid for. */
+static bool is_repeated(const struct plan *p)
+{
+	return p->l.head && p->l.same == p->t->items_count &&
+	       p->l.head->hashes.count == p->l.same;
+}
+
 static void choose(struct plan *p, struct plan_choice *c)
 {
 	uint32_t n = p->c->since_begin;
@@ -468,7 +524,8 @@ static void choose(struct plan *p, struct plan_choice *c)
 			       .notes_only = p->notes_only,
 			       .free = p->l.free,
 			       .cached = p->l.cached,
-			       .since_epoch = p->c->since_epoch,
+			       .since_epoch =
+				       is_repeated(p) ? 0 : p->c->since_epoch,
 			       .tokens = cost_tokens(p->t->len),
 			       .price = p->price };
 
@@ -553,6 +610,7 @@ static struct held *overtaken(const struct plan *p, const struct mention *a,
 static void notify_again(struct plan_choice *c, struct held *h)
 {
 	h->notified = NOTIFIED_NOT;
+	h->known = held_shown(h);
 	for (uint32_t i = 0; i < c->stale.count; i++)
 		if (c->held.at[i] == h && c->decisions.at[i] == DECISION_NONE)
 			c->decisions.at[i] = DECISION_NOTE;
@@ -640,13 +698,15 @@ static void add_retrieved(struct plan *p, struct pin *pin, struct buf *text)
 		    p->retrieved.data, p->retrieved.len);
 	p->counts.retrieved += cost_tokens(p->retrieved.len);
 	pin_mention(pin, &(struct mention){ none, NOTIFIED_NOT, p->e->n,
-					    p->e->n, text->len });
+					    p->e->n, p->e->n, text->len });
 }
 
-static void add_note(struct plan *p, struct held **stale, size_t count)
+static void add_note(struct plan *p, struct held **stale, size_t count,
+		     const struct plan_choice *c)
 {
 	struct buf text = BUF(TEXT_MAX);
-	struct pin *pin = count || p->retrieved.len ? plan_newest_pin(p) : NULL;
+	bool any = count || c->moved.count || p->retrieved.len;
+	struct pin *pin = any ? plan_newest_pin(p) : NULL;
 
 	if (!pin)
 		return;
@@ -655,21 +715,13 @@ static void add_note(struct plan *p, struct held **stale, size_t count)
 	else if (p->t->items[pin->item].kind == ITEM_USER)
 		(void)note_automatic(&text);
 	plan_note(p, stale, count, pin, &text);
+	for (uint32_t i = 0; i < c->moved.count; i++)
+		if (c->moved.at[i]->replaced_entry < p->e->n)
+			plan_note_moved(p, c->moved.at[i], pin, &text);
 	add_retrieved(p, pin, &text);
 	p->counts.notified += (uint32_t)count;
 	plan_put_note(p, pin, &text);
 	buf_release(&text);
-}
-
-/* The model knows of its own edits: further ones need no new note. */
-static void stay_notified(struct plan *p, const struct held *h)
-{
-	struct pin *pin = plan_newest_pin(p);
-
-	if (!pin)
-		return;
-	pin_mention(pin, &(struct mention){ h->key, NOTIFIED_OWN, held_shown(h),
-					    p->e->n, pin->len });
 }
 
 static void add_notes(struct plan *p, const struct plan_choice *c)
@@ -686,12 +738,8 @@ static void add_notes(struct plan *p, const struct plan_choice *c)
 
 		if (c->decisions.at[i] == DECISION_NOTE)
 			array_push(&stale, h);
-		else if (h->notified == NOTIFIED_OWN &&
-			 h->entry > h->notified_entry &&
-			 !c->stale.at[i].unnotified)
-			stay_notified(p, h);
 	}
-	add_note(p, stale.at, stale.count);
+	add_note(p, stale.at, stale.count, c);
 	array_release(&stale);
 }
 
@@ -752,7 +800,7 @@ int plan_make(struct plan *p)
 	bool in_time;
 
 	p->from = ITEM_NONE;
-	find_own_edits(p);
+	look_at_edits(p);
 	plan_find_later(p);
 	ask_policy(p);
 	list_stale(p, &c);

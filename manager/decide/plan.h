@@ -23,11 +23,6 @@ struct plan_counts {
 	uint32_t notified, replaced;	    /* records */
 };
 
-/* A file and the number of its edits among the new results. */
-struct own_edits {
-	uint32_t path, count;
-};
-
 struct plan {
 	struct conversation *c;
 	const struct transcript *t;
@@ -49,9 +44,10 @@ struct plan {
 	struct decided_list decided;
 
 	/* Private to plan.c and plan_text.c. */
-	ARRAY(struct own_edits) own;
-	uint32_t *later; /* per record, the next one of the same single file;
-			    ITEM_NONE: none */
+	ARRAY(uint32_t) failed; /* files of which a new edit failed */
+	bool editing;		/* the newest call is an edit */
+	uint32_t *later; /* per record, the next one of the same single file,
+			    of a run of the same command; ITEM_NONE: none */
 	struct buf retrieved; /* the policy's retrieved code */
 	double *rank;	      /* per record, as policy_out has it */
 	double *features;     /* for fitting (policy.h); NULL: not wanted */
@@ -104,12 +100,31 @@ uint64_t plan_bytes(const struct held *h);
  */
 void plan_decided(struct plan *p, const struct held *h, struct decided d,
 		  const char *text, size_t len);
+/* May the model be told what is in the file? */
+bool plan_is_shown(const struct held *h);
+/*
+ * The file of `h` as of entry `since`, not before its birth, and now, and the
+ * lines of the former that it shows. False: a text is not available, or none of
+ * the lines was left; then nothing is to be released.
+ */
+bool plan_compare(struct plan *p, const struct held *h, uint64_t since,
+		  struct linediff *ret, struct range *ret_lines);
+/* The file and everything the record shows of it were removed. */
+bool plan_is_gone(struct plan *p, const struct held *h);
 /* Fill p->later, for plan_superseded(). */
 void plan_find_later(struct plan *p);
 /* Does a later record show the current text of its lines? */
 bool plan_superseded(const struct plan *p, const struct held *h);
-/* Did the model's own edits of this request make all changes of its file? */
-bool plan_own(const struct plan *p, const struct held *h);
+/* Did a new edit of its file fail? Then the model is wrong about it. */
+bool plan_is_failed(const struct plan *p, const struct held *h);
+/* The entry as of which a note on it says what changed. */
+uint64_t plan_base(const struct plan *p, const struct held *h);
+/* Have its lines moved by more than a screen since their numbers were told? */
+bool plan_is_moved(struct plan *p, const struct held *h);
+/* Is it a run of a command that a later record is a run of, too? */
+bool plan_is_rerun(const struct plan *p, const struct held *h);
+/* Does a note in this request say of its command that it is outdated? */
+bool plan_is_run_told(const struct plan *p, const struct held *h);
 /* Tokens left for notes; `out` (or NULL) counts as used. */
 uint64_t plan_notes_left(const struct plan *p, const struct buf *out);
 /*
@@ -117,6 +132,9 @@ uint64_t plan_notes_left(const struct plan *p, const struct buf *out);
  * made.
  */
 enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out);
+/* Say that the lines of `h` have other numbers. */
+void plan_note_moved(struct plan *p, struct held *h, struct pin *pin,
+		     struct buf *out);
 /* Append the sections on all of `stale` to `out`, and mentions to `pin`. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);
@@ -130,7 +148,12 @@ struct plan_ranges {
 /* Which lines a refresh of `h` shows; none: it cannot be refreshed. */
 void plan_refresh_lines(struct plan *p, const struct held *h,
 			struct plan_ranges *ret);
-/* Is the text shown equal to the current file, though it is nominated? */
+/* Does its text, as received, read as the file does, at the same numbers? */
+bool plan_shows_now(struct plan *p, const struct held *h);
+/*
+ * Is the text that the model knows, with what its edits behind it changed, the
+ * file's, though it is nominated?
+ */
 bool plan_reads_true(struct plan *p, const struct held *h);
 /* The current text of all that `read` showed, for a stub that refers to it. */
 int plan_stub_text(struct plan *p, const struct held *read, struct buf *out);

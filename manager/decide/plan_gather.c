@@ -8,9 +8,9 @@ void plan_gather(struct plan *p, const struct held *h, bool replace)
 		return;
 	path = h->referents.at[0].path;
 	(void)evidence_text(p->e, path, CLIENT_NOW);
-	(void)evidence_text(p->e, path, held_shown(h));
+	(void)evidence_text(p->e, path, plan_base(p, h));
+	(void)evidence_text(p->e, path, h->birth);
 	if (replace) {
-		(void)evidence_text(p->e, path, h->birth);
 		(void)evidence_symbols(p->e, path);
 	}
 }

@@ -183,7 +183,7 @@ void plan_doubt(struct plan *p, const char *why)
 		    text.data + begin, text.len - begin);
 	pin_mention(pin,
 		    &(struct mention){ none, NOTIFIED_AGAIN, p->c->requests,
-				       p->c->last_n, text.len });
+				       p->c->last_n, p->c->last_n, text.len });
 	plan_put_note(p, pin, &text);
 	buf_release(&text);
 }

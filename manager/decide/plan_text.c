@@ -15,25 +15,9 @@
  */
 #define AGE_OF_PARTS 8
 
-/* All notes together may take this share of a request; then they are brief. */
-#define NOTES_SHARE   50 /* one part in fifty */
-#define NOTES_LEAST   256
-#define NOTE_DIFF_MAX 2000 /* tokens */
-#define NOTE_FRAME    40   /* tokens of the sentence around a diff */
-#define DIFF_CONTEXT  2
+#define DIFF_CONTEXT 2
 
 #define REFRESH_MAX ((size_t)4 << 20)
-
-bool plan_own(const struct plan *p, const struct held *h)
-{
-	if (h->referents.count != 1)
-		return false;
-	for (uint32_t i = 0; i < p->own.count; i++)
-		if (p->own.at[i].path == h->referents.at[0].path)
-			return evidence_own(p->e, p->own.at[i].path,
-					    p->own.at[i].count);
-	return false;
-}
 
 static bool covers(const struct referent *a, const struct referent *b)
 {
@@ -42,6 +26,12 @@ static bool covers(const struct referent *a, const struct referent *b)
 
 	return a->path == b->path && b_start <= a_start &&
 	       (!b->end || (a->end && b->end >= a->end));
+}
+
+static bool is_same_run(const struct held *a, const struct held *b)
+{
+	return held_is_run(a) && held_is_run(b) && a->said &&
+	       a->said == b->said;
 }
 
 /* Once per request: a search per record took as long as everything else. */
@@ -57,18 +47,39 @@ void plan_find_later(struct plan *p)
 		const struct held *h = p->held[i];
 
 		p->later[i] = ITEM_NONE;
-		if (h->referents.count != 1)
+		if (h->referents.count != 1 || held_is_run(h))
 			continue;
 		p->later[i] = last[h->referents.at[0].path];
 		last[h->referents.at[0].path] = i;
 	}
 	free(last);
+	for (uint32_t i = p->r->count; i-- > 0;)
+		for (uint32_t k = i + 1; k < p->r->count; k++)
+			if (is_same_run(p->held[i], p->held[k])) {
+				p->later[i] = k;
+				break;
+			}
+}
+
+bool plan_is_rerun(const struct plan *p, const struct held *h)
+{
+	assert(p->later && p->held[h->record] == h);
+	return held_is_run(h) && p->later[h->record] != ITEM_NONE;
+}
+
+bool plan_is_run_told(const struct plan *p, const struct held *h)
+{
+	for (uint32_t i = 0; i < p->r->count; i++)
+		if (p->held[i]->notified == NOTIFIED_AGAIN &&
+		    is_same_run(p->held[i], h))
+			return true;
+	return false;
 }
 
 bool plan_superseded(const struct plan *p, const struct held *h)
 {
 	assert(p->later && p->held[h->record] == h);
-	if (h->referents.count != 1)
+	if (h->referents.count != 1 || held_is_run(h))
 		return false;
 	for (uint32_t i = p->later[h->record]; i != ITEM_NONE;
 	     i = p->later[i]) {
@@ -97,7 +108,7 @@ static const struct record *record_of(const struct plan *p,
  * May the model be told what is in the file? Only what is known to have been
  * read: a text that is no version of the file may be made up, to get at it.
  */
-static bool is_shown(const struct held *h)
+bool plan_is_shown(const struct held *h)
 {
 	return h->verified || h->kind == RECORD_RUN ||
 	       (h->kind == RECORD_SHELL && !h->file);
@@ -106,13 +117,7 @@ static bool is_shown(const struct held *h)
 /* For a replacement: with the entry's number, which stays valid. */
 const char *plan_cause(const struct held *h)
 {
-	return is_shown(h) && h->why && *h->why ? h->why : "it changed";
-}
-
-/* For a note: in words the model knows, without entries. */
-static const char *why_of(const struct held *h)
-{
-	return is_shown(h) && h->words && *h->words ? h->words : plan_cause(h);
+	return plan_is_shown(h) && h->why && *h->why ? h->why : "it changed";
 }
 
 const char *plan_name(const struct plan *p, const struct held *h)
@@ -175,20 +180,21 @@ static bool shape_of(const struct plan *p, const struct held *h,
 	return r->shape.exact && r->shape.lines && h->referents.count == 1;
 }
 
-/* The file at `since` and now. False: one of the two is not available. */
-static bool compare(struct plan *p, const struct referent *ref, uint64_t since,
+/* False: one of the two texts is not available. */
+static bool compare(struct plan *p, uint32_t path, uint64_t since, uint64_t to,
 		    struct linediff *ret)
 {
 	const struct client_text *then, *now;
 
-	then = evidence_text(p->e, ref->path, since);
-	now = evidence_text(p->e, ref->path, CLIENT_NOW);
+	then = evidence_text(p->e, path, since);
+	now = evidence_text(p->e, path, to);
 	if (!then || !now)
 		return false;
 	linediff_init(ret, then->at, then->len, now->at, now->len);
 	return true;
 }
 
+/* The lines of `ref` in the old text of `d`, which is the one it is of. */
 static struct range lines_of(const struct referent *ref,
 			     const struct linediff *d)
 {
@@ -201,30 +207,77 @@ static struct range lines_of(const struct referent *ref,
 	return r;
 }
 
-bool plan_reads_true(struct plan *p, const struct held *h)
+bool plan_compare(struct plan *p, const struct held *h, uint64_t since,
+		  struct linediff *ret, struct range *ret_lines)
+{
+	const struct referent *ref = &h->referents.at[0];
+	struct linediff moved;
+	struct range lines = { 0, 0 };
+	bool there = false;
+	uint32_t rows;
+
+	if (!compare(p, ref->path, since, CLIENT_NOW, ret))
+		return false;
+	*ret_lines = lines_of(ref, ret);
+	if (since <= h->birth || (!ref->start && !ref->end))
+		return true;
+	/* Its numbers are those of its birth. */
+	if (compare(p, ref->path, h->birth, since, &moved)) {
+		lines = lines_of(ref, &moved);
+		rows = moved.before.rows.count;
+		if (lines.last > rows)
+			lines.last = rows;
+		there = linediff_carry(&moved, &lines.first, &lines.last);
+		linediff_release(&moved);
+	}
+	if (!there) {
+		linediff_release(ret);
+		return false;
+	}
+	if (!ref->start)
+		lines.first = 0;
+	if (!ref->end)
+		lines.last = ret->before.rows.count + 1;
+	*ret_lines = lines;
+	return true;
+}
+
+/* Did something else than its text change, after entry `since`? */
+static bool has_links(const struct held *h, uint64_t since)
+{
+	for (uint32_t i = 0; i < h->drifted.count; i++)
+		if (h->drifted.at[i].set != 'X' &&
+		    h->drifted.at[i].entry > since)
+			return true;
+	return false;
+}
+
+bool plan_shows_now(struct plan *p, const struct held *h)
 {
 	const struct client_text *now;
+
+	if (h->file || h->replaced != REPLACED_NOT || h->notified)
+		return false;
+	now = evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW);
+	return now && evidence_shows(record_of(p, h), now->at, now->len);
+}
+
+bool plan_reads_true(struct plan *p, const struct held *h)
+{
+	uint64_t base = plan_base(p, h);
 	struct linediff d;
 	struct range lines;
 	bool same;
 
-	/* The model has read our text since, not only the one received. */
-	if (h->replaced != REPLACED_NOT || h->notified != NOTIFIED_NOT)
+	if (has_links(h, base) || h->referents.count != 1 || !h->born ||
+	    !h->drifted.count || h->replaced == REPLACED_PART)
 		return false;
-	for (uint32_t i = 0; i < h->drifted.count; i++)
-		if (h->drifted.at[i].set != 'X')
-			return false;
-	if (h->referents.count != 1 || !h->born || !h->drifted.count)
+	if (plan_shows_now(p, h))
+		return true;
+	if (!plan_compare(p, h, base, &d, &lines))
 		return false;
-	now = evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW);
-	if (!now)
-		return false;
-	if (!h->file)
-		return evidence_shows(record_of(p, h), now->at, now->len);
-	if (!compare(p, &h->referents.at[0], held_shown(h), &d))
-		return false;
-	lines = lines_of(&h->referents.at[0], &d);
-	same = !linediff_touches(&d, lines.first, lines.last);
+	same = base > h->birth &&
+	       !linediff_touches(&d, lines.first, lines.last);
 	linediff_release(&d);
 	return same;
 }
@@ -329,9 +382,8 @@ static enum replaced refresh(struct plan *p, const struct held *h,
 	int rc;
 
 	if (!h->verified || !shape_of(p, h, &shape) ||
-	    !compare(p, &h->referents.at[0], h->birth, &d))
+	    !plan_compare(p, h, h->birth, &d, &lines))
 		return REPLACED_NOT;
-	lines = lines_of(&h->referents.at[0], &d);
 	if (!linediff_inside(&d, &lines, 1)) {
 		linediff_release(&d);
 		return REPLACED_NOT;
@@ -430,7 +482,7 @@ void plan_refresh_lines(struct plan *p, const struct held *h,
 }
 
 /* The file and everything the record shows of it were removed. */
-static bool is_gone(struct plan *p, const struct held *h)
+bool plan_is_gone(struct plan *p, const struct held *h)
 {
 	if (h->referents.count != 1 ||
 	    evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW))
@@ -462,7 +514,7 @@ enum replaced plan_replacement(struct plan *p, struct held *h, struct buf *out)
 	if (how != REPLACED_NOT)
 		return how;
 	out->len = 0;
-	if (is_gone(p, h))
+	if (plan_is_gone(p, h))
 		rc = replacement_gone(out, plan_name(p, h), plan_cause(h));
 	else if (plan_superseded(p, h))
 		rc = replacement_superseded(out, plan_name(p, h),
@@ -485,9 +537,8 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 	int rc;
 
 	if (!read->verified || !shape_of(p, read, &shape) ||
-	    !compare(p, &read->referents.at[0], read->birth, &d))
+	    !plan_compare(p, read, read->birth, &d, &lines))
 		return -ENOENT;
-	lines = lines_of(&read->referents.at[0], &d);
 	if (!linediff_inside(&d, &lines, 1)) {
 		linediff_release(&d);
 		return -ENOENT;
@@ -499,164 +550,4 @@ int plan_stub_text(struct plan *p, const struct held *read, struct buf *out)
 	rc = replacement_refresh(out, &in);
 	linediff_release(&d);
 	return rc;
-}
-
-/* -- Notes. */
-
-/* The section about `h` is out[begin, out->len). */
-static void set_notified(struct plan *p, struct held *h, enum notified how,
-			 struct pin *pin, const struct buf *out, size_t begin)
-{
-	struct decided d = { .place = DECIDED_NOTE,
-			     .form = notified_names[how],
-			     .before = plan_bytes(h),
-			     .after = out->len - begin };
-
-	assert(begin <= out->len);
-	plan_decided(p, h, d, out->data + begin, out->len - begin);
-	pin_mention(pin, &(struct mention){ h->key, how, held_shown(h), p->e->n,
-					    out->len });
-	h->notified = how;
-	h->notified_entry = p->e->n;
-	h->changed = true;
-}
-
-uint64_t plan_notes_left(const struct plan *p, const struct buf *out)
-{
-	uint64_t may = cost_tokens(p->t->len) / NOTES_SHARE;
-	uint64_t used = p->c->note_tokens + NOTE_FRAME +
-			(out ? cost_tokens(out->len) : 0);
-
-	if (may < NOTES_LEAST)
-		may = NOTES_LEAST;
-	return used < may ? may - used : 0;
-}
-
-/* The lines that the records of `group` show of the old text of `d`. */
-static struct range *lines_of_all(struct held **group, size_t count,
-				  const struct linediff *d)
-{
-	struct range *all = must_alloc(count * sizeof(*all));
-
-	for (size_t i = 0; i < count; i++)
-		all[i] = lines_of(&group[i]->referents.at[0], d);
-	return all;
-}
-
-/* Append the diff if it fits; 0: it does not, and nothing was appended. */
-static int add_diff(struct plan *p, struct held **group, size_t count,
-		    struct buf *out)
-{
-	CLEANUP(free_p) struct range *lines = NULL;
-	struct buf diff = BUF((size_t)4 * NOTE_DIFF_MAX);
-	uint64_t since = held_shown(group[0]);
-	struct linediff d;
-	int added = 0;
-
-	for (size_t i = 1; i < count; i++)
-		if (held_shown(group[i]) < since)
-			since = held_shown(group[i]);
-	if (!group[0]->verified ||
-	    !compare(p, &group[0]->referents.at[0], since, &d))
-		return 0;
-	lines = lines_of_all(group, count, &d);
-	if (linediff_inside(&d, lines, (uint32_t)count) &&
-	    linediff_unified(&d, lines, (uint32_t)count, DIFF_CONTEXT, &diff) ==
-		    0 &&
-	    diff.len && cost_tokens(diff.len) <= plan_notes_left(p, out))
-		added = note_changes(out, plan_name(p, group[0]),
-				     plan_own(p, group[0]) ? "your own edits"
-							   : why_of(group[0]),
-				     diff.data, diff.len) == 0;
-	linediff_release(&d);
-	buf_release(&diff);
-	return added;
-}
-
-/* Did only callees or constants drift, not the text shown? */
-static bool only_links(const struct held *h)
-{
-	uint64_t shown = held_shown(h);
-
-	if (!h->drifted.count)
-		return false;
-	for (uint32_t i = 0; i < h->drifted.count; i++)
-		if (h->drifted.at[i].set == 'X' &&
-		    h->drifted.at[i].entry > shown)
-			return false;
-	return true;
-}
-
-static void note_file(struct plan *p, struct held **group, size_t count,
-		      struct pin *pin, struct buf *out)
-{
-	struct held *h = group[0];
-	const char *path = plan_name(p, h);
-	enum notified how = NOTIFIED_AGAIN;
-	size_t begin = out->len;
-
-	assert(count > 0 && h->referents.count == 1);
-	if (is_gone(p, h)) {
-		/* Holds until the file exists again. */
-		(void)note_gone(out, path, why_of(h));
-		how = NOTIFIED_CHANGES;
-	} else if (!evidence_text(p->e, h->referents.at[0].path, CLIENT_NOW)) {
-		(void)note_outdated(out, path, why_of(h));
-	} else if (only_links(h)) {
-		(void)note_elsewhere(out, path, why_of(h));
-		how = NOTIFIED_LINKS;
-	} else if (add_diff(p, group, count, out)) {
-		how = NOTIFIED_CHANGES;
-	} else if (plan_own(p, h)) {
-		/* The model wrote the change itself: one line suffices. */
-		(void)note_own_edits(out, path);
-		how = NOTIFIED_OWN;
-	} else {
-		(void)note_read_again(out, path, why_of(h));
-	}
-	for (size_t i = 0; i < count; i++)
-		set_notified(p, group[i], how, pin, out, begin);
-}
-
-static bool is_file(const struct held *h)
-{
-	return h->referents.count == 1 && h->kind != RECORD_RUN &&
-	       (h->kind != RECORD_SHELL || h->file);
-}
-
-void plan_note(struct plan *p, struct held **stale, size_t count,
-	       struct pin *pin, struct buf *out)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct held *h = stale[i];
-		size_t n = 1, begin = out->len;
-
-		if (!h)
-			continue;
-		if (h->kind == RECORD_RUN) {
-			(void)note_run_again(out, plan_name(p, h), why_of(h));
-			set_notified(p, h, NOTIFIED_AGAIN, pin, out, begin);
-			continue;
-		}
-		if (!is_file(h)) {
-			(void)note_outdated(out, plan_name(p, h), why_of(h));
-			set_notified(p, h, NOTIFIED_AGAIN, pin, out, begin);
-			continue;
-		}
-		/* All records of one file become one section. */
-		for (size_t k = i + 1; k < count; k++) {
-			struct held *o = stale[k];
-
-			if (!o || !is_file(o) || o->verified != h->verified ||
-			    o->referents.at[0].path !=
-				    h->referents.at[0].path ||
-			    only_links(o) != only_links(h))
-				continue;
-			stale[k] = stale[i + n];
-			stale[i + n] = o;
-			n++;
-		}
-		note_file(p, stale + i, n, pin, out);
-		i += n - 1;
-	}
 }

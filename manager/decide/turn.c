@@ -57,6 +57,11 @@ void turn_agent(struct turn *t, uint32_t pid, uint64_t start)
 		step_of_process(t->step, pid, start);
 	json_put_number(t->step, "pid", pid);
 	json_put_number(t->step, "start", start);
+	if (!t->c)
+		return;
+	(void)pthread_mutex_lock(&t->c->lock);
+	t->c->agent = pid;
+	(void)pthread_mutex_unlock(&t->c->lock);
 }
 
 void turn_drop_body(struct turn *t)

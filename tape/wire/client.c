@@ -242,11 +242,13 @@ static struct client_entry read_entry(const cJSON *item)
 	bool several = client_length(json_member(item, "authors")) > 1;
 	const cJSON *author = several ? NULL : json_member(item, "author");
 	const cJSON *drift = json_member(item, "dX"), *parent;
+	const char *origin = json_string_or(author, "origin", "mount");
 	struct client_entry e = {
 		.n = json_number(item, "n", 0),
 		.at_ns = (int64_t)json_number(item, "at_ns", 0),
 		.path = client_bytes(item, "path"),
 		.pid = small(author, "pid"),
+		.foreign = several || strcmp(origin, "mount") != 0,
 		/* An entry that does not say is as good as one that does. */
 		.elsewhere = !drift || client_length(drift) ||
 			     client_length(json_member(item, "R")),

@@ -99,7 +99,8 @@ struct client_entry {
 	int64_t at_ns;
 	const char *path, *path2; /* path2: a rename's new name, else NULL */
 	uint32_t pid;		  /* of its author; 0: it has several */
-	uint32_t ancestors[8];	  /* 0: no more */
+	bool foreign; /* several wrote it, or somebody past the mount */
+	uint32_t ancestors[8]; /* 0: no more */
 	bool elsewhere; /* symbols of other files may have drifted, too */
 };
 struct client_entries {

@@ -57,7 +57,9 @@ def it_shows_what_it_promises():
                 "app/cli.py is shown as it is now",
                 "1 passed"):
             assert said in r.stdout, (said, r.stdout)
-        assert "changed by agent" in r.stdout
+        assert "was changed by sed" in r.stdout
+        # The model's own edit is not told.
+        assert "own edits" not in r.stdout and "by agent)" not in r.stdout
         assert re.search(r"^[1-9] stale results? kept from the model; "
                          r"cost \d\.\d\d of without", r.stderr, re.M), r.stderr
         assert "could not" not in r.stderr

@@ -13,7 +13,7 @@ import st
 from world import CONFIG, MARK, NEW, World, notes, prefix_kept, result_texts
 
 
-def what_was_read_and_then_edited_is_told_at_once():
+def what_the_model_edited_itself_needs_no_note():
     with World() as w:
         assert w.request().body == w.sent
         w.read("config.py")
@@ -22,10 +22,12 @@ def what_was_read_and_then_edited_is_told_at_once():
         w.edit("config.py", "    data = _read_json(path)\n",
                "    data = yaml_io.load(path, strict=True)\n")
         r = w.request()
-        assert r.body != w.sent
+        assert r.body == w.sent, "the call says what changed"
+        w.change("config.py", "    return x + 1\n", "    return x + 2\n")
+        r = w.request()
         told = "\n".join(notes(r))
-        assert "config.py" in told and "your own edits" in told, told
-        assert "yaml_io.load(path, strict=True)" in told, told
+        assert "config.py" in told and "return x + 2" in told, told
+        assert "+    data = yaml_io" not in told, told
         prefix_kept(first, r)
         # The same once more: the same bytes; and nothing new is said.
         w.result("Bash", {"command": "true"},
@@ -70,7 +72,7 @@ def a_restart_changes_no_byte():
         w.request()
         w.read("config.py")
         w.request()
-        w.edit("config.py", "    return x + 1\n", "    return x + 2\n")
+        w.change("config.py", "    return x + 1\n", "    return x + 2\n")
         before = w.request()
         w.start_manager()
         assert w.request().body == before.body
@@ -86,11 +88,11 @@ def without_a_tape_requests_pass():
         w.request()
         w.read("config.py")
         w.request()
-        w.edit("config.py", "    return x + 1\n", "    return x + 2\n")
+        w.change("config.py", "    return x + 1\n", "    return x + 2\n")
         before = w.request()
         assert notes(before)
         w.end(w.tape, signal.SIGKILL)
-        w.edit("config.py", "    return x + 2\n", "    return x + 3\n")
+        w.change("config.py", "    return x + 2\n", "    return x + 3\n")
         after = w.request()
         # What was told is told again, and that nothing new is known.
         assert notes(after)[:-1] == notes(before), notes(after)
@@ -123,7 +125,7 @@ def a_cache_that_keeps_less_than_it_should_ends_it():
         w.request()
         for n in range(1, 5):
             st.eventually(lambda: learned(n), "reply %d is learned from" % n)
-            w.edit("config.py", "x + %d\n" % n, "x + %d\n" % (n + 1))
+            w.change("config.py", "x + %d\n" % n, "x + %d\n" % (n + 1))
             told = notes(w.request())
         assert "x + 3" in "".join(told), told
         assert "x + 5" not in "".join(told), told
@@ -173,7 +175,7 @@ def the_report_tells_of_it():
         w.request()
         w.read("config.py")
         w.request()
-        w.edit("config.py", "    return x + 1\n", "    return x + 2\n")
+        w.change("config.py", "    return x + 1\n", "    return x + 2\n")
         w.request()
         r = json.loads(w.home.run("report", "--json", w.repo,
                                   check=True).stdout)
@@ -195,7 +197,7 @@ def the_report_tells_of_it():
         assert kept["requests"] == 3, kept
 
 
-st.main(what_was_read_and_then_edited_is_told_at_once,
+st.main(what_the_model_edited_itself_needs_no_note,
         what_another_process_changes_is_told_too,
         eager_has_the_new_body_in_place,
         a_restart_changes_no_byte,

@@ -30,7 +30,7 @@ def session(w):
     w.request()
     w.read("config.py")
     w.request()
-    w.edit("config.py", OLD, NEW)
+    w.change("config.py", OLD, NEW)
     return w.request()
 
 

@@ -9,52 +9,13 @@
 #include "graph/base/array.h"
 #include "graph/base/buf.h"
 #include "manager/decide/linediff.h"
-#include "manager/decide/notes.h"
 #include "manager/transcript/dom.h"
-#include "manager/transcript/rewrite.h"
 #include "manager/transcript/transcript.h"
 #include "tests/prop/fs/dice.h"
 #include "tests/support/promptcache.h"
+#include "tests/support/session_i.h"
 
-#define REPO   "/repo"
 #define FILLER 20000 /* bytes of system text, and of tools */
-
-/* A note in the requests sent, and the request that had it first. */
-struct seen {
-	uint64_t hash;
-	uint32_t request;
-};
-
-/* The request before which a file last changed. */
-struct touched {
-	char *path;
-	uint32_t request;
-	bool own;
-};
-
-struct session {
-	struct recorded *files;
-	struct brain *brain;
-	struct brain_options options;
-	char *id;
-	struct buf talk;   /* elements of "messages", commas between */
-	size_t last_block; /* where a cache mark goes, in `talk` */
-	int64_t now_ns;
-	uint32_t calls;
-	uint32_t pid;
-	bool away;
-	const char *troubled; /* a question, or NULL */
-	int trouble;
-	const char *authorization;
-	char reply[256]; /* "": none is sent */
-	char heard[256];
-	char *sent;
-	size_t sent_len;
-	struct promptcache *cache;
-	ARRAY(struct seen) notes;
-	ARRAY(struct touched) touched;
-	struct session_totals totals;
-};
 
 static int ask(void *ctx, const char *name, const cJSON *question,
 	       int timeout_ms, cJSON **ret)
@@ -124,6 +85,7 @@ void session_free(struct session *s)
 		free(s->touched.at[i].path);
 	array_release(&s->touched);
 	promptcache_free(s->cache);
+	array_release(&s->readings);
 	array_release(&s->notes);
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): it is ours. */
 	free((void *)(uintptr_t)s->options.dir);
@@ -210,17 +172,22 @@ uint32_t session_lines(struct session *s, const char *path)
 	return n;
 }
 
-static void touch(struct session *s, const char *path, bool by_itself)
+/* The id of the call that is being written. */
+static void name_call(const struct session *s, char *id, size_t size)
 {
-	uint32_t i = 0;
+	(void)snprintf(id, size, "toolu_%06u", s->calls);
+}
 
-	while (i < s->touched.count && strcmp(s->touched.at[i].path, path) != 0)
-		i++;
-	if (i == s->touched.count)
-		array_push(&s->touched,
-			   ((struct touched){ must_strdup(path), 0, true }));
-	s->touched.at[i].request = s->totals.requests;
-	s->touched.at[i].own = by_itself;
+static void touch(struct session *s, const char *path, uint32_t line,
+		  bool by_tool)
+{
+	struct touched *t = array_add(&s->touched);
+
+	t->path = must_strdup(path);
+	t->request = s->totals.requests;
+	t->line = line;
+	if (by_tool)
+		name_call(s, t->call, sizeof(t->call));
 }
 
 static void replace_line(struct session *s, const char *path, uint32_t line,
@@ -231,7 +198,7 @@ static void replace_line(struct session *s, const char *path, uint32_t line,
 	size_t len;
 	const char *old = recorded_text(s->files, path, &len);
 
-	touch(s, path, who == NULL);
+	touch(s, path, text ? line : 0, who == NULL);
 	if (!text) {
 		(void)recorded_write(s->files, path, NULL, 0, who);
 		return;
@@ -314,7 +281,7 @@ static void add_call(struct session *s, const char *tool, const char *input)
 	begin_message(s, "assistant");
 	add(s, "{\"type\":\"text\",\"text\":");
 	add_filler(s, 200);
-	(void)snprintf(id, sizeof(id), "toolu_%06u", s->calls);
+	name_call(s, id, sizeof(id));
 	add(s, "},{\"type\":\"tool_use\",\"id\":\"");
 	add(s, id);
 	add(s, "\",\"name\":\"");
@@ -328,7 +295,8 @@ static void add_result(struct session *s, const char *text, size_t len)
 {
 	char id[64];
 
-	(void)snprintf(id, sizeof(id), "toolu_%06u", s->calls++);
+	name_call(s, id, sizeof(id));
+	s->calls++;
 	begin_message(s, "user");
 	add(s, "{\"tool_use_id\":\"");
 	add(s, id);
@@ -380,6 +348,10 @@ void session_read(struct session *s, const char *path, uint32_t offset,
 		(void)snprintf(input, sizeof(input),
 			       "{\"file_path\":\"" REPO "/%s\"}", path);
 	add_call(s, "Read", input);
+	array_push(&s->readings,
+		   ((struct reading){ .touched = s->touched.count }));
+	name_call(s, array_last(&s->readings)->call,
+		  sizeof(array_last(&s->readings)->call));
 	read_text(s, path, offset, limit, &text);
 	add_result(s, text.data, text.len);
 	buf_release(&text);
@@ -399,16 +371,34 @@ void session_read_stub(struct session *s, const char *path)
 	add_result(s, stub, strlen(stub));
 }
 
+void session_edit_failed(struct session *s, const char *path)
+{
+	static const char result[] =
+		"<tool_use_error>String to replace not found in file."
+		"</tool_use_error>";
+	char input[512];
+
+	(void)snprintf(input, sizeof(input),
+		       "{\"replace_all\":false,\"file_path\":\"" REPO
+		       "/%s\",\"old_string\":\"x\",\"new_string\":\"y\"}",
+		       path);
+	add_call(s, "Edit", input);
+	add_result(s, result, strlen(result));
+}
+
 void session_edit(struct session *s, const char *path, uint32_t line,
 		  const char *text)
 {
-	char input[1024], result[512];
+	char input[1024], result[512], escaped[512] = "";
 
+	if (6 * strlen(text) >= sizeof(escaped))
+		abort();
+	escaped[literal_encode(text, strlen(text), escaped)] = '\0';
 	(void)snprintf(input, sizeof(input),
 		       "{\"replace_all\":false,\"file_path\":\"" REPO
 		       "/%s\",\"old_string\":\"what line %u had said before "
 		       "it\",\"new_string\":\"%s\"}",
-		       path, line, text);
+		       path, line, escaped);
 	add_call(s, "Edit", input);
 	replace_line(s, path, line, text, NULL);
 	(void)snprintf(result, sizeof(result),
@@ -486,135 +476,6 @@ void session_wait(struct session *s, uint32_t seconds)
 	s->now_ns += seconds * 1000000000LL;
 }
 
-/* -- The judge. */
-
-static bool begins(struct text t, const char *word)
-{
-	return t.len >= strlen(word) && memcmp(t.at, word, strlen(word)) == 0;
-}
-
-/*
- * The request that had the note `item` first. A note is known by its text and
- * by the call that it stands behind: another change may make the same text.
- */
-static uint32_t first_seen(struct session *s, const struct transcript *t,
-			   uint32_t item, struct text note)
-{
-	struct text id = { 0 };
-	uint64_t hash;
-
-	for (uint32_t i = 0; i <= item; i++)
-		if (t->items[i].id.len)
-			id = t->items[i].id;
-	hash = XXH3_64bits_withSeed(note.at, note.len,
-				    XXH3_64bits(id.at, id.len));
-	for (uint32_t i = 0; i < s->notes.count; i++)
-		if (s->notes.at[i].hash == hash)
-			return s->notes.at[i].request;
-	array_push(&s->notes, ((struct seen){ hash, s->totals.requests }));
-	return s->totals.requests;
-}
-
-/* The note at the end of a text; empty: none. */
-static struct text note_in(struct text x)
-{
-	static const char gap[] = REWRITE_GAP NOTES_MARK;
-	const char *at = begins(x, NOTES_MARK)
-				 ? x.at
-				 : memmem(x.at, x.len, gap, strlen(gap));
-
-	if (!at)
-		return (struct text){ "", 0 };
-	return (struct text){ at, x.len - (size_t)(at - x.at) };
-}
-
-/* Is there a note on `path` at `from` or behind, newer than the change? */
-static bool is_told(struct session *s, struct transcript *t, uint32_t from,
-		    const char *path)
-{
-	uint32_t changed = 0;
-	bool told = false;
-
-	for (uint32_t i = 0; i < s->touched.count; i++)
-		if (strcmp(s->touched.at[i].path, path) == 0)
-			changed = s->touched.at[i].request;
-	for (uint32_t i = from; i < t->items_count; i++) {
-		struct text x;
-
-		if (!t->items[i].pieces_count)
-			continue;
-		x = note_in(transcript_piece(t, t->items[i].pieces, &t->arena));
-		if (!memmem(x.at, x.len, path, strlen(path)))
-			continue;
-		if (first_seen(s, t, i, x) >= changed ||
-		    memmem(x.at, x.len, "; read it again", 15) ||
-		    memmem(x.at, x.len, "before your edits", 17) ||
-		    /* As long as nothing could be checked. */
-		    ((s->away || s->troubled) &&
-		     memmem(x.at, x.len, "not be checked yet", 18)) ||
-		    memmem(x.at, x.len, "no longer exists", 16) ||
-		    memmem(x.at, x.len, "out of date", 11))
-			told = true;
-	}
-	return told;
-}
-
-/* Is every numbered line the file's line of that number? */
-static bool is_true(struct session *s, struct text shown, const char *path)
-{
-	struct linediff_lines a, b;
-	size_t len;
-	const char *text = recorded_text(s->files, path, &len);
-	bool same = text != NULL;
-
-	linediff_lines(&a, shown.at, shown.len);
-	linediff_lines(&b, text, len);
-	for (uint32_t i = 0; same && i < a.rows.count; i++) {
-		const struct linediff_line *l = &a.rows.at[i];
-		const char *tab = memchr(l->at, '\t', l->len);
-		unsigned long n = tab ? strtoul(l->at, NULL, 10) : 0;
-		size_t rest = tab ? l->len - (size_t)(tab + 1 - l->at) : 0;
-
-		if (!tab || (rest == 0 && n == b.rows.count + 1))
-			continue;
-		same = n && n <= b.rows.count && b.rows.at[n - 1].len == rest &&
-		       memcmp(b.rows.at[n - 1].at, tab + 1, rest) == 0;
-	}
-	linediff_lines_release(&a);
-	linediff_lines_release(&b);
-	return same;
-}
-
-static void judge(struct session *s, struct transcript *t)
-{
-	static const char key[] = "\"file_path\":\"" REPO "/";
-
-	for (uint32_t i = 0; i < t->items_count; i++) {
-		const struct item *r = &t->items[i];
-		const struct item *call;
-		const char *at, *end;
-		struct text shown;
-		char path[256];
-
-		if (r->kind != ITEM_RESULT || r->other == ITEM_NONE ||
-		    !r->pieces_count)
-			continue;
-		call = &t->items[r->other];
-		at = memmem(call->arguments.at, call->arguments.len, key,
-			    strlen(key));
-		if (!at || call->name.len != 4 ||
-		    memcmp(call->name.at, "Read", 4) != 0)
-			continue;
-		at += strlen(key);
-		end = strchr(at, '"');
-		(void)snprintf(path, sizeof(path), "%.*s", (int)(end - at), at);
-		shown = transcript_piece(t, r->pieces, &t->arena);
-		shown.len -= note_in(shown).len;
-		if (!is_true(s, shown, path) && !is_told(s, t, i, path))
-			s->totals.unflagged++;
-	}
-}
-
 /* -- A request. */
 
 static char *make_body(struct session *s, size_t *ret_len)
@@ -686,7 +547,7 @@ void session_request(struct session *s)
 	s->totals.cost += charge.cost;
 	s->totals.rewritten += charge.rewritten;
 	s->totals.context = charge.read + charge.written + charge.plain;
-	judge(s, &t);
+	session_judge(s, &t);
 	transcript_release(&t);
 	s->totals.requests++;
 	s->totals.sent_hash =

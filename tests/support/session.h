@@ -4,8 +4,9 @@
  * written as Claude Code writes them.
  *
  * Each request sent is judged by comparing texts alone: every read in it must
- * show its file's current text, or be followed by a note that names the file
- * and is not older than the change.
+ * show its file's current text, or be followed, for each change since, by a
+ * note that names the file and is not older than the change, or by the call of
+ * an editing tool that made it.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_SESSION_H
 #define STATETAPE_TESTS_SUPPORT_SESSION_H
@@ -55,6 +56,8 @@ void session_read(struct session *s, const char *path, uint32_t offset,
 		  uint32_t limit);
 /* "Unchanged since last read". */
 void session_read_stub(struct session *s, const char *path);
+/* The agent's tool does not find the text that it is to replace. */
+void session_edit_failed(struct session *s, const char *path);
 /* The agent's tool replaces line `line` by `text`. */
 void session_edit(struct session *s, const char *path, uint32_t line,
 		  const char *text);

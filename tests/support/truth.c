@@ -36,6 +36,10 @@ void truth_release(struct truth *t)
 		record_release(&t->records.at[i]);
 	array_release(&t->records);
 	array_release(&t->seen);
+	array_release(&t->changes);
+	for (uint32_t i = 0; i < t->edits.count; i++)
+		free(t->edits.at[i].id);
+	array_release(&t->edits);
 }
 
 char *truth_text(const struct truth *t, uint32_t file)
@@ -100,6 +104,7 @@ static void look_again(struct truth *t, struct truth_record *r, bool own)
 static void touched(struct truth *t, uint32_t file, uint32_t line, bool own)
 {
 	t->files[file].written = t->time;
+	array_push(&t->changes, ((struct truth_change){ file, t->time }));
 	for (uint32_t i = 0; i < t->records.count; i++) {
 		struct truth_record *r = &t->records.at[i];
 
@@ -216,6 +221,12 @@ void truth_run(struct truth *t, const struct talk *talk, const char *id,
 	r->born = t->time;
 }
 
+void truth_edited(struct truth *t, const char *id, uint32_t file, uint32_t from)
+{
+	array_push(&t->edits,
+		   ((struct truth_edit){ own_text(id), file, from, t->time }));
+}
+
 void truth_forget(struct truth *t, const char *id)
 {
 	uint32_t kept = 0;
@@ -226,6 +237,31 @@ void truth_forget(struct truth *t, const char *id)
 		else
 			t->records.at[kept++] = t->records.at[i];
 	t->records.count = kept;
+}
+
+char *truth_show(const struct truth_file *f, struct truth_span span,
+		 const char *format, const char *end)
+{
+	struct buf b = BUF((size_t)4 << 20);
+	char number[32];
+
+	for (uint32_t i = span.first; i < span.last; i++) {
+		if (*format) {
+			int n = snprintf(number, sizeof(number),
+					 strcmp(format, "cat -n") == 0 ? "%6u\t"
+					 : strcmp(format, ": ") == 0   ? "%u: "
+								       : "%u\t",
+					 i + 1);
+
+			(void)buf_add(&b, number, (size_t)n);
+		}
+		(void)buf_add(&b, f->lines.at[i].text,
+			      strlen(f->lines.at[i].text));
+		if (i + 1 < span.last)
+			(void)buf_add(&b, "\n", 1);
+	}
+	(void)buf_add(&b, end, strlen(end) + 1);
+	return b.data;
 }
 
 /* -- The request sent. */
@@ -345,6 +381,22 @@ static bool diff_is_true(const struct truth_file *f, struct text diff)
 	return true;
 }
 
+/* Does the line about runs name the command? It stands in quotation marks. */
+static bool names_run(struct text line, const char *command)
+{
+	char *quoted;
+	bool found;
+
+	if (!command || !has(line, " ran before later changes"))
+		return false;
+	quoted = own_text(command);
+	for (char *at = quoted; (at = strchr(at, '`'));)
+		*at = '\'';
+	found = has(line, quoted) || has(line, "earlier commands");
+	free(quoted);
+	return found;
+}
+
 /* `place`: the call behind whose result the note stands. */
 static const char *apply_section(struct truth *t, const struct truth_record *r,
 				 uint32_t request, const char *place,
@@ -354,19 +406,16 @@ static const char *apply_section(struct truth *t, const struct truth_record *r,
 	struct text line = first_line(section);
 	uint32_t time;
 
-	if (r->command) {
-		if (has(line, r->command) && has(line, "run it again"))
-			b->outdated = true;
+	if (names_run(line, r->command ? r->command : r->alias))
+		b->outdated = true;
+	if (r->command)
 		return NULL;
-	}
 	if (!names(section, f->path) && !(r->alias && names(section, r->alias)))
 		return NULL;
 	time = since(t, r->talk, request, place, section);
 	if (has(line, "; read it again") || has(line, "is out of date") ||
 	    has(line, "no longer exists")) {
 		b->outdated = true;
-	} else if (has(line, "before your edits")) {
-		b->outdated = b->outdated || r->others <= time;
 	} else if (has(line, "What is different now")) {
 		struct text diff = section;
 
@@ -469,16 +518,64 @@ static uint64_t view_at(const struct truth_record *r, uint32_t time)
 	return hash;
 }
 
+/* Does the edit's result stand behind `item`? */
+static bool stands_behind(const struct transcript *body, uint32_t item,
+			  const struct truth_edit *e)
+{
+	for (uint32_t i = item + 1; i < body->items_count; i++)
+		if (body->items[i].kind == ITEM_RESULT &&
+		    body->items[i].id.len == strlen(e->id) &&
+		    memcmp(body->items[i].id.at, e->id, strlen(e->id)) == 0)
+			return true;
+	return false;
+}
+
+/* Apply the model's own edits behind `item` to the belief, oldest first. */
+static void apply_edits(const struct truth *t, const struct truth_record *r,
+			const struct transcript *body, uint32_t item,
+			struct belief *b)
+{
+	for (uint32_t i = 0; i < t->edits.count; i++) {
+		const struct truth_edit *e = &t->edits.at[i];
+
+		if (e->file == r->file && e->to > b->time &&
+		    view_at(r, b->time) == view_at(r, e->from) &&
+		    stands_behind(body, item, e))
+			b->time = e->to;
+	}
+}
+
+/* Is the change one that an edit behind the run made? */
+static bool is_in_view(const struct truth *t, const struct transcript *body,
+		       uint32_t item, const struct truth_change *c)
+{
+	for (uint32_t i = 0; i < t->edits.count; i++) {
+		const struct truth_edit *e = &t->edits.at[i];
+
+		if (e->file == c->file && c->time > e->from &&
+		    c->time <= e->to && stands_behind(body, item, e))
+			return true;
+	}
+	return false;
+}
+
 static bool is_believed(const struct truth *t, const struct truth_record *r,
-			const struct belief *b)
+			const struct transcript *body, uint32_t item,
+			struct belief *b)
 {
 	if (b->outdated)
 		return true;
-	if (!r->command)
+	if (!r->command) {
+		apply_edits(t, r, body, item, b);
 		return view_at(r, b->time) == array_last(&r->views)->hash;
-	for (uint32_t f = 0; f < TRUTH_FILES; f++)
-		if (r->opened >> f & 1 && t->files[f].written > r->born)
+	}
+	for (uint32_t i = 0; i < t->changes.count; i++) {
+		const struct truth_change *c = &t->changes.at[i];
+
+		if (c->time > r->born && r->opened >> c->file & 1 &&
+		    !is_in_view(t, body, item, c))
 			return false;
+	}
 	return true;
 }
 
@@ -540,7 +637,7 @@ static const char *judge_record(struct truth *t, const struct truth_record *r,
 		heard = apply_notes(t, r, request, place, text, &b);
 		wrong = wrong ? wrong : heard;
 	}
-	if (!wrong && !is_believed(t, r, &b))
+	if (!wrong && !is_believed(t, r, body, item, &b))
 		wrong = r->command ? "a run is stale and nobody says so"
 				   : "a read is stale and nobody says so";
 	return wrong;

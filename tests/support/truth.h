@@ -6,8 +6,10 @@
  *
  * Lines are edited, inserted and removed; a record holds the lines it showed
  * and those inserted between them since. The model believes the text in a
- * record's place, updated by the notes behind it. The judge demands that this
- * equals the current lines, or that a note calls the record outdated.
+ * record's place, updated by the notes behind it, and by the calls of its
+ * editing tools behind it, as long as it was right before each of them. The
+ * judge demands that this equals the current lines, or that a note calls the
+ * record outdated. A run is outdated by calls behind it, too.
  */
 #ifndef STATETAPE_TESTS_SUPPORT_TRUTH_H
 #define STATETAPE_TESTS_SUPPORT_TRUTH_H
@@ -62,12 +64,25 @@ struct truth_seen {
 	uint32_t time, request;
 };
 
+/* A change of a file. */
+struct truth_change {
+	uint32_t file, time;
+};
+
+/* The call of an editing tool that made all changes after `from` up to `to`. */
+struct truth_edit {
+	char *id;
+	uint32_t file, from, to;
+};
+
 struct truth {
 	uint32_t time; /* of the last event */
 	uint32_t ids;
 	struct truth_file files[TRUTH_FILES];
 	ARRAY(struct truth_record) records;
 	ARRAY(struct truth_seen) seen;
+	ARRAY(struct truth_change) changes;
+	ARRAY(struct truth_edit) edits;
 	char about[160]; /* what the judge's last complaint is about */
 };
 
@@ -91,11 +106,20 @@ struct truth_span {
 	bool whole;
 };
 
+/*
+ * Lines as a tool shows them, and `end` behind (free it). `format`: "" without
+ * numbers, "cat -n", ": ", or else with a tab.
+ */
+char *truth_show(const struct truth_file *f, struct truth_span span,
+		 const char *format, const char *end);
 /* The call of that id showed these lines. */
 void truth_read(struct truth *t, const struct talk *talk, const char *id,
 		uint32_t file, struct truth_span span, const char *alias);
 void truth_run(struct truth *t, const struct talk *talk, const char *id,
 	       const char *command, uint32_t opened);
+/* The call made all changes of the file since `from`, and none failed. */
+void truth_edited(struct truth *t, const char *id, uint32_t file,
+		  uint32_t from);
 /* The call was removed, or its text was cleared. */
 void truth_forget(struct truth *t, const char *id);
 

@@ -158,6 +158,18 @@ class World:
                     "is current in your context \u2014 no need to Read it "
                     "back)" % path)
 
+    def change(self, name, old, new):
+        """The same by a command, so that the model does not see it."""
+        path = self.mount.path + "/" + name
+        subprocess.run(["python3", "-c", "import sys\n"
+                        "path, old, new = sys.argv[1:]\n"
+                        "text = open(path).read()\n"
+                        "assert old in text\n"
+                        "open(path, 'w').write(text.replace(old, new))",
+                        path, old, new], check=True)
+        self.result("Bash", {"command": "./change " + name},
+                    "(Bash completed with no output)")
+
     def bash(self, command):
         r = subprocess.run(["bash", "-c", command], cwd=self.mount.path,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -64,7 +64,7 @@ struct scene {
 	enum mode mode;
 	struct agent agents[TALKS];
 	uint32_t agents_count;
-	bool away, was_away, drifting;
+	bool away, was_away, drifting, known;
 	const char *late; /* a question that is not answered in time */
 	uint32_t pids, commands;
 	ARRAY(struct process) processes;
@@ -293,32 +293,6 @@ static void outside(struct scene *s)
 
 /* -- Calls. */
 
-/* Lines as a tool shows them. */
-static char *show(const struct truth_file *f, struct truth_span span,
-		  const char *format, const char *end)
-{
-	struct buf b = BUF((size_t)4 << 20);
-	char number[32];
-
-	for (uint32_t i = span.first; i < span.last; i++) {
-		if (*format) {
-			int n = snprintf(number, sizeof(number),
-					 strcmp(format, "cat -n") == 0 ? "%6u\t"
-					 : strcmp(format, ": ") == 0   ? "%u: "
-								       : "%u\t",
-					 i + 1);
-
-			(void)buf_add(&b, number, (size_t)n);
-		}
-		(void)buf_add(&b, f->lines.at[i].text,
-			      strlen(f->lines.at[i].text));
-		if (i + 1 < span.last)
-			(void)buf_add(&b, "\n", 1);
-	}
-	(void)buf_add(&b, end, strlen(end) + 1);
-	return b.data;
-}
-
 static const char *const codex_head =
 	"Chunk ID: 0a1\nWall time: 0.0100 seconds\nProcess exited with code "
 	"0\nOriginal token count: 99\nOutput:\n";
@@ -363,7 +337,7 @@ static void read_tool(struct scene *s, struct agent *a, uint32_t f)
 	if (roll(s, 6) == 0)
 		(void)snprintf(end + strlen(end), sizeof(end) - strlen(end),
 			       "\n\n<system-reminder>\nx\n</system-reminder>");
-	text = show(file, span, "\t", end);
+	text = truth_show(file, span, "\t", end);
 	saw(s, a, talk_call(&a->talk, "Read", arguments, "", text), f, span);
 	free(text);
 }
@@ -424,7 +398,7 @@ static void read_shell(struct scene *s, struct agent *a, uint32_t f)
 		break;
 	}
 	began(s, 1u << f);
-	text = show(file, span, format, end);
+	text = truth_show(file, span, format, end);
 	saw(s, a,
 	    talk_call(&a->talk, "Bash", command_json(s, command),
 		      codex ? codex_head : "", text),
@@ -437,7 +411,7 @@ static void read_blind(struct scene *s, struct agent *a, uint32_t f)
 {
 	const struct truth_file *file = &s->truth.files[f];
 	struct truth_span span = { 0, file->lines.count, true };
-	char *text = show(file, span, "", "\n");
+	char *text = truth_show(file, span, "", "\n");
 	char program[128];
 	const char *id;
 
@@ -471,6 +445,7 @@ static void edit(struct scene *s, struct agent *a)
 {
 	uint32_t f = roll(s, TRUTH_FILES);
 	const char *path = s->truth.files[f].path;
+	uint32_t from = s->truth.time;
 	char arguments[256];
 
 	if (!s->truth.files[f].there || !s->drifting)
@@ -495,8 +470,10 @@ static void edit(struct scene *s, struct agent *a)
 		       "\"new_string\":\"b\"}",
 		       path);
 	change(s, f, &agent_itself);
-	(void)talk_call(&a->talk, "Edit", arguments, "",
-			"The file has been updated successfully.");
+	truth_edited(&s->truth,
+		     talk_call(&a->talk, "Edit", arguments, "",
+			       "The file has been updated successfully."),
+		     f, from);
 }
 
 static void run(struct scene *s, struct agent *a)
@@ -624,6 +601,9 @@ static void send_request(struct scene *s, struct agent *a, bool again)
 	    (a->len != len || memcmp(a->sent, sent ? sent : body, len) != 0))
 		s->wrong = "the same request was sent otherwise";
 	keep_sent(a, sent ? sent : body, len);
+	/* Some know the agent's process. */
+	if (s->known && turn_wants_agent(turn))
+		turn_agent(turn, agent_itself.pid, 1);
 	turn_end(turn, true);
 	/* More than the real time it took, which is added too. */
 	s->tape.now_ns += INT64_C(10000000000);
@@ -697,7 +677,10 @@ static void tell_context(struct scene *s)
 
 static const char *play(uint64_t from, enum mode mode, bool drifting)
 {
-	struct scene s = { .d = { from }, .mode = mode, .drifting = drifting };
+	struct scene s = { .d = { from },
+			   .mode = mode,
+			   .drifting = drifting,
+			   .known = from % 2 };
 	const char *wrong;
 
 	s.memory = scratch_new();

@@ -26,13 +26,14 @@ static bool sent_has(const struct session *s, const char *text)
 	return memmem(sent, len, text, strlen(text)) != NULL;
 }
 
+/* By a command, so that the model does not know what changed. */
 static void read_and_edit(struct session *s)
 {
 	session_file(s, "a.py", 100, 1);
 	session_request(s);
 	session_read(s, "a.py", 0, 0);
 	session_request(s);
-	session_edit(s, "a.py", 7, "    changed = 1");
+	session_sed(s, "a.py", 7, "    changed = 1");
 	session_request(s);
 }
 
@@ -107,29 +108,6 @@ static size_t times_sent(struct session *s, const char *text)
 		n++;
 	}
 	return n;
-}
-
-static void its_own_edits_are_told_as_its_own(void **state)
-{
-	struct session *s = session_new(MODE_PINNED, NULL, "one");
-
-	(void)state;
-	read_and_edit(s);
-	assert_true(sent_has(s, "is outdated (your own edits)"));
-	/* A change by its own command is reported as that command's. */
-	session_sed(s, "a.py", 8, "    by_sed = 3");
-	session_request(s);
-	assert_int_equal(times_sent(s, "[statetape]"), 2);
-	assert_int_equal(times_sent(s, "(your own edits)"), 1);
-	assert_true(sent_has(s, "+    by_sed = 3"));
-	/* And a change by another process in the same turn. */
-	session_outside(s, "a.py", 12, "    by_another = 4");
-	session_edit(s, "a.py", 14, "    by_itself = 5");
-	session_request(s);
-	assert_int_equal(times_sent(s, "[statetape]"), 3);
-	assert_int_equal(times_sent(s, "(your own edits)"), 1);
-	assert_int_equal(session_totals(s).unflagged, 0);
-	session_free(s);
 }
 
 /* Evicts b.py, and once retrieves code. */
@@ -347,7 +325,7 @@ static void a_cache_that_reads_too_little_ends_the_rewriting(void **state)
 		session_request(s);
 	}
 	assert_non_null(strstr(session_heard(s), "cache read 100 of"));
-	session_edit(s, "a.py", 30, "    never_told = 1");
+	session_sed(s, "a.py", 30, "    never_told = 1");
 	session_request(s);
 	/* Earlier notes are sent again, and no new ones. */
 	assert_true(sent_has(s, "+    changed = 1"));
@@ -577,7 +555,6 @@ int main(void)
 		cmocka_unit_test(
 			a_note_is_sent_again_byte_for_byte_after_a_restart),
 		cmocka_unit_test(without_a_tape_what_was_told_is_told_again),
-		cmocka_unit_test(its_own_edits_are_told_as_its_own),
 		cmocka_unit_test(a_policy_may_evict_and_retrieve),
 		cmocka_unit_test(what_is_finished_with_goes_at_once_in_eager),
 		cmocka_unit_test(a_policy_that_fails_leaves_nothing_behind),

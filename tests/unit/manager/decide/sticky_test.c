@@ -143,7 +143,7 @@ static void what_was_left_over_is_decided_as_if_at_once(void **state)
 	session_run(s, "true", 100, NULL, 0);
 	session_request(s);
 	assert_int_equal(session_totals(s).unflagged, 0);
-	assert_true(sent_has(s, "your own edits"));
+	assert_int_equal(times_sent(s, "[statetape]"), 1);
 	session_free(s);
 }
 
