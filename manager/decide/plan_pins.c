@@ -123,7 +123,9 @@ static uint32_t shown_by(const struct plan *p, const struct held *h)
 /* Does it claim something about files without a name? */
 static bool is_run(const struct held *h)
 {
-	return h->kind == RECORD_RUN || (h->seen && h->tracked);
+	if (!h->seen)
+		return h->kind == RECORD_RUN || h->kind == RECORD_SHELL;
+	return h->kind == RECORD_RUN || h->tracked;
 }
 
 /* The newest ones' names; the number of all. */
