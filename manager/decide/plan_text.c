@@ -436,15 +436,13 @@ static void add_still(const struct linediff *d, uint32_t first, uint32_t last,
 
 static void find_lines(struct plan *p, struct held *h)
 {
-	const struct referent *ref = &h->referents.at[0];
 	struct linediff d;
 	struct range r;
 	uint32_t at;
 
 	h->now_start = h->now_end = h->still.count = 0;
-	if (!compare(p, ref, h->birth, &d))
+	if (!plan_compare(p, h, h->birth, &d, &r))
 		return;
-	r = lines_of(ref, &d);
 	if (r.last > d.before.rows.count)
 		r.last = d.before.rows.count;
 	at = r.first;
