@@ -138,6 +138,8 @@ void plan_note_moved(struct plan *p, struct held *h, struct pin *pin,
 /* Append the sections on all of `stale` to `out`, and mentions to `pin`. */
 void plan_note(struct plan *p, struct held **stale, size_t count,
 	       struct pin *pin, struct buf *out);
+/* Let the policy choose actions, evictions and retrieved code. */
+void plan_ask_policy(struct plan *p);
 /* Find the lines that `h` is about as they are now: h->now_start and on. */
 void plan_lines_now(struct plan *p, struct held *h);
 /* Lines of the file as it is now, [first, last) from 0: an ARRAY. */
