@@ -30,6 +30,8 @@ struct sorter {
 	size_t changes_count;
 	symbol_t *variables; /* of extended_x, by symbol */
 	size_t variables_count;
+	struct edge_change *calls; /* of E, by caller and callee */
+	size_t calls_count;
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -136,11 +138,63 @@ static void index_changes(struct sorter *t)
 	      compare_symbols);
 }
 
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge_change *x = a, *y = b;
+
+	if (x->caller != y->caller)
+		return x->caller < y->caller ? -1 : 1;
+	if (x->callee != y->callee)
+		return x->callee < y->callee ? -1 : 1;
+	return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static void index_edges(struct sorter *t)
+{
+	const struct graph_delta *d = t->d;
+
+	t->calls = must_calloc(d->edges_count, sizeof(*t->calls));
+	for (size_t i = 0; i < d->edges_count; i++)
+		if (EDGES_E & 1U << d->edges[i].kind)
+			t->calls[t->calls_count++] = d->edges[i];
+	if (t->calls_count)
+		qsort(t->calls, t->calls_count, sizeof(*t->calls),
+		      compare_edges);
+}
+
+/*
+ * E is a set of pairs: a call that became an implicit one, or that has both
+ * forms, is in it before and after.
+ */
+static bool is_change_of_e(const struct sorter *t, const struct edge_change *e)
+{
+	struct edge_change other = *e;
+	const struct edge_change *c;
+
+	other.kind = e->kind == EDGE_CALL ? EDGE_IMPLICIT : EDGE_CALL;
+	c = bsearch(&other, t->calls, t->calls_count, sizeof(*t->calls),
+		    compare_edges);
+	if (c)
+		return c->added == e->added;
+	return !graph_has_edge(t->g, e->caller, e->callee, other.kind);
+}
+
+/* Is what the caller reads or names another thing now? */
+static bool is_read_otherwise(const struct sorter *t,
+			      const struct edge_change *e)
+{
+	if (e->kind == EDGE_READS)
+		return !e->added && is_changed_variable(t, e->callee);
+	return e->kind == EDGE_USES;
+}
+
 /* What an added or removed edge means for its two ends. */
 static void sort_edge(struct sorter *t, struct diff *ret,
 		      const struct edge_change *e)
 {
-	if (e->kind == EDGE_CALL) {
+	if (EDGES_E & 1U << e->kind) {
+		if (!is_change_of_e(t, e))
+			return;
 		/* Module-level calls are not part of V's edges. */
 		if (!was_or_is_in_v(t, e->caller))
 			return;
@@ -148,9 +202,7 @@ static void sort_edge(struct sorter *t, struct diff *ret,
 			add(&ret->dx, e->caller);
 		if (is_unchanged(t, e->callee))
 			add(&ret->dx, e->callee);
-	} else if (e->kind == EDGE_READS && !e->added &&
-		   is_changed_variable(t, e->callee) &&
-		   is_unchanged(t, e->caller)) {
+	} else if (is_read_otherwise(t, e) && is_unchanged(t, e->caller)) {
 		add(&ret->extended_r, e->caller);
 	}
 }
@@ -223,9 +275,11 @@ void diff_init(struct diff *ret, const struct graph *g,
 
 	*ret = (struct diff){ 0 };
 	index_changes(&t);
+	index_edges(&t);
 	sort_all(&t, ret);
 	free(t.changes);
 	free(t.variables);
+	free(t.calls);
 }
 
 void diff_release(struct diff *d)

@@ -22,11 +22,12 @@ struct diff_set {
 };
 
 struct diff {
-	struct diff_set x;	    /* of V: removed, or the text differs */
-	struct diff_set dx;	    /* of V: gained or lost a call edge */
-	struct diff_set added;	    /* of V: new; falsifies nothing */
-	struct diff_set extended_x; /* modules, variables: as x */
-	struct diff_set extended_r; /* of V: reads a variable in extended_x */
+	struct diff_set x;		/* of V: removed, or the text differs */
+	struct diff_set dx;		/* of V: gained or lost an edge of E */
+	struct diff_set added;		/* of V: new; falsifies nothing */
+	struct diff_set extended_x;	/* modules, variables: as x */
+	struct diff_set extended_r;	/* of V: reads a variable in extended_x;
+					   names other functions or classes */
 	struct diff_set extended_added; /* modules, variables: new */
 };
 

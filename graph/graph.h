@@ -87,6 +87,9 @@ void graph_out(const struct graph *g, symbol_t s, unsigned kinds,
 void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 	      edge_visit *visit, void *arg);
 
+bool graph_has_edge(const struct graph *g, symbol_t caller, symbol_t callee,
+		    enum edge_kind kind);
+
 enum file_state {
 	FILE_PARSES,
 	FILE_BROKEN, /* has a syntax error */

@@ -168,6 +168,13 @@ static enum file_state state_of(const struct source_file *file)
 	return f->deep ? FILE_DEEP : FILE_PARSES;
 }
 
+bool graph_has_edge(const struct graph *g, symbol_t caller, symbol_t callee,
+		    enum edge_kind kind)
+{
+	return caller < g->symbols_size && callee < g->symbols_size &&
+	       pair_has(g, kind, caller, callee);
+}
+
 void graph_files(const struct graph *g, file_visit *visit, void *arg)
 {
 	for (uint32_t k = 0; k < g->files_count; k++) {

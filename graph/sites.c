@@ -8,11 +8,13 @@
 #include "graph/graph_i.h"
 #include "graph/resolve/calls.h"
 #include "graph/resolve/eval.h"
+#include "graph/resolve/implicit.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/modules.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/solve.h"
 #include "graph/resolve/stars.h"
+#include "graph/resolve/types.h"
 #include "graph/resolve/words.h"
 
 /* Modules to follow a variable through; further ones are ignored. */
@@ -28,6 +30,7 @@ struct edge_found {
 /* What one place leads to: graph->found from `from` on. */
 struct targets {
 	enum edge_kind kind;
+	unit_t unit;
 	uint32_t from, site;
 	/* Where a variable was searched. */
 	struct {
@@ -66,6 +69,19 @@ static void target_unit(struct graph *g, struct targets *t, unit_t n)
 
 static void targets_of_set(struct graph *g, set_t s, struct targets *t);
 
+/* Beside a call that the text has: calls that come with it. */
+static void targets_implied(struct graph *g, struct targets *t, set_t callees)
+{
+	enum edge_kind kind = t->kind;
+
+	/* Wrappers of wrappers are not followed: they may be cyclic. */
+	if (callees == SET_NONE || kind != EDGE_CALL)
+		return;
+	t->kind = EDGE_IMPLICIT;
+	targets_of_set(g, callees, t);
+	t->kind = kind;
+}
+
 /* Calling a class calls its __init__, too. */
 static void target_class(struct graph *g, unit_t class, struct targets *t)
 {
@@ -75,6 +91,7 @@ static void target_class(struct graph *g, unit_t class, struct targets *t)
 	init = method_find(g, class, WORD_INIT);
 	if (init != NONE)
 		target_unit(g, t, init);
+	targets_implied(g, t, implicit_by_class(g, class));
 }
 
 static void target_term(struct graph *g, term_t id, struct targets *t)
@@ -87,6 +104,7 @@ static void target_term(struct graph *g, term_t id, struct targets *t)
 	case TERM_BOUND:
 	case TERM_WRAPPED:
 		target_unit(g, t, x.a);
+		targets_implied(g, t, function_wrappers(g, x.a));
 		break;
 	case TERM_CLASS:
 	case TERM_CLS:
@@ -219,6 +237,7 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 	const term_t *terms;
 	struct term m;
 
+	t->kind = EDGE_READS;
 	if (set_terms(g->terms, eval_expr(g, n, x->a), &terms) != 1)
 		return;
 	m = *term_of(g->terms, terms[0]);
@@ -226,45 +245,116 @@ static void read_attr(struct graph *g, unit_t n, const struct facts_expr *x,
 		target_variable(g, m.a, name, t);
 }
 
-/* A loop calls __iter__, and __next__ of what that returns. */
-static void targets_of_loop(struct graph *g, set_t over, bool async,
-			    struct targets *t)
+/* Functions and classes that are named: edges to them, and not beyond. */
+static void targets_named(struct graph *g, struct targets *t, set_t named)
 {
 	const term_t *terms;
-	size_t n = set_terms(g->terms, over, &terms);
+	size_t n = set_terms(g->terms, named, &terms);
 
+	t->kind = EDGE_USES;
 	for (size_t k = 0; k < n; k++) {
-		set_t iterator = attr_of_term(g, terms[k],
-					      async ? WORD_AITER : WORD_ITER);
+		struct term x = *term_of(g->terms, terms[k]);
 
-		targets_of_set(g, iterator, t);
-		iterator = call_set(g, iterator, NONE, NONE);
-		targets_of_set(g,
-			       attr_of_set(g, iterator,
-					   async ? WORD_ANEXT : WORD_NEXT),
-			       t);
+		if (x.kind == TERM_PARTIAL)
+			targets_named(g, t, x.a);
+		else if ((x.kind == TERM_FUNCTION || x.kind == TERM_BOUND ||
+			  x.kind == TERM_WRAPPED || x.kind == TERM_CLASS) &&
+			 x.a != t->unit)
+			target_unit(g, t, x.a);
 	}
+}
+
+/* A name that is read: a variable, or else what it stands for. */
+static void solve_name(struct graph *g, unit_t n, uint32_t e, bool named,
+		       struct targets *t)
+{
+	const struct unit *u = unit_of(g, n);
+
+	t->kind = EDGE_READS;
+	read_name(g, n, atom_of(u, expr_of(u, e)->a), t);
+	if (named && g->found_count == t->from)
+		targets_named(g, t, eval_expr(g, n, e));
+}
+
+/* Library functions that a call leads to run methods of their arguments. */
+static void solve_library(struct graph *g, unit_t n, uint32_t call,
+			  set_t callee, struct targets *t)
+{
+	const term_t *terms;
+	size_t many = set_terms(g->terms, callee, &terms);
+
+	for (size_t k = 0; k < many; k++) {
+		struct term x = *term_of(g->terms, terms[k]);
+
+		if (x.kind == TERM_LIBRARY)
+			targets_implied(g, t,
+					implicit_by_library(g, x.a, n, call));
+	}
+}
+
+/* The callee may be a property itself, and is not named without a call. */
+static void solve_call(struct graph *g, unit_t n, uint32_t call,
+		       struct targets *t)
+{
+	uint32_t e = expr_of(unit_of(g, n), call)->a;
+	struct facts_expr x = *expr_of(unit_of(g, n), e);
+	set_t callee = eval_expr(g, n, e), called = SET_NONE, named = SET_NONE;
+
+	t->kind = EDGE_CALL;
+	targets_of_set(g, callee, t);
+	solve_library(g, n, call, callee, t);
+	if (x.kind != EXPR_ATTR)
+		return;
+	implicit_get(g, eval_expr(g, n, x.a), atom_of(unit_of(g, n), x.b),
+		     &called, &named);
+	targets_implied(g, t, called);
+}
+
+static void solve_get(struct graph *g, unit_t n, uint32_t e, struct targets *t)
+{
+	struct facts_expr x = *expr_of(unit_of(g, n), e);
+	set_t called = SET_NONE, named = SET_NONE;
+
+	implicit_get(g, eval_expr(g, n, x.a), atom_of(unit_of(g, n), x.b),
+		     &called, &named);
+	t->kind = EDGE_IMPLICIT;
+	targets_of_set(g, called, t);
+	targets_named(g, t, named);
 }
 
 static void solve_site(struct graph *g, unit_t n, uint32_t site,
 		       struct targets *t)
 {
 	const struct unit *u = unit_of(g, n);
-	const struct facts_site *s = site_of(u, site);
-	struct facts_expr x = *expr_of(u, s->expr);
+	struct facts_site s = *site_of(u, site);
+	struct facts_expr x = *expr_of(u, s.expr);
 
-	targets_begin(g, t, s->kind == SITE_READ ? EDGE_READS : EDGE_CALL,
-		      site);
-	if (s->kind == SITE_CALL)
-		targets_of_set(g, eval_expr(g, n, x.a), t);
-	else if (s->kind == SITE_ITER)
-		targets_of_loop(g, eval_expr(g, n, x.a), x.b, t);
-	else if (s->kind == SITE_DECORATOR)
-		targets_of_set(g, eval_expr(g, n, s->expr), t);
-	else if (s->kind == SITE_READ && x.kind == EXPR_NAME)
-		read_name(g, n, atom_of(u, x.a), t);
-	else if (s->kind == SITE_READ && x.kind == EXPR_ATTR)
-		read_attr(g, n, &x, t);
+	targets_begin(g, t, EDGE_CALL, site);
+	switch (s.kind) {
+	case SITE_CALL:
+		solve_call(g, n, s.expr, t);
+		break;
+	case SITE_DECORATOR:
+		targets_of_set(g, eval_expr(g, n, s.expr), t);
+		break;
+	case SITE_LOCAL:
+		targets_named(g, t, eval_expr(g, n, s.expr));
+		break;
+	case SITE_READ:
+	case SITE_NAME:
+		if (x.kind == EXPR_NAME)
+			solve_name(g, n, s.expr, s.kind == SITE_NAME, t);
+		else if (x.kind == EXPR_ATTR)
+			read_attr(g, n, &x, t);
+		break;
+	case SITE_GET:
+		solve_get(g, n, s.expr, t);
+		break;
+	default:
+		t->kind = EDGE_IMPLICIT;
+		targets_of_set(g, implicit_at(g, n, s.kind, s.expr), t);
+		break;
+	}
 }
 
 static void solve_sites(struct graph *g, unit_t n, struct targets *t)
@@ -295,6 +385,8 @@ static void solve_bases(struct graph *g, unit_t class, struct targets *t)
 				target_unit(g, t, x->a);
 		}
 	}
+	t->kind = EDGE_IMPLICIT;
+	targets_of_set(g, implicit_by_definition(g, class), t);
 }
 
 static void solve_overrides(struct graph *g, unit_t f, struct targets *t)
@@ -360,7 +452,7 @@ static void slot_store(struct graph *g, uint32_t slot)
 void slot_solve(struct graph *g, uint32_t slot)
 {
 	struct slot s = g->slots[slot];
-	struct targets t;
+	struct targets t = { .unit = s.unit };
 
 	assert(s.unit != NONE && !s.count && !g->frames_count);
 	g->found_count = 0;

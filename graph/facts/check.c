@@ -97,6 +97,7 @@ static bool check_expr(const struct facts_view *v, const struct facts_expr *e,
 	case EXPR_CALL:
 		return e->a < n && are_all_exprs(v, e->b, e->c, n);
 	case EXPR_KEYWORD:
+	case EXPR_PLACE:
 		return e->a < n && is_string(v, e->b);
 	case EXPR_CONST:
 		return check_const(v, e);
@@ -108,10 +109,12 @@ static bool check_expr(const struct facts_view *v, const struct facts_expr *e,
 	case EXPR_DICT:
 		return e->c % 2 == 0 && are_exprs(v, e->b, e->c, n);
 	case EXPR_INDEX:
+		return e->a < n && e->b < n && e->c < ACCESS_KINDS;
 	case EXPR_NARROW:
 		return e->a < n && e->b < n;
 	case EXPR_BINARY:
-		return e->a < n && is_optional(e->b, n) && e->c <= OP_NOT;
+		return e->a < n && is_optional(e->b, n) &&
+		       (e->c & ~(uint32_t)OP_INPLACE) < OP_KINDS;
 	case EXPR_LAMBDA:
 		return e->a < n && e->b < u->scopes.count &&
 		       e->c < u->blocks.count;
@@ -211,6 +214,36 @@ static bool check_binds(const struct facts_view *v)
 	return true;
 }
 
+/* Is it of the kind that the resolver expects there? */
+static bool check_site(const struct facts_view *v, const struct facts_site *s)
+{
+	uint8_t kind;
+
+	if (s->kind >= SITE_KINDS || s->expr >= v->u->exprs.count)
+		return false;
+	kind = facts_exprs(v->f, v->u)[s->expr].kind;
+	switch (s->kind) {
+	case SITE_CALL:
+		return kind == EXPR_CALL;
+	case SITE_NAME:
+	case SITE_LOCAL:
+		return kind == EXPR_NAME;
+	case SITE_GET:
+		return kind == EXPR_ATTR;
+	case SITE_SET:
+	case SITE_DELETE:
+		return kind == EXPR_PLACE;
+	case SITE_ITEM_GET:
+	case SITE_ITEM_SET:
+	case SITE_ITEM_DELETE:
+		return kind == EXPR_INDEX;
+	case SITE_OPERATOR:
+		return kind == EXPR_BINARY;
+	default:
+		return true;
+	}
+}
+
 static bool check_rest(const struct facts_view *v)
 {
 	const struct facts_attr *a = facts_attrs(v->f, v->u);
@@ -229,7 +262,7 @@ static bool check_rest(const struct facts_view *v)
 		    !is_optional(p[i].preset, exprs))
 			return false;
 	for (i = 0; i < v->u->sites.count; i++)
-		if (s[i].kind > SITE_ITER || s[i].expr >= exprs)
+		if (!check_site(v, &s[i]))
 			return false;
 	return is_optional(v->u->returns_annotation, exprs);
 }

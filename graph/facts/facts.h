@@ -41,7 +41,7 @@ enum facts_expr_kind {
 	EXPR_KEYWORD, /* a: value; b: string.  an argument b=a */
 	EXPR_STAR,    /* a: value.  *a in a call or display */
 	EXPR_STARS,   /* a: value.  **a */
-	EXPR_INDEX,   /* a: base; b: index */
+	EXPR_INDEX,   /* a: base; b: index; c: enum facts_access */
 	EXPR_SLICE,   /* [a:b] as an index: small numbers, FACTS_NONE: not
 			 there, FACTS_OTHER: something else; c: 1: a step */
 	EXPR_CONST,   /* a: enum facts_const; b: string or integer value */
@@ -53,8 +53,9 @@ enum facts_expr_kind {
 	EXPR_EITHER,  /* b, c: alternatives in lists[]: x if y else z, x or y.
 			 `x and y` is taken as y: where its value is x, x is
 			 false, and false values are rarely called */
-	EXPR_BINARY,  /* a, b: operands, b FACTS_NONE of -x and `not x`; of
-			 a < b < c the first two; c: enum facts_op */
+	EXPR_BINARY,  /* a, b: operands, b FACTS_NONE of -x and `not x`; c: enum
+			 facts_op, with OP_INPLACE for a += b. a < b < c is
+			 two of these */
 	EXPR_LAMBDA,  /* a: result; b: scope; c: block around it.
 			 Its parameters are bindings of b */
 	EXPR_COMP,    /* a: element; b: scope; c: enum facts_comp. A dict's
@@ -76,7 +77,18 @@ enum facts_expr_kind {
 			INDEX that is assigned to; b: value. Or a: the CALL of
 			a method that puts its arguments into its object; b:
 			FACTS_NONE */
+	EXPR_PLACE,  /* a: expression; b: string.  a.b where it is assigned to
+			or deleted: no value */
 	EXPR_EXPRS
+};
+
+/* What is done with an INDEX; a[b] += c loads and stores. */
+enum facts_access {
+	ACCESS_LOAD,
+	ACCESS_STORE,
+	ACCESS_DELETE,
+	ACCESS_UPDATE,
+	ACCESS_KINDS
 };
 
 enum facts_const {
@@ -92,7 +104,35 @@ enum facts_const {
 };
 #define FACTS_STRING_MAX 200
 
-enum facts_op { OP_OTHER, OP_OR, OP_ADD, OP_MOD, OP_COMPARE, OP_NOT };
+enum facts_op {
+	OP_OTHER, /* is, is not: nothing that a class could define */
+	OP_NOT,
+	OP_NEG,
+	OP_POS,
+	OP_INVERT,
+	OP_OR,
+	OP_XOR,
+	OP_AND,
+	OP_LSHIFT,
+	OP_RSHIFT,
+	OP_ADD,
+	OP_SUB,
+	OP_MUL,
+	OP_MATMUL,
+	OP_DIV,
+	OP_FLOORDIV,
+	OP_MOD,
+	OP_POW,
+	OP_LT,
+	OP_LE,
+	OP_EQ,
+	OP_NE,
+	OP_GT,
+	OP_GE,
+	OP_IN, /* also `not in` */
+	OP_KINDS,
+	OP_INPLACE = 64, /* added to the operator */
+};
 enum facts_comp { COMP_LIST, COMP_SET, COMP_DICT, COMP_GENERATOR };
 
 /*
@@ -193,17 +233,38 @@ struct facts_param {
  * A place where a unit refers to something. Calls and decorators become call
  * edges; reads are loads of names that the unit does not bind, and of
  * attributes reached from such names (each distinct dotted path once, including
- * the callees of calls).
+ * the callees of calls). The others are syntax that may run a method without
+ * naming it; the head of graph/resolve/implicit.c says which.
  */
 enum facts_site_kind {
 	SITE_CALL,
 	SITE_DECORATOR,
 	SITE_READ,
-	SITE_ITER, /* the EXPR_ITER of a loop: __iter__ and __next__ run */
+	SITE_NAME,  /* a read of a NAME that is not only called, decorated with
+		       or a base: expr is its first such occurrence */
+	SITE_LOCAL, /* the same of a NAME that the unit itself binds by a
+		       definition or an import: no read */
+	SITE_GET,   /* ATTR, other than such */
+	SITE_SET,   /* PLACE */
+	SITE_DELETE,
+	SITE_ITEM_GET, /* INDEX */
+	SITE_ITEM_SET,
+	SITE_ITEM_DELETE,
+	SITE_OPERATOR, /* BINARY */
+	SITE_ITER,     /* what is iterated: loops, *x, unpacking */
+	SITE_AITER,
+	SITE_WITH, /* the context manager */
+	SITE_AWITH,
+	SITE_AWAIT, /* what is awaited */
+	SITE_TEST,  /* what is tested for truth */
+	SITE_FORMAT,
+	SITE_STR, /* {x!s} */
+	SITE_REPR,
+	SITE_KINDS
 };
 struct facts_site {
 	uint8_t kind;
-	uint32_t expr;	 /* CALL: the EXPR_CALL; else: the referenced one */
+	uint32_t expr;	 /* CALL: the EXPR_CALL; else as its kind says */
 	uint32_t line;	 /* of the callee's last token, relative */
 	uint32_t column; /* of that token, in bytes; on the unit's first line
 			    from the unit's start, else from the line's */

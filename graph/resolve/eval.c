@@ -9,6 +9,7 @@
 
 #include "graph/base/alloc.h"
 #include "graph/resolve/calls.h"
+#include "graph/resolve/implicit.h"
 #include "graph/resolve/members.h"
 #include "graph/resolve/names.h"
 #include "graph/resolve/stores.h"
@@ -170,12 +171,13 @@ static set_t containers_in(struct graph *g, set_t in)
 
 static set_t binary_eval(struct graph *g, unit_t n, const struct facts_expr *x)
 {
-	set_t a, b;
+	set_t a, b, made;
 
-	if (x->c != OP_OR && x->c != OP_ADD)
-		return SET_NONE;
 	a = eval_expr(g, n, x->a);
-	b = eval_expr(g, n, x->b);
+	b = x->b == FACTS_NONE ? SET_NONE : eval_expr(g, n, x->b);
+	made = implicit_operator_value(g, a, b, x->c);
+	if (made != SET_NONE || (x->c != OP_OR && x->c != OP_ADD))
+		return made;
 	if (x->c == OP_OR && (is_type(g, a) || is_type(g, b)))
 		return set_one(g->terms, TERM_TYPE,
 			       set_join(g->terms, type_instances(g, a),

@@ -180,6 +180,14 @@ static set_t type_argument_eval(struct graph *g, unit_t n, uint32_t call,
 	return e == NONE ? SET_NONE : type_eval(g, n, e);
 }
 
+/* To a type variable, say: then the value is what it was. */
+static set_t cast_call(struct graph *g, unit_t n, uint32_t call)
+{
+	set_t s = type_argument_eval(g, n, call, 0);
+
+	return s == SET_NONE ? argument_eval(g, n, call, 1) : s;
+}
+
 static set_t dict_call(struct graph *g, unit_t n, uint32_t call)
 {
 	set_t given = argument_eval(g, n, call, 0);
@@ -207,7 +215,7 @@ static set_t maker_call(struct graph *g, unsigned what, unit_t n, uint32_t call)
 		return set_one(g->terms, TERM_TYPE,
 			       type_argument_eval(g, n, call, 1), 0);
 	case LIBRARY_CAST:
-		return type_argument_eval(g, n, call, 0);
+		return cast_call(g, n, call);
 	case LIBRARY_PARTIAL:
 		return set_one(g->terms, TERM_PARTIAL,
 			       argument_eval(g, n, call, 0), 0);

@@ -214,6 +214,39 @@ uint32_t class_enum_solve(struct graph *g, unit_t class)
 	return class_library_base(g, class, is_of_enum, NULL);
 }
 
+/* The argument metaclass=... of a class statement; NONE. */
+static uint32_t meta_given(const struct unit *u)
+{
+	for (uint32_t k = 0; k < u->u->bases.count; k++) {
+		const struct facts_expr *x =
+			expr_of(u, list_of(u, u->u->bases.from + k));
+
+		if (x->kind == EXPR_KEYWORD &&
+		    atom_of(u, x->b) == WORD_METACLASS)
+			return x->a;
+	}
+	return NONE;
+}
+
+/* The nearest in the order: Python demands that it derives from the others. */
+set_t class_meta_solve(struct graph *g, unit_t class)
+{
+	unit_t order[ORDER_MAX];
+	uint32_t count = class_order(g, class, order);
+
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t given;
+
+		solve_need(g, KEY_BASES, order[k], 0);
+		if (!unit_lives(g, order[k]))
+			continue;
+		given = meta_given(unit_of(g, order[k]));
+		if (given != NONE)
+			return eval_expr(g, order[k], given);
+	}
+	return SET_NONE;
+}
+
 static bool is_store(const struct unit *u, const struct facts_attr *a)
 {
 	return a->value != FACTS_NONE &&
@@ -500,12 +533,12 @@ static set_t class_attr(struct graph *g, term_t self, unit_t class, atom_t name)
 }
 
 /* super(): search behind class `after` in the order of the class of `self`. */
-static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
+static set_t super_member(struct graph *g, unit_t after, term_t self,
+			  atom_t name)
 {
 	unit_t order[ORDER_MAX];
 	uint32_t count = class_order(g, term_of(g->terms, self)->a, order);
 	uint32_t k = 0;
-	set_t found;
 
 	while (k < count && order[k] != after)
 		k++;
@@ -513,10 +546,65 @@ static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
 		count = class_order(g, after, order);
 		k = 0;
 	}
-	found = member_in(g, order + k + 1, count - k - 1, name);
+	return member_in(g, order + k + 1, count - k - 1, name);
+}
+
+static set_t super_attr(struct graph *g, unit_t after, term_t self, atom_t name)
+{
+	set_t found = super_member(g, after, self, name);
+
 	if (name == WORD_NEW && found == SET_NONE)
 		return object_new(g, self);
 	return bind_all(g, found, self);
+}
+
+set_t member_of_term(struct graph *g, term_t base, atom_t name)
+{
+	struct term t = *term_of(g->terms, base);
+
+	switch (t.kind) {
+	case TERM_CLASS:
+	case TERM_CLS:
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return solve_ask(g, ASK_MEMBER, t.a, name);
+	case TERM_SUPER:
+		return super_member(g, t.a, t.b, name);
+	default:
+		return SET_NONE;
+	}
+}
+
+static set_t meta_member(struct graph *g, unit_t class, atom_t name)
+{
+	const term_t *terms;
+	set_t s = SET_NONE, metas = solve_ask(g, ASK_META, class, 0);
+	size_t n = set_terms(g->terms, metas, &terms);
+
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
+
+		if (t.kind == TERM_CLASS)
+			s = set_join(g->terms, s,
+				     solve_ask(g, ASK_MEMBER, t.a, name));
+	}
+	return s;
+}
+
+set_t member_of_type(struct graph *g, term_t value, atom_t name)
+{
+	struct term t = *term_of(g->terms, value);
+
+	switch (t.kind) {
+	case TERM_INSTANCE:
+	case TERM_SELF:
+		return solve_ask(g, ASK_MEMBER, t.a, name);
+	case TERM_CLASS:
+	case TERM_CLS:
+		return meta_member(g, t.a, name);
+	default:
+		return SET_NONE;
+	}
 }
 
 /* typing, typing_extensions and collections.abc share their names. */

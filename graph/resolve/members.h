@@ -24,6 +24,11 @@ set_t class_of_term(struct graph *g, term_t id);
 set_t attr_of_set(struct graph *g, set_t base, atom_t name);
 set_t attr_of_term(struct graph *g, term_t base, atom_t name);
 
+/* value.name as its class has it, not yet bound to the value. */
+set_t member_of_term(struct graph *g, term_t base, atom_t name);
+/* The same in the class of the value alone: how Python finds __len__. */
+set_t member_of_type(struct graph *g, term_t value, atom_t name);
+
 /* A class's member of that name, if it is a function; NONE. */
 unit_t method_find(struct graph *g, unit_t class, atom_t name);
 /* What calling a method of the value returns; SET_NONE: it has none. */
@@ -31,9 +36,10 @@ set_t method_call(struct graph *g, term_t self, atom_t name);
 /* The method it overrides: of the first class behind its own; NONE. */
 unit_t method_overridden(struct graph *g, unit_t method);
 
-/* ASK_ORDER, ASK_ENUM, ASK_MEMBER, ASK_ATTR, ASK_METHOD. */
+/* ASK_ORDER, ASK_ENUM, ASK_META, ASK_MEMBER, ASK_ATTR, ASK_METHOD. */
 uint32_t class_order_solve(struct graph *g, unit_t class);
 uint32_t class_enum_solve(struct graph *g, unit_t class);
+set_t class_meta_solve(struct graph *g, unit_t class);
 set_t member_solve(struct graph *g, unit_t class, atom_t name);
 set_t attr_solve(struct graph *g, unit_t class, atom_t name);
 set_t method_solve(struct graph *g, term_t self, atom_t name);

@@ -34,14 +34,17 @@ enum node_kind {
 	ASK_MEMBER,	      /* set: attribute b of class a, not yet bound */
 	ASK_RESULT,	      /* set: what calling function a returns */
 	ASK_ATTR,	      /* set: self.b as class a itself assigns it */
-	ASK_BIND,   /* set: binding b of unit a; see flow.c: bind_value */
-	ASK_LAMBDA, /* set: what calling lambda b of unit a returns */
-	ASK_IMPORT, /* a: atom, a directory.  set: module b from there */
-	ASK_BEFORE, /* set: bindings that a use sees; see flow.c. b: run of
-		       the last of them, and a block of unit a */
-	ASK_BEHIND, /* set: binding b of unit a, and those behind it of the
-		       same name in the same loop */
-	ASK_METHOD, /* a: a term.  set: what calling its method b returns */
+	ASK_BIND,     /* set: binding b of unit a; see flow.c: bind_value */
+	ASK_LAMBDA,   /* set: what calling lambda b of unit a returns */
+	ASK_IMPORT,   /* a: atom, a directory.  set: module b from there */
+	ASK_BEFORE,   /* set: bindings that a use sees; see flow.c. b: run of
+			 the last of them, and a block of unit a */
+	ASK_BEHIND,   /* set: binding b of unit a, and those behind it of the
+			 same name in the same loop */
+	ASK_METHOD,   /* a: a term.  set: what calling its method b returns */
+	ASK_META,     /* set: the metaclass of class a */
+	ASK_WRAPPERS, /* set: what stands in the place of function a, as its
+			 decorators return it */
 	ASK_DECORATIONS, /* bits of enum decoration: function a */
 	ASK_ENUM,	 /* 0 or 1: class a is an enumeration */
 	ASK_BRINGS,	 /* 0 or 1: `from a import *` binds name b */

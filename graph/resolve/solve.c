@@ -241,6 +241,10 @@ static uint32_t compute(struct graph *g, node_t n)
 		return module_import_solve(g, e.a, e.b);
 	case ASK_METHOD:
 		return method_solve(g, e.a, e.b);
+	case ASK_META:
+		return class_meta_solve(g, e.a);
+	case ASK_WRAPPERS:
+		return function_wrappers_solve(g, e.a);
 	case ASK_DECORATIONS:
 		return function_decorations_solve(g, e.a);
 	case ASK_ENUM:

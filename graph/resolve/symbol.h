@@ -28,7 +28,9 @@ enum symbol_kind {
  * Edges from caller to callee. The caller of module-level calls is the module.
  * EDGE_READS leads to a variable, EDGE_IMPORTS from module to module,
  * EDGE_INHERITS from class to base, EDGE_OVERRIDES from method to the method it
- * overrides.
+ * overrides. EDGE_IMPLICIT is a call that the text does not spell as one; with
+ * EDGE_CALL it makes up E. EDGE_USES leads to a function or class that is named
+ * without being called.
  */
 enum edge_kind {
 	EDGE_CALL,
@@ -36,8 +38,11 @@ enum edge_kind {
 	EDGE_OVERRIDES,
 	EDGE_READS,
 	EDGE_IMPORTS,
+	EDGE_IMPLICIT,
+	EDGE_USES,
 	EDGE_KINDS
 };
+#define EDGES_E (1U << EDGE_CALL | 1U << EDGE_IMPLICIT)
 
 struct symbol {
 	const char *name; /* dotted; valid as long as the graph */

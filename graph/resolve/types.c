@@ -324,6 +324,52 @@ unsigned function_decorations(struct graph *g, unit_t f)
 	return solve_ask(g, ASK_DECORATIONS, f, 0);
 }
 
+/* Those of a set that are called instead of f. */
+static set_t wrappers_in(struct graph *g, set_t in, unit_t f)
+{
+	const term_t *terms;
+	size_t n = set_terms(g->terms, in, &terms);
+	set_t s = SET_NONE;
+
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
+		bool function =
+			t.kind == TERM_FUNCTION || t.kind == TERM_WRAPPED;
+
+		if ((function && t.a != f) || t.kind == TERM_INSTANCE)
+			s = set_join(g->terms, s, set_term(g->terms, terms[k]));
+	}
+	return s;
+}
+
+/* Of the outermost decorator that returns one. */
+set_t function_wrappers_solve(struct graph *g, unit_t f)
+{
+	set_t s = SET_NONE;
+
+	solve_need(g, KEY_HEADER, f, 0);
+	if (!unit_lives(g, f))
+		return s;
+	for (uint32_t k = 0;
+	     s == SET_NONE && k < unit_of(g, f)->u->decorators.count; k++) {
+		const struct unit *u = unit_of(g, f);
+		uint32_t e = list_of(u, u->u->decorators.from + k);
+
+		s = call_set(g, eval_expr(g, f, e), NONE, NONE);
+		s = wrappers_in(g, s, f);
+	}
+	return s;
+}
+
+set_t function_wrappers(struct graph *g, unit_t f)
+{
+	if (!unit_lives(g, f) || unit_of(g, f)->u->decorators.count == 0) {
+		solve_need(g, KEY_HEADER, f, 0);
+		return SET_NONE;
+	}
+	return solve_ask(g, ASK_WRAPPERS, f, 0);
+}
+
 /* The value of a fixture: what it returns, or yields. false: none of the
    functions found is a fixture. */
 static bool fixture_value(struct graph *g, set_t found, set_t *ret)

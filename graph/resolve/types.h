@@ -25,6 +25,9 @@ enum decoration {
 };
 unsigned function_decorations(struct graph *g, unit_t f);
 uint32_t function_decorations_solve(struct graph *g, unit_t f);
+/* The functions and objects that its decorators put in its place. */
+set_t function_wrappers(struct graph *g, unit_t f);
+set_t function_wrappers_solve(struct graph *g, unit_t f); /* ASK_WRAPPERS */
 
 /* The value of parameter `name` of function f, if a fixture provides it. */
 set_t fixture_find(struct graph *g, unit_t f, atom_t name);

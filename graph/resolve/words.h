@@ -50,7 +50,126 @@
 	W(TYPING, "typing")                   \
 	W(TYPING_MORE, "typing_extensions")   \
 	W(ABC, "collections.abc")             \
-	W(TEST, "test")
+	W(TEST, "test")                       \
+	W(EXIT, "__exit__")                   \
+	W(AEXIT, "__aexit__")                 \
+	W(SETITEM, "__setitem__")             \
+	W(DELITEM, "__delitem__")             \
+	W(SET, "__set__")                     \
+	W(DELETE, "__delete__")               \
+	W(SETATTR, "__setattr__")             \
+	W(DELATTR, "__delattr__")             \
+	W(SET_NAME, "__set_name__")           \
+	W(PREPARE, "__prepare__")             \
+	W(BOOL, "__bool__")                   \
+	W(LEN, "__len__")                     \
+	W(STR, "__str__")                     \
+	W(REPR, "__repr__")                   \
+	W(FORMAT, "__format__")               \
+	W(BYTES, "__bytes__")                 \
+	W(INT, "__int__")                     \
+	W(FLOAT, "__float__")                 \
+	W(COMPLEX, "__complex__")             \
+	W(INDEX, "__index__")                 \
+	W(HASH, "__hash__")                   \
+	W(ABS, "__abs__")                     \
+	W(ROUND, "__round__")                 \
+	W(REVERSED, "__reversed__")           \
+	W(DIR, "__dir__")                     \
+	W(CONTAINS, "__contains__")           \
+	W(NEG, "__neg__")                     \
+	W(POS, "__pos__")                     \
+	W(INVERT, "__invert__")               \
+	W(OR, "__or__")                       \
+	W(ROR, "__ror__")                     \
+	W(IOR, "__ior__")                     \
+	W(XOR, "__xor__")                     \
+	W(RXOR, "__rxor__")                   \
+	W(IXOR, "__ixor__")                   \
+	W(AND, "__and__")                     \
+	W(RAND, "__rand__")                   \
+	W(IAND, "__iand__")                   \
+	W(LSHIFT, "__lshift__")               \
+	W(RLSHIFT, "__rlshift__")             \
+	W(ILSHIFT, "__ilshift__")             \
+	W(RSHIFT, "__rshift__")               \
+	W(RRSHIFT, "__rrshift__")             \
+	W(IRSHIFT, "__irshift__")             \
+	W(ADD, "__add__")                     \
+	W(RADD, "__radd__")                   \
+	W(IADD, "__iadd__")                   \
+	W(SUB, "__sub__")                     \
+	W(RSUB, "__rsub__")                   \
+	W(ISUB, "__isub__")                   \
+	W(MUL, "__mul__")                     \
+	W(RMUL, "__rmul__")                   \
+	W(IMUL, "__imul__")                   \
+	W(MATMUL, "__matmul__")               \
+	W(RMATMUL, "__rmatmul__")             \
+	W(IMATMUL, "__imatmul__")             \
+	W(DIV, "__truediv__")                 \
+	W(RDIV, "__rtruediv__")               \
+	W(IDIV, "__itruediv__")               \
+	W(FLOORDIV, "__floordiv__")           \
+	W(RFLOORDIV, "__rfloordiv__")         \
+	W(IFLOORDIV, "__ifloordiv__")         \
+	W(MOD, "__mod__")                     \
+	W(RMOD, "__rmod__")                   \
+	W(IMOD, "__imod__")                   \
+	W(POW, "__pow__")                     \
+	W(RPOW, "__rpow__")                   \
+	W(IPOW, "__ipow__")                   \
+	W(DIVMOD, "__divmod__")               \
+	W(RDIVMOD, "__rdivmod__")             \
+	W(LT, "__lt__")                       \
+	W(LE, "__le__")                       \
+	W(EQ, "__eq__")                       \
+	W(NE, "__ne__")                       \
+	W(GT, "__gt__")                       \
+	W(GE, "__ge__")                       \
+	W(INSTANCECHECK, "__instancecheck__") \
+	W(SUBCLASSCHECK, "__subclasscheck__") \
+	W(FN_LEN, "builtins.len")             \
+	W(FN_BOOL, "builtins.bool")           \
+	W(FN_STR, "builtins.str")             \
+	W(FN_REPR, "builtins.repr")           \
+	W(FN_ASCII, "builtins.ascii")         \
+	W(FN_FORMAT, "builtins.format")       \
+	W(FN_BYTES, "builtins.bytes")         \
+	W(FN_INT, "builtins.int")             \
+	W(FN_FLOAT, "builtins.float")         \
+	W(FN_COMPLEX, "builtins.complex")     \
+	W(FN_HASH, "builtins.hash")           \
+	W(FN_ABS, "builtins.abs")             \
+	W(FN_ROUND, "builtins.round")         \
+	W(FN_REVERSED, "builtins.reversed")   \
+	W(FN_DIR, "builtins.dir")             \
+	W(FN_NEXT, "builtins.next")           \
+	W(FN_ANEXT, "builtins.anext")         \
+	W(FN_ITER, "builtins.iter")           \
+	W(FN_AITER, "builtins.aiter")         \
+	W(FN_LIST, "builtins.list")           \
+	W(FN_TUPLE, "builtins.tuple")         \
+	W(FN_SETOF, "builtins.set")           \
+	W(FN_FROZENSET, "builtins.frozenset") \
+	W(FN_DICT, "builtins.dict")           \
+	W(FN_SORTED, "builtins.sorted")       \
+	W(FN_SUM, "builtins.sum")             \
+	W(FN_ANY, "builtins.any")             \
+	W(FN_ALL, "builtins.all")             \
+	W(FN_MIN, "builtins.min")             \
+	W(FN_MAX, "builtins.max")             \
+	W(FN_ENUMERATE, "builtins.enumerate") \
+	W(FN_ZIP, "builtins.zip")             \
+	W(FN_MAP, "builtins.map")             \
+	W(FN_FILTER, "builtins.filter")       \
+	W(FN_PRINT, "builtins.print")         \
+	W(FN_DIVMOD, "builtins.divmod")       \
+	W(FN_POW, "builtins.pow")             \
+	W(FN_GETATTR, "builtins.getattr")     \
+	W(FN_HASATTR, "builtins.hasattr")     \
+	W(FN_SETATTR, "builtins.setattr")     \
+	W(FN_DELATTR, "builtins.delattr")
 
 /* Names of Python's library (and a few others) that the resolver knows. */
 enum library_kind {
@@ -210,6 +329,7 @@ enum library_kind {
 	W("functools.lru_cache", LIBRARY_WRAPS)                               \
 	W("functools.cache", LIBRARY_WRAPS)                                   \
 	W("functools.wraps", LIBRARY_WRAPS)                                   \
+	W("functools.update_wrapper", LIBRARY_SAME)                           \
 	W("copy.copy", LIBRARY_SAME)                                          \
 	W("copy.deepcopy", LIBRARY_SAME)                                      \
 	W("dataclasses.replace", LIBRARY_SAME)                                \

@@ -526,8 +526,7 @@ static void say_why(FILE *out, const struct nomination *n,
 		(void)fprintf(out, "the calls from or to %s changed", name);
 		break;
 	case WHY_READS:
-		(void)fprintf(out, "a variable that %s reads was changed",
-			      name);
+		(void)fprintf(out, "what %s reads or names was changed", name);
 		break;
 	case WHY_OPENED:
 		(void)fprintf(out, "%s, which the run opened, was changed",

@@ -58,7 +58,7 @@ enum nominate_why {
 	WHY_EDITED,    /* `name`: a symbol, or a path if `file` */
 	WHY_REMOVED,   /* the same */
 	WHY_CALLS,     /* a call edge of `name` was added or removed */
-	WHY_READS,     /* a variable that `name` reads was changed */
+	WHY_READS,     /* what `name` reads or names was changed */
 	WHY_OPENED,    /* run: it opened path `name`, which was written since */
 	WHY_APPEARED,  /* run: a path it looked for and missed appeared */
 	WHY_LISTED,    /* run: names in a directory it listed changed */

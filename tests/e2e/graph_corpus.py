@@ -22,6 +22,7 @@ from pathlib import Path
 import st
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "graph"
+KINDS = ("implicit", "uses")
 SETS = ("X", "dX", "added", "ext.X", "ext.R")
 
 
@@ -36,6 +37,7 @@ class Case:
         self.title, self.place = title, "%s:%d" % (file.name, line)
         self.before, self.after, self.deleted = {}, {}, []
         self.edges, self.maybe = set(), set()
+        self.kinds = {}  # of edges: the whole set of that kind
         self.expect = {name: set() for name in SETS}
 
     def add(self, words, lines):
@@ -53,6 +55,9 @@ class Case:
             for line in filter(None, lines):
                 pair = tuple(line.lstrip("? ").split(" -> "))
                 (self.maybe if line[0] == "?" else self.edges).add(pair)
+        elif kind in KINDS:
+            self.kinds[kind] = {tuple(line.split(" -> "))
+                                for line in filter(None, lines)}
         elif kind == "expect":
             for line in filter(None, lines):
                 name, _, rest = line.partition(":")
@@ -200,8 +205,16 @@ def show(one):
 
 
 def judge_edges(case, text):
-    got = {(e["caller"], e["callee"]) for e in map(json.loads, rows(text))}
-    return differ("edges", got - (case.maybe - case.edges), case.edges)
+    edges = [json.loads(row) for row in rows(text)]
+
+    def of(*kinds):
+        return {(e["caller"], e["callee"]) for e in edges
+                if e["kind"] in kinds}
+    faults = differ("edges", of("call", "implicit") -
+                    (case.maybe - case.edges), case.edges)
+    for kind, wanted in case.kinds.items():
+        faults += differ(kind, of(kind), wanted)
+    return faults
 
 
 def judge_sets(case, what, answer):
@@ -245,8 +258,8 @@ def judge(case):
         tops = [Path(home.mkdir("before")), Path(home.mkdir("after"))]
         lay(tops[0], case.before)
         lay(tops[1], case.files_after())
-        faults = judge_edges(case, graph(home, "edges", "--json",
-                                         str(tops[1])))
+        faults = judge_edges(case, graph(home, "edges", "--json", "--kinds",
+                                         "call,implicit,uses", str(tops[1])))
         # diffs[n]: the change that leads to state n.
         diffs = [json.loads(graph(home, "diff", "--json", str(a), str(b)))
                  for a, b in (tops[::-1], tops)]

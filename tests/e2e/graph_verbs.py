@@ -183,7 +183,9 @@ def edges_are_listed_by_caller_callee_and_line():
         found = repo.lines("edges")
         rows = [(e["caller"], e["callee"], e["line"]) for e in found]
         assert rows == sorted(set(rows)), rows
-        assert all(set(e) == {"caller", "callee", "line"} for e in found)
+        assert all(set(e) == {"caller", "callee", "line", "kind"}
+                   for e in found)
+        assert {e["kind"] for e in found} == {"call"}, found
         for row in [("run", "shop.cart.main", 3),
                     ("shop.cart.BigCart.total", "shop.cart.Cart.total", 14),
                     ("shop.cart.BigCart.total", "shop.prices.price", 14),

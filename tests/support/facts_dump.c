@@ -74,15 +74,20 @@ static void constant(const struct dump *d, const struct facts_expr *e)
 
 static void binary(const struct dump *d, const struct facts_expr *e)
 {
-	static const char *const names[] = { "?", "|", "+", "%", "cmp", "not" };
+	static const char *const names[OP_KINDS] = {
+		"?",  "not", "-",  "+",	 "~", "|",  "^",  "&", "<<",
+		">>", "+",   "-",  "*",	 "@", "/",  "//", "%", "**",
+		"<",  "<=",  "==", "!=", ">", ">=", "in"
+	};
+	const char *name = names[e->c & ~(uint32_t)OP_INPLACE];
 
 	if (e->b == FACTS_NONE) {
-		(void)fprintf(d->out, "%s ", names[e->c]);
+		(void)fprintf(d->out, "%s ", name);
 		expr(d, e->a);
 		return;
 	}
 	around(d, "(", e->a, " ");
-	(void)fprintf(d->out, "%s ", names[e->c]);
+	(void)fprintf(d->out, "%s%s ", name, e->c & OP_INPLACE ? "=" : "");
 	around(d, "", e->b, ")");
 }
 
@@ -111,6 +116,10 @@ static void made(const struct dump *d, const struct facts_expr *e)
 		around(d, "store(", e->a, e->b == FACTS_NONE ? ")" : ", ");
 		if (e->b != FACTS_NONE)
 			around(d, "", e->b, ")");
+		break;
+	case EXPR_PLACE:
+		around(d, "place(", e->a, ".");
+		(void)fprintf(d->out, "%s)", text(d, e->b));
 		break;
 	default:
 		(void)fputs("?", d->out);
@@ -349,14 +358,26 @@ static void binds(const struct dump *d)
 	}
 }
 
+static unsigned dumped_as(uint8_t kind)
+{
+	if (kind <= SITE_DECORATOR)
+		return DUMP_CALLS;
+	return kind <= SITE_LOCAL ? DUMP_READS : DUMP_IMPLIED;
+}
+
 static void sites(const struct dump *d, unsigned what)
 {
-	static const char *const names[] = { "call", "decorator", "read",
-					     "iter" };
+	static const char *const names[SITE_KINDS] = {
+		"call",	    "decorator", "read",   "name",   "local",
+		"get",	    "set",	 "delete", "item",   "item set",
+		"item del", "operator",	 "iter",   "aiter",  "with",
+		"awith",    "await",	 "test",   "format", "str",
+		"repr"
+	};
 	const struct facts_site *s = facts_sites(d->f, d->u);
 
 	for (uint32_t i = 0; i < d->u->sites.count; i++, s++) {
-		if (!(what & (s->kind == SITE_READ ? DUMP_READS : DUMP_CALLS)))
+		if (!(what & dumped_as(s->kind)))
 			continue;
 		(void)fprintf(d->out, "  %s ", names[s->kind]);
 		expr(d, s->expr);

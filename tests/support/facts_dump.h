@@ -19,8 +19,9 @@ enum {
 	DUMP_CALLS = 1 << 4, /* and decorators */
 	DUMP_READS = 1 << 5,
 	DUMP_HASHES = 1 << 6,
-	DUMP_EXPRS = 1 << 7, /* each by itself, with its number */
-	DUMP_ALL = 0xff,
+	DUMP_EXPRS = 1 << 7,   /* each by itself, with its number */
+	DUMP_IMPLIED = 1 << 8, /* sites that name no method */
+	DUMP_ALL = 0x1ff,
 };
 
 void facts_dump_expr(FILE *out, const struct facts *f,

@@ -75,6 +75,7 @@ static bool same_expr(const struct pair *p, const struct facts_expr *a,
 		return same_string(p, a->a, b->a) && a->b == b->b;
 	case EXPR_ATTR:
 	case EXPR_KEYWORD:
+	case EXPR_PLACE:
 		return a->a == b->a && same_string(p, a->b, b->b);
 	case EXPR_CONST:
 		if (a->a == CONST_STR && b->a == CONST_STR)

@@ -45,8 +45,8 @@ static const struct verb_option edges_options[] = {
 	  .kind = OPTION_TEXT,
 	  .value = "KIND,...",
 	  .text = "Print these kinds of edges, each with its kind: call, "
-		  "inherits, overrides, reads, imports (if not given: call, "
-		  "without the kind)" },
+		  "implicit, uses, inherits, overrides, reads, imports (if "
+		  "not given: call and implicit)" },
 	OPTION_JSON_ENTRY("one JSON object per edge and place"),
 	GRAPH_OPTIONS,
 	{ 0 },
@@ -148,10 +148,12 @@ const struct verb row_graph_edges = {
 	.name = "graph edges",
 	.summary = "List who calls whom",
 	.description = "Lists the edges by caller, callee and line. A call "
-		       "at module level has the module as its caller.\n"
+		       "at module level has the module as its caller. "
+		       "Implicit are calls that are not written as such: of "
+		       "properties, operators, and methods like __enter__.\n"
 		       "\n"
 		       "With --json an edge is caller, callee, line (of the "
-		       "name that is called), and kind with --kinds.",
+		       "name that is called) and kind.",
 	.options = edges_options,
 	.arguments = { REPO_OPTIONAL },
 };

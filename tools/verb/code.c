@@ -254,7 +254,8 @@ const char *code_symbol_kind(enum symbol_kind kind)
 static const char *const edge_names[EDGE_KINDS] = {
 	[EDGE_CALL] = "call",		[EDGE_INHERITS] = "inherits",
 	[EDGE_OVERRIDES] = "overrides", [EDGE_READS] = "reads",
-	[EDGE_IMPORTS] = "imports",
+	[EDGE_IMPORTS] = "imports",	[EDGE_IMPLICIT] = "implicit",
+	[EDGE_USES] = "uses",
 };
 
 const char *code_edge_kind(enum edge_kind kind)
@@ -277,7 +278,7 @@ unsigned code_edge_kinds(const char *names)
 		if (i == EDGE_KINDS) {
 			(void)say_usage_error(
 				"'%.*s' is not a kind of edge; the kinds are "
-				"call, inherits, overrides, "
+				"call, implicit, uses, inherits, overrides, "
 				"reads, imports",
 				(int)len, names);
 			return 0;
@@ -496,33 +497,22 @@ void code_json_symbols(FILE *out, const struct graph *g, bool extended)
 	}
 }
 
-struct json_edges {
-	FILE *out;
-	bool with_kind;
-};
-
 static void json_edge(const struct graph *g, const struct code_edge *e,
 		      void *arg)
 {
-	const struct json_edges *to = arg;
+	FILE *out = arg;
 
-	(void)fputc('{', to->out);
-	code_json_text(to->out, "caller", code_name(g, e->caller));
-	(void)fputc(',', to->out);
-	code_json_text(to->out, "callee", code_name(g, e->callee));
-	(void)fprintf(to->out, ",\"line\":%u", e->line);
-	if (to->with_kind)
-		(void)fprintf(to->out, ",\"kind\":\"%s\"",
-			      code_edge_kind(e->kind));
-	(void)fputs("}\n", to->out);
+	(void)fputc('{', out);
+	code_json_text(out, "caller", code_name(g, e->caller));
+	(void)fputc(',', out);
+	code_json_text(out, "callee", code_name(g, e->callee));
+	(void)fprintf(out, ",\"line\":%u,\"kind\":\"%s\"}\n", e->line,
+		      code_edge_kind(e->kind));
 }
 
-void code_json_edges(FILE *out, const struct graph *g, unsigned kinds,
-		     bool with_kind)
+void code_json_edges(FILE *out, const struct graph *g, unsigned kinds)
 {
-	struct json_edges to = { .out = out, .with_kind = with_kind };
-
-	code_edges(g, kinds, json_edge, &to);
+	code_edges(g, kinds, json_edge, out);
 }
 
 static void json_set(FILE *out, const struct graph *g, const char *name,

@@ -79,8 +79,7 @@ void code_json_number(FILE *out, const char *name, uint64_t n);
 void code_json_symbol(FILE *out, const struct symbol *s);
 /* Whole lines: what `symbols --json` and `edges --json` print. */
 void code_json_symbols(FILE *out, const struct graph *g, bool extended);
-void code_json_edges(FILE *out, const struct graph *g, unsigned kinds,
-		     bool with_kind);
+void code_json_edges(FILE *out, const struct graph *g, unsigned kinds);
 /* `"X":[...],...`, as `diff --json` prints it. */
 void code_json_diff(FILE *out, const struct graph *g, const struct diff *d);
 

@@ -105,6 +105,8 @@ struct edge_look {
 	bool with_kind;
 };
 
+#define IMPLICIT "  implicit"
+
 static void print_edge(const struct graph *g, const struct code_edge *e,
 		       void *arg)
 {
@@ -115,6 +117,7 @@ static void print_edge(const struct graph *g, const struct code_edge *e,
 	const char *callee = code_name(g, e->callee);
 	CLEANUP(free_p) char *place = NULL;
 	size_t widths[3], room = look->room;
+	bool implicit = !look->with_kind && e->kind == EDGE_IMPLICIT;
 
 	(void)graph_symbol(g, e->caller, &caller);
 	place = format_text("%s:%u", caller.file, e->line);
@@ -123,7 +126,8 @@ static void print_edge(const struct graph *g, const struct code_edge *e,
 	widths[2] = safe_columns(place);
 	if (room != SIZE_MAX)
 		fit_columns(room - strlen(" ->   ") -
-				    (look->with_kind ? KIND_COLUMN + 1 : 0),
+				    (look->with_kind ? KIND_COLUMN + 1 : 0) -
+				    (implicit ? strlen(IMPLICIT) : 0),
 			    widths, 3);
 	if (look->with_kind)
 		(void)printf("%-*s ", KIND_COLUMN, code_edge_kind(e->kind));
@@ -132,6 +136,8 @@ static void print_edge(const struct graph *g, const struct code_edge *e,
 	(void)print_fitted(stdout, callee, widths[1]);
 	(void)printf("  %s", dim);
 	(void)print_fitted(stdout, place, widths[2]);
+	if (implicit)
+		(void)fputs(IMPLICIT, stdout);
 	(void)puts(off);
 }
 
@@ -142,7 +148,7 @@ int verb_graph_edges(const struct invocation *in)
 	struct edge_look look = { .room = terminal_room(),
 				  .colours = colour_wanted(stdout),
 				  .with_kind = names->given };
-	unsigned kinds = 1U << EDGE_CALL;
+	unsigned kinds = EDGES_E;
 
 	if (names->given)
 		kinds = code_edge_kinds(names->text);
@@ -151,7 +157,7 @@ int verb_graph_edges(const struct invocation *in)
 	if (code_open(in, in->arguments[0], &c) < 0)
 		return EXIT_FAILURE;
 	if (in->options[OPTION_JSON].given)
-		code_json_edges(stdout, c.graph, kinds, names->given);
+		code_json_edges(stdout, c.graph, kinds);
 	else
 		code_edges(c.graph, kinds, print_edge, &look);
 	return EXIT_SUCCESS;

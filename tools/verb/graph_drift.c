@@ -143,7 +143,8 @@ static void print_diff(const struct graph *g, const struct diff *d)
 	print_set(g, "added", COLOUR_GREEN, &d->added);
 	print_set(g, "modules and variables removed or changed", COLOUR_RED,
 		  &d->extended_x);
-	print_set(g, "reading such a variable", COLOUR_YELLOW, &d->extended_r);
+	print_set(g, "reading or naming something else", COLOUR_YELLOW,
+		  &d->extended_r);
 	if (!d->x.count && !d->dx.count && !d->added.count &&
 	    !d->extended_x.count && !d->extended_r.count)
 		(void)puts("No symbol differs.");
@@ -273,7 +274,7 @@ static void answer(struct drift_run *d, char *line)
 		code_json_symbols(stdout, d->code.graph, false);
 		(void)putchar('\n');
 	} else if (strcmp(line, "!edges") == 0) {
-		code_json_edges(stdout, d->code.graph, 1U << EDGE_CALL, false);
+		code_json_edges(stdout, d->code.graph, EDGES_E);
 		(void)putchar('\n');
 	} else {
 		answer_error("there are !symbols and !edges", line);

@@ -269,6 +269,8 @@ static bool dot_edge(const struct edge *e, void *arg)
 		[EDGE_OVERRIDES] = " [style=dashed,arrowhead=empty]",
 		[EDGE_READS] = " [style=dotted]",
 		[EDGE_IMPORTS] = " [style=dashed]",
+		[EDGE_IMPLICIT] = " [arrowhead=vee]",
+		[EDGE_USES] = " [style=dotted,arrowhead=vee]",
 	};
 	struct dot *d = arg;
 

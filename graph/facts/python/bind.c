@@ -78,8 +78,20 @@ static void bind_attribute(struct reader *r, uint32_t object, facts_str name,
 {
 	const struct facts_expr *of = expr_at(r, object);
 	facts_str variable = of->a;
+	bool named = of->kind == EXPR_NAME;
 
-	if (of->kind != EXPR_NAME || !name)
+	if (!name)
+		return;
+	if (t.kind != BIND_ANNOTATION) {
+		struct reader_place place =
+			r->places.at[r->unit->exprs.from + object];
+		uint32_t e = reader_make(r, EXPR_PLACE, object, name, 0);
+
+		reader_add_site(r,
+				t.kind == BIND_DELETE ? SITE_DELETE : SITE_SET,
+				e, place);
+	}
+	if (!named)
 		return;
 	note_attr(r, variable, name, t);
 	name = reader_dotted(r, variable, name);
@@ -117,6 +129,9 @@ static void target_item(struct reader *r, struct bind_target t)
 {
 	uint32_t e = reader_expr(r), place = e;
 
+	if (expr_at(r, e)->kind == EXPR_INDEX)
+		expr_at(r, e)->c =
+			t.kind == BIND_DELETE ? ACCESS_DELETE : ACCESS_STORE;
 	while (expr_at(r, place)->kind == EXPR_INDEX)
 		place = expr_at(r, place)->a;
 	if (place != e && t.kind == BIND_VALUE && t.value != FACTS_NONE &&

@@ -272,7 +272,7 @@ static void guard(struct reader *r)
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r))
-		(void)reader_expr(r);
+		reader_test(r, reader_expr(r));
 	reader_narrow(r, from, r->checks.count, true);
 	r->checks.count = from;
 }

@@ -14,7 +14,7 @@ uint32_t reader_make(struct reader *r, enum facts_expr_kind kind, uint32_t a,
 	e->a = a;
 	e->b = b;
 	e->c = c;
-	(void)array_add(&r->places);
+	array_add(&r->places)->line = r->line;
 	assert(r->places.count == r->exprs.count);
 	return r->exprs.count - 1 - r->unit->exprs.from;
 }
@@ -154,8 +154,7 @@ static uint32_t pair(struct reader *r)
 	return reader_of_items(r, EXPR_TUPLE, from);
 }
 
-/* A node that only wraps an expression; the last, if there are more. */
-static uint32_t inner(struct reader *r)
+uint32_t reader_inner(struct reader *r)
 {
 	uint32_t e = FACTS_NONE;
 	bool ok;
@@ -169,7 +168,7 @@ static uint32_t inner(struct reader *r)
 static uint32_t parenthesized(struct reader *r)
 {
 	uint32_t from = r->items.count;
-	uint32_t e = inner(r);
+	uint32_t e = reader_inner(r);
 
 	if (expr_at(r, e)->kind != EXPR_STAR)
 		return e;
@@ -179,12 +178,12 @@ static uint32_t parenthesized(struct reader *r)
 
 static uint32_t star(struct reader *r)
 {
-	return reader_make(r, EXPR_STAR, inner(r), 0, 0);
+	return reader_make(r, EXPR_STAR, reader_inner(r), 0, 0);
 }
 
 static uint32_t stars(struct reader *r)
 {
-	return reader_make(r, EXPR_STARS, inner(r), 0, 0);
+	return reader_make(r, EXPR_STARS, reader_inner(r), 0, 0);
 }
 
 static uint32_t splat_type(struct reader *r)
@@ -196,7 +195,7 @@ static uint32_t splat_type(struct reader *r)
 
 static uint32_t await(struct reader *r)
 {
-	return reader_make(r, EXPR_AWAIT, inner(r), 0, 0);
+	return reader_make(r, EXPR_AWAIT, reader_inner(r), 0, 0);
 }
 
 /* A side of a slice: a small number, or FACTS_OTHER. */
@@ -229,12 +228,7 @@ static uint32_t slice(struct reader *r)
 			   sides[2] != FACTS_NONE);
 }
 
-/*
- * In some places the grammar binds a star to the first name only: it parses
- * *a.b as (*a).b. Then the star is removed from the part, which was made last,
- * and put on the whole.
- */
-static bool take_star(struct reader *r, uint32_t *e)
+bool reader_take_star(struct reader *r, uint32_t *e)
 {
 	if (expr_at(r, *e)->kind != EXPR_STAR || *e + 1 != expr_count(r))
 		return false;
@@ -244,7 +238,7 @@ static bool take_star(struct reader *r, uint32_t *e)
 	return true;
 }
 
-static uint32_t put_star(struct reader *r, uint32_t e, bool starred)
+uint32_t reader_put_star(struct reader *r, uint32_t e, bool starred)
 {
 	return starred ? reader_make(r, EXPR_STAR, e, 0, 0) : e;
 }
@@ -260,7 +254,7 @@ static uint32_t attribute(struct reader *r)
 		return reader_chain(r, end_of(r->node));
 	if (down(r)) {
 		of = reader_expr(r);
-		starred = take_star(r, &of);
+		starred = reader_take_star(r, &of);
 		if (next(r)) {
 			p = ts_node_start_point(r->node);
 			name = string_of(r, r->node);
@@ -271,7 +265,7 @@ static uint32_t attribute(struct reader *r)
 		return of == FACTS_NONE ? reader_unknown(r) : of;
 	e = reader_make(r, EXPR_ATTR, of, name, r->block);
 	reader_put_place(r, p);
-	return put_star(r, e, starred);
+	return reader_put_star(r, e, starred);
 }
 
 static uint32_t keyword_argument(struct reader *r)
@@ -332,7 +326,7 @@ static uint32_t call(struct reader *r)
 	syn = r->syn;
 	r->annotation = false;
 	callee = reader_expr(r);
-	starred = take_star(r, &callee);
+	starred = reader_take_star(r, &callee);
 	place = place_of_callee(r, n, syn, callee);
 	from = r->items.count;
 	if (next(r)) {
@@ -349,7 +343,7 @@ static uint32_t call(struct reader *r)
 	expr_at(r, e)->a = callee;
 	*array_last(&r->places) = place;
 	reader_add_site(r, SITE_CALL, e, place);
-	return put_star(r, e, starred);
+	return reader_put_star(r, e, starred);
 }
 
 /* Pushes the indexes; `first_only`: only the first is an annotation. */
@@ -375,13 +369,14 @@ static uint32_t subscript(struct reader *r)
 {
 	bool annotation = r->annotation;
 	uint32_t from = r->items.count;
+	struct reader_place place;
 	uint32_t base, index;
 	bool deeper, starred;
 
 	if (!down(r))
 		return reader_unknown(r);
 	base = reader_expr(r);
-	starred = take_star(r, &base);
+	starred = reader_take_star(r, &base);
 	if (NAME_IS(r, base, "Literal") || ATTR_IS(r, base, "Literal"))
 		r->annotation = false;
 	if (next(r)) {
@@ -393,7 +388,10 @@ static uint32_t subscript(struct reader *r)
 	}
 	r->annotation = annotation;
 	index = reader_one_or_tuple(r, from);
-	return put_star(r, reader_make(r, EXPR_INDEX, base, index, 0), starred);
+	place = r->places.at[r->unit->exprs.from + base];
+	index = reader_make(r, EXPR_INDEX, base, index, ACCESS_LOAD);
+	*array_last(&r->places) = place;
+	return reader_put_star(r, index, starred);
 }
 
 static uint32_t named(struct reader *r)
@@ -428,63 +426,6 @@ static uint32_t as_pattern(struct reader *r)
 	while (next(r))
 		reader_target(r, t);
 	return e;
-}
-
-char reader_operator(const struct reader *r)
-{
-	TSNode n = ts_node_child_by_field_id(array_last(&r->levels)->node,
-					     r->operator_field);
-
-	return char_at(r, ts_node_is_null(n) ? r->len : start_of(n));
-}
-
-static uint32_t binary(struct reader *r)
-{
-	uint32_t left, right = FACTS_NONE;
-	enum facts_op op;
-	bool starred;
-	char c;
-
-	if (!down(r))
-		return reader_unknown(r);
-	left = reader_expr(r);
-	starred = take_star(r, &left);
-	c = reader_operator(r);
-	if (next(r)) {
-		right = reader_expr(r);
-		done(r);
-	}
-	op = c == '|'	? OP_OR
-	     : c == '+' ? OP_ADD
-	     : c == '%' ? OP_MOD
-			: OP_OTHER;
-	left = reader_make(r, EXPR_BINARY, left, right, op);
-	return put_star(r, left, starred);
-}
-
-static uint32_t comparison(struct reader *r)
-{
-	uint32_t left, right = FACTS_NONE, e;
-
-	if (!down(r))
-		return reader_unknown(r);
-	left = reader_expr(r);
-	while (next(r)) {
-		e = reader_expr(r);
-		if (right == FACTS_NONE)
-			right = e;
-	}
-	return reader_make(r, EXPR_BINARY, left, right, OP_COMPARE);
-}
-
-static uint32_t unary(struct reader *r)
-{
-	uint32_t e = inner(r);
-	const struct facts_expr *x = expr_at(r, e);
-
-	if (x->kind == EXPR_CONST)
-		return reader_make(r, EXPR_CONST, x->a, FACTS_NONE, 0);
-	return reader_make(r, EXPR_BINARY, e, FACTS_NONE, OP_OTHER);
 }
 
 static bool is_yield_from(struct reader *r)
@@ -640,9 +581,9 @@ static expr_reader *const readers[SYNS] = {
 	[SYN_CONDITIONAL_EXPRESSION] = reader_conditional,
 	[SYN_BOOLEAN_OPERATOR] = reader_boolean,
 	[SYN_NOT_OPERATOR] = reader_not,
-	[SYN_BINARY_OPERATOR] = binary,
-	[SYN_UNARY_OPERATOR] = unary,
-	[SYN_COMPARISON_OPERATOR] = comparison,
+	[SYN_BINARY_OPERATOR] = reader_binary_operator,
+	[SYN_UNARY_OPERATOR] = reader_unary,
+	[SYN_COMPARISON_OPERATOR] = reader_comparison,
 	[SYN_LAMBDA] = reader_lambda,
 	[SYN_LIST_COMPREHENSION] = reader_comp,
 	[SYN_SET_COMPREHENSION] = reader_comp,
@@ -652,15 +593,15 @@ static expr_reader *const readers[SYNS] = {
 	[SYN_YIELD] = yield,
 	[SYN_NAMED_EXPRESSION] = named,
 	[SYN_AS_PATTERN] = as_pattern,
-	[SYN_TYPE] = inner,
+	[SYN_TYPE] = reader_inner,
 	[SYN_GENERIC_TYPE] = subscript,
 	[SYN_UNION_TYPE] = union_type,
 	[SYN_MEMBER_TYPE] = attribute,
 	[SYN_CONSTRAINED_TYPE] = constrained_type,
 	[SYN_SPLAT_TYPE] = splat_type,
 	[SYN_DOTTED_NAME] = dotted_name,
-	[SYN_CHEVRON] = inner,
-	[SYN_WITH_ITEM] = inner,
+	[SYN_CHEVRON] = reader_inner,
+	[SYN_WITH_ITEM] = reader_inner,
 };
 
 bool reader_is_expr(enum syn syn)
@@ -668,22 +609,40 @@ bool reader_is_expr(enum syn syn)
 	return readers[syn] != NULL;
 }
 
+/* A value like these is of no class of the repository. */
+static bool is_builtin(const struct facts_expr *x)
+{
+	return x->kind == EXPR_CONST || x->kind == EXPR_TUPLE ||
+	       x->kind == EXPR_LIST || x->kind == EXPR_SET ||
+	       x->kind == EXPR_DICT || x->kind == EXPR_COMP ||
+	       x->kind == EXPR_LAMBDA || x->kind == EXPR_UNKNOWN;
+}
+
+void reader_implies(struct reader *r, enum facts_site_kind kind, uint32_t e)
+{
+	if (!is_builtin(expr_at(r, e)))
+		reader_add_site(r, kind, e,
+				r->places.at[r->unit->exprs.from + e]);
+}
+
+/* Operands of `and` and `or`, and what `not` negates, are tested there. */
+void reader_test(struct reader *r, uint32_t e)
+{
+	const struct facts_expr *x = expr_at(r, e);
+
+	while (x->kind == EXPR_EITHER && x->c) {
+		e = r->lists.at[r->unit->lists.from + x->b + x->c - 1];
+		x = expr_at(r, e);
+	}
+	if (x->kind != EXPR_BINARY)
+		reader_implies(r, SITE_TEST, e);
+}
+
 /* The element of e, and a site for the calls that iterating makes. */
 uint32_t reader_iter(struct reader *r, uint32_t e, bool async)
 {
-	struct reader_place place = r->places.at[r->unit->exprs.from + e];
-	uint32_t iter = reader_make(r, EXPR_ITER, e, async, 0);
-
-	switch (expr_at(r, e)->kind) {
-	case EXPR_NAME:
-	case EXPR_ATTR:
-	case EXPR_CALL:
-		reader_add_site(r, SITE_ITER, iter, place);
-		break;
-	default:
-		break;
-	}
-	return iter;
+	reader_implies(r, async ? SITE_AITER : SITE_ITER, e);
+	return reader_make(r, EXPR_ITER, e, async, 0);
 }
 
 uint32_t reader_expr(struct reader *r)

@@ -64,7 +64,7 @@ static void choice_condition(struct reader *r, struct flow_choice *c,
 		around = reader_block_open(r, BLOCK_BRANCH);
 		reader_narrow(r, c->first, c->own, false);
 	}
-	(void)reader_expr(r);
+	reader_test(r, reader_expr(r));
 	if (told)
 		reader_block_close(r, around);
 }
@@ -237,6 +237,7 @@ unsigned reader_while(struct reader *r)
 		}
 		reader_add_piece(r, start, end_of(r->node));
 		e = reader_expr(r);
+		reader_test(r, e);
 		to = r->checks.count;
 		reader_narrow(r, checks, to, true);
 	}
@@ -324,12 +325,24 @@ unsigned reader_try(struct reader *r)
 	return last & FLOW_ON ? body | (last & FLOW_BREAK) : last;
 }
 
+/* with (a, b): the grammar may have a tuple. */
+static void enter(struct reader *r, uint32_t e)
+{
+	enum facts_site_kind kind = r->async ? SITE_AWITH : SITE_WITH;
+	const struct facts_expr *x = expr_at(r, e);
+
+	for (uint32_t k = 0; x->kind == EXPR_TUPLE && k < x->c; k++)
+		reader_implies(r, kind,
+			       r->lists.at[r->unit->lists.from + x->b + k]);
+	reader_implies(r, kind, e);
+}
+
 static void with_items(struct reader *r)
 {
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r))
-		(void)reader_expr(r);
+		enter(r, reader_expr(r));
 }
 
 unsigned reader_with(struct reader *r)

@@ -128,7 +128,7 @@ uint32_t reader_not(struct reader *r)
 		c->yes = c->no;
 		c->no = yes;
 	}
-	return reader_make(r, EXPR_BINARY, e, FACTS_NONE, OP_NOT);
+	return reader_binary(r, e, FACTS_NONE, OP_NOT);
 }
 
 /*
@@ -169,7 +169,8 @@ uint32_t reader_boolean(struct reader *r)
 	if (!down(r))
 		return reader_unknown(r);
 	left = reader_expr(r);
-	and = reader_operator(r) == 'a';
+	and = char_at(r, reader_operator(r)) == 'a';
+	reader_test(r, left);
 	told = r->checks.count > from;
 	if (told) {
 		around = reader_block_open(r, BLOCK_BRANCH);
@@ -217,7 +218,7 @@ uint32_t reader_conditional(struct reader *r)
 	int i = 0;
 
 	if (reader_down_second(r)) {
-		(void)reader_expr(r);
+		reader_test(r, reader_expr(r));
 		reader_up(r);
 	}
 	to = r->checks.count;

@@ -74,6 +74,7 @@ static void arrays_open(struct reader *r)
 	array_reserve(&r->yields, 1);
 	array_reserve(&r->outers, 1);
 	array_reserve(&r->paths, 1);
+	array_reserve(&r->taken, 1);
 	array_reserve(&r->mix, 1);
 	array_reserve(&r->spans, 1);
 	array_reserve(&r->all, 1);
@@ -126,6 +127,7 @@ static void free_reader(void *reader)
 	array_release(&r->yields);
 	array_release(&r->outers);
 	array_release(&r->paths);
+	array_release(&r->taken);
 	array_release(&r->mix);
 	array_release(&r->alone);
 	array_release(&r->decoded);

@@ -299,6 +299,7 @@ struct reader {
 	/* Scratch memory of unit.c. */
 	struct pairs bound, path_of;
 	ARRAY(uint32_t) paths; /* by expression */
+	ARRAY(uint8_t) taken;  /* by expression: called, decorator or base */
 	ARRAY(uint64_t) mix;
 
 	ARRAY(char) alone;   /* text of a definition that is read by itself */
@@ -341,8 +342,15 @@ uint32_t reader_of_items(struct reader *r, enum facts_expr_kind kind,
 			 uint32_t from);
 /* One of items[from ..] alone, more as a tuple. */
 uint32_t reader_one_or_tuple(struct reader *r, uint32_t from);
-/* The first byte of the operator whose operand is the current node. */
-char reader_operator(const struct reader *r);
+/* A node that only wraps an expression; the last, if there are more. */
+uint32_t reader_inner(struct reader *r);
+/*
+ * In some places the grammar binds a star to the first name only: it parses
+ * *a.b as (*a).b. Then the star is taken from the part, which was made last,
+ * and put on the whole.
+ */
+bool reader_take_star(struct reader *r, uint32_t *e);
+uint32_t reader_put_star(struct reader *r, uint32_t e, bool starred);
 void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 		     struct reader_place p);
 
@@ -354,6 +362,21 @@ void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 	 string_is(r, expr_at(r, e)->b, text, sizeof(text) - 1))
 
 uint32_t reader_iter(struct reader *r, uint32_t e, bool async);
+/* A site for what the syntax around e implies, unless e is a builtin value. */
+void reader_implies(struct reader *r, enum facts_site_kind kind, uint32_t e);
+void reader_test(struct reader *r, uint32_t e); /* is it true? */
+
+/* operator.c */
+/* Where the operator stands whose operand is the current node. */
+uint32_t reader_operator(const struct reader *r);
+uint32_t reader_binary(struct reader *r, uint32_t left, uint32_t right,
+		       uint32_t op);
+/* `place` += value, whose operator stands at `at`. */
+void reader_augment(struct reader *r, uint32_t at, uint32_t place,
+		    uint32_t value);
+uint32_t reader_binary_operator(struct reader *r);
+uint32_t reader_comparison(struct reader *r);
+uint32_t reader_unary(struct reader *r);
 
 /* chain.c: a.b.c, read from the text instead of the tree */
 /* The last dot of the current attribute; 0: it must be read from the tree. */

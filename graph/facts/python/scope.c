@@ -135,7 +135,7 @@ static uint32_t clause_iterable(struct reader *r)
 		array_push(&r->items, e);
 	}
 	e = reader_one_or_tuple(r, from);
-	return reader_make(r, EXPR_ITER, e, async, 0);
+	return reader_iter(r, e, async);
 }
 
 static void clause_target(struct reader *r, uint32_t value)
@@ -154,7 +154,7 @@ static void clause_if(struct reader *r)
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r))
-		(void)reader_expr(r);
+		reader_test(r, reader_expr(r));
 	reader_narrow(r, from, r->checks.count, true);
 	r->checks.count = from;
 }

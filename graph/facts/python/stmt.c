@@ -81,15 +81,17 @@ static uint32_t assignment(struct reader *r)
 static void augmented(struct reader *r)
 {
 	struct bind_target t = { BIND_AUGMENT, FACTS_NONE, FACTS_NONE };
-	uint32_t place;
+	uint32_t place, at;
 
 	if (!down(r))
 		return;
 	place = reader_expr(r);
+	at = reader_operator(r);
 	while (next(r))
 		t.value = assigned(r);
 	if (t.value == FACTS_NONE)
 		return;
+	reader_augment(r, at, place, t.value);
 	if (expr_at(r, place)->kind == EXPR_NAME)
 		add_to_all(r, expr_at(r, place)->a, t.value, false);
 	reader_bind_place(r, place, t);
@@ -223,7 +225,10 @@ static unsigned assert_statement(struct reader *r)
 	bool ok, first = true;
 
 	for (ok = down(r); ok; ok = next(r)) {
-		(void)reader_expr(r);
+		uint32_t e = reader_expr(r);
+
+		if (first)
+			reader_test(r, e);
 		if (first)
 			to = r->checks.count;
 		first = false;

@@ -59,15 +59,29 @@ static bool is_plain(const struct reader *r, const struct literal *l)
 
 static void expressions(struct reader *r);
 
+/* What is done with {x}, of which x ends at `at`: {x=} and {x!r} use repr(). */
+static enum facts_site_kind conversion(const struct reader *r, uint32_t at)
+{
+	while (char_at(r, at) == ' ')
+		at++;
+	if (char_at(r, at) == '=')
+		return SITE_REPR;
+	if (char_at(r, at) != '!')
+		return SITE_FORMAT;
+	return char_at(r, at + 1) == 's' ? SITE_STR : SITE_REPR;
+}
+
 static void interpolation(struct reader *r)
 {
 	bool ok;
 
 	for (ok = down(r); ok; ok = next(r)) {
+		uint32_t end = end_of(r->node);
+
 		if (r->syn == SYN_FORMAT_SPECIFIER)
 			expressions(r);
 		else
-			(void)reader_expr(r);
+			reader_implies(r, conversion(r, end), reader_expr(r));
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
  * What is derived from a unit once it is read: its reads, that is names it uses
- * and does not bind, and the hash of its meaning.
+ * and does not bind; the sites that expressions are by themselves; and the hash
+ * of its meaning.
  */
 #include "graph/facts/python/reader_i.h"
 
@@ -73,10 +74,24 @@ static uint32_t path_before(const struct reader *r, const struct facts_expr *e)
 	return e->kind == EXPR_ATTR ? r->paths.at[e->a] : 0;
 }
 
+/* It is named, and not just called. */
+static void note_named(struct reader *r, uint32_t site, uint32_t e)
+{
+	struct facts_site *s = &r->sites.at[site];
+	struct reader_place p = r->places.at[r->unit->exprs.from + e];
+
+	if (s->kind == SITE_NAME)
+		return;
+	s->kind = SITE_NAME;
+	s->expr = e;
+	s->line = p.line;
+	s->column = p.column;
+}
+
 static void add_reads(struct reader *r)
 {
 	uint32_t from = r->unit->exprs.from, n = expr_count(r);
-	uint32_t paths = 0, before, i;
+	uint32_t paths = 0, before, i, first = r->sites.count;
 	uint32_t *path;
 
 	collect_bound(r);
@@ -97,8 +112,111 @@ static void add_reads(struct reader *r)
 			reader_add_site(r, SITE_READ, i,
 					r->places.at[from + i]);
 		}
+		if (e->kind == EXPR_NAME && !r->taken.at[i])
+			note_named(r, first + *path - 1, i);
 		r->paths.at[i] = *path;
 	}
+}
+
+/* What an expression implies wherever it stands. */
+static void add_implied(struct reader *r, uint32_t i)
+{
+	struct facts_expr x = *expr_at(r, i);
+	struct reader_place place = r->places.at[r->unit->exprs.from + i];
+
+	switch (x.kind) {
+	case EXPR_ATTR:
+		if (!r->taken.at[i])
+			reader_add_site(r, SITE_GET, i, place);
+		break;
+	case EXPR_INDEX:
+		if (x.c == ACCESS_LOAD || x.c == ACCESS_UPDATE)
+			reader_add_site(r, SITE_ITEM_GET, i, place);
+		if (x.c == ACCESS_STORE || x.c == ACCESS_UPDATE)
+			reader_add_site(r, SITE_ITEM_SET, i, place);
+		if (x.c == ACCESS_DELETE)
+			reader_add_site(r, SITE_ITEM_DELETE, i, place);
+		break;
+	case EXPR_BINARY:
+		if (x.c != OP_OTHER)
+			reader_add_site(r, SITE_OPERATOR, i, place);
+		break;
+	case EXPR_STAR:
+		reader_implies(r, SITE_ITER, x.a);
+		break;
+	case EXPR_YIELD:
+		if (x.b && x.a != FACTS_NONE)
+			reader_implies(r, SITE_ITER, x.a);
+		break;
+	case EXPR_ITEM:
+		if (x.b == 0 && !(x.c & 1))
+			reader_implies(r, SITE_ITER, x.a);
+		break;
+	case EXPR_AWAIT:
+		reader_implies(r, SITE_AWAIT, x.a);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Callees, decorators and bases have edges of their own. */
+static void mark_taken(struct reader *r)
+{
+	const struct facts_expr *e = r->exprs.at + r->unit->exprs.from;
+	uint32_t n = expr_count(r);
+
+	array_reserve(&r->taken, n);
+	memset(r->taken.at, 0, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (e[i].kind == EXPR_CALL)
+			r->taken.at[e[i].a] = 1;
+	for (uint32_t i = 0; i < r->decorators.count; i++)
+		r->taken.at[r->decorators.at[i]] = 1;
+	for (uint32_t i = 0; i < r->bases.count; i++)
+		r->taken.at[r->bases.at[i]] = 1;
+}
+
+/* Is the binding a definition or an import? These are named like free names. */
+static bool is_definition(const struct facts_bind *b)
+{
+	return b->kind == BIND_DEF || b->kind == BIND_IMPORT ||
+	       b->kind == BIND_FROM;
+}
+
+/* Names that the unit defines or imports, where they are not just called. */
+static void add_locals(struct reader *r)
+{
+	uint32_t n = expr_count(r);
+
+	pairs_clear(&r->path_of);
+	for (uint32_t i = r->unit->binds.from; i < r->binds.count; i++)
+		if (is_definition(&r->binds.at[i]))
+			*pairs_at(&r->path_of, 0, r->binds.at[i].name, 0) = 0;
+	for (uint32_t i = 0; r->path_of.count && i < n; i++) {
+		const struct facts_expr *e = expr_at(r, i);
+		uint32_t *seen;
+
+		if (e->kind != EXPR_NAME || r->taken.at[i] ||
+		    !pairs_has(&r->path_of, 0, e->a) ||
+		    !is_bound(r, e->b, e->a))
+			continue;
+		seen = pairs_at(&r->path_of, 0, e->a, 0);
+		if (!*seen)
+			reader_implies(r, SITE_LOCAL, i);
+		*seen = 1;
+	}
+}
+
+static void add_sites(struct reader *r)
+{
+	uint32_t n = expr_count(r);
+
+	mark_taken(r);
+	for (uint32_t i = 0; i < n; i++)
+		add_implied(r, i);
+	add_reads(r);
+	add_locals(r);
 }
 
 static struct facts_range add_list(struct reader *r, const uint32_t *items,
@@ -155,6 +273,7 @@ static void mix_exprs(struct reader *r)
 			continue;
 		case EXPR_ATTR:
 		case EXPR_KEYWORD:
+		case EXPR_PLACE:
 			mix(r, e->kind, e->a);
 			mix(r, 0, e->c);
 			mix_string(r, e->b);
@@ -281,7 +400,7 @@ void reader_close_unit(struct reader *r)
 	u->returns = add_list(r, r->returns.at, r->returns.count);
 	u->yields = add_list(r, r->yields.at, r->yields.count);
 	mark_outer(r);
-	add_reads(r);
+	add_sites(r);
 	end_ranges(r);
 	find_meaning(r);
 }

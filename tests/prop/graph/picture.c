@@ -114,8 +114,10 @@ static void tell_symbol(const struct intern *names, const char *what,
 static void tell_edge(const struct intern *names, const char *what,
 		      const struct seen_edge *e, FILE *out)
 {
-	static const char *const kinds[] = { "calls", "inherits", "overrides",
-					     "reads", "imports" };
+	static const char *const kinds[] = { "calls",	  "inherits",
+					     "overrides", "reads",
+					     "imports",	  "implicitly calls",
+					     "uses" };
 
 	(void)fprintf(out, "  %s: %s %s %s, line %u\n", what,
 		      text_of(names, e->caller), kinds[e->kind],
@@ -275,6 +277,16 @@ static bool has_pair(const struct picture *p, const struct seen_edge *e)
 	       p->edges.at[low].callee == e->callee;
 }
 
+/* Is the pair in E? */
+static bool has_call(const struct picture *p, const struct seen_edge *e)
+{
+	struct seen_edge call = *e, implicit = *e;
+
+	call.kind = EDGE_CALL;
+	implicit.kind = EDGE_IMPLICIT;
+	return has_pair(p, &call) || has_pair(p, &implicit);
+}
+
 /* In both pictures, and not in X. */
 static bool stayed(const struct picture *before, const struct picture *after,
 		   uint32_t name)
@@ -307,7 +319,10 @@ static void find_edges(const struct picture *before,
 		    is_in_set(&ret->extended_x, e->callee) &&
 		    stayed(before, after, e->caller))
 			array_push(&ret->extended_r, e->caller);
-		if (e->kind != EDGE_CALL || has_pair(other, e))
+		if (e->kind == EDGE_USES && !has_pair(other, e) &&
+		    stayed(before, after, e->caller))
+			array_push(&ret->extended_r, e->caller);
+		if (!(EDGES_E & 1U << e->kind) || has_call(other, e))
 			continue;
 		if (!find(before, e->caller, true) &&
 		    !find(after, e->caller, true))

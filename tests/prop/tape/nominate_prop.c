@@ -91,12 +91,26 @@ static void view_edge(struct views *v, const struct seen_edge *e)
 {
 	struct view *from = &v->at[e->caller], *to = &v->at[e->callee];
 
-	if (e->kind == EDGE_CALL && from->v) {
+	if (EDGES_E & 1U << e->kind && from->v) {
 		from->calls += mix(1, e->callee);
 		to->in += mix(2, e->caller);
 	} else if (e->kind == EDGE_READS) {
 		from->reads += mix(e->callee, to->body);
+	} else if (e->kind == EDGE_USES) {
+		from->reads += mix(3, e->callee);
 	}
+}
+
+/* Is there a call with the ends of this edge? Edges are sorted by caller. */
+static bool is_called(const struct picture *p, uint32_t edge)
+{
+	const struct seen_edge *e = &p->edges.at[edge];
+
+	for (uint32_t k = edge; k-- && p->edges.at[k].caller == e->caller;)
+		if (p->edges.at[k].kind == EDGE_CALL &&
+		    p->edges.at[k].callee == e->callee)
+			return true;
+	return false;
 }
 
 static void views_take(struct run *r, const struct graph *g)
@@ -122,6 +136,9 @@ static void views_take(struct run *r, const struct graph *g)
 
 		if (k && e->caller == e[-1].caller && e->kind == e[-1].kind &&
 		    e->callee == e[-1].callee)
+			continue;
+		/* E has a pair once, whichever form its calls have. */
+		if (e->kind == EDGE_IMPLICIT && is_called(&p, k))
 			continue;
 		view_edge(v, e);
 	}

@@ -77,4 +77,14 @@ void graph_in(const struct graph *g, symbol_t s, unsigned kinds,
 	}
 }
 
+bool graph_has_edge(const struct graph *g, symbol_t caller, symbol_t callee,
+		    enum edge_kind kind)
+{
+	for (size_t i = 0; i < g->edges_count; i++)
+		if (g->edges[i].caller == caller &&
+		    g->edges[i].callee == callee && g->edges[i].kind == kind)
+			return true;
+	return false;
+}
+
 #endif

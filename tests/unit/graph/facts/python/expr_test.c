@@ -59,12 +59,13 @@ static void attributes_are_those_of_the_tree_however_written(void **state)
 		    "  #16 f()\n"
 		    "  #17 f().g in 1\n"
 		    "  #18 None_ in 1\n"
-		    "  #19 None_.a in 1\n");
+		    "  #19 None_.a in 1\n"
+		    "  #20 place(None_.a.b)\n");
 	assert_dump(state, DUMP_READS,
 		    "x = [aa.bb.cc,\n"
 		    "     aa.bb .dd]\n",
 		    "0 module \n"
-		    "  read aa @0:5\n"
+		    "  name aa @0:5\n"
 		    "  read aa.bb @0:8\n"
 		    "  read aa.bb.cc @0:11\n"
 		    "  read aa.bb.dd @1:12\n"
@@ -107,7 +108,7 @@ static void operators_keep_their_operands(void **state)
 		    "  #0 a in 1\n"
 		    "  #1 not a\n"
 		    "  #2 b in 1\n"
-		    "  #3 ? b\n"
+		    "  #3 - b\n"
 		    "  #4 1\n"
 		    "  #5 int\n"
 		    "  #6 a in 1\n"
@@ -120,11 +121,12 @@ static void operators_keep_their_operands(void **state)
 		    "  #13 (a + (b % c))\n"
 		    "  #14 a in 1\n"
 		    "  #15 b in 1\n"
-		    "  #16 c in 1\n"
-		    "  #17 (a cmp b)\n"
-		    "  #18 a in 1\n"
-		    "  #19 b in 1\n"
-		    "  #20 (a ? b)\n");
+		    "  #16 (a < b)\n"
+		    "  #17 c in 1\n"
+		    "  #18 (b < c)\n"
+		    "  #19 a in 1\n"
+		    "  #20 b in 1\n"
+		    "  #21 (a ** b)\n");
 }
 
 static void constants_keep_small_values(void **state)
@@ -423,13 +425,13 @@ static void reads_are_free_names_and_what_is_reached_from_them(void **state)
 		    "  1: b param\n"
 		    "  1: c = os.path.join(a, X.y)\n"
 		    "  2: X = iter(Z)\n"
-		    "  read os @0:11\n"
+		    "  name os @0:11\n"
 		    "  read os.sep @0:14\n"
 		    "  read os.path @1:11\n"
 		    "  read os.path.join @1:16\n"
-		    "  read X @1:24\n"
+		    "  name X @1:24\n"
 		    "  read X.y @1:26\n"
-		    "  read Z @2:25\n"
+		    "  name Z @2:25\n"
 		    "  read X.y.z @2:35\n");
 }
 
@@ -440,7 +442,7 @@ static void names_of_the_header_are_read_around_the_unit(void **state)
 		    "    return a\n",
 		    "0 module \n"
 		    "1 function f\n"
-		    "  read a @0:8\n");
+		    "  name a @0:8\n");
 }
 
 static void type_of_something_is_no_alias(void **state)
