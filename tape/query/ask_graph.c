@@ -154,35 +154,85 @@ int ask_symbol(struct answers *a, const cJSON *q, cJSON *ret)
 /* -- Neighbours. */
 
 static const char *const step_names[WALK_STEPS] = {
-	[WALK_CALLERS] = "callers",	  [WALK_CALLEES] = "callees",
-	[WALK_SUBCLASSES] = "subclasses", [WALK_BASES] = "bases",
-	[WALK_OVERRIDERS] = "overriders", [WALK_OVERRIDDEN] = "overridden",
-	[WALK_READERS] = "readers",	  [WALK_READ] = "read",
-	[WALK_IMPORTERS] = "importers",	  [WALK_IMPORTED] = "imported",
+	[WALK_CALLERS] = "callers",
+	[WALK_CALLEES] = "callees",
+	[WALK_SUBCLASSES] = "subclasses",
+	[WALK_BASES] = "bases",
+	[WALK_OVERRIDERS] = "overriders",
+	[WALK_OVERRIDDEN] = "overridden",
+	[WALK_READERS] = "readers",
+	[WALK_READ] = "read",
+	[WALK_IMPORTERS] = "importers",
+	[WALK_IMPORTED] = "imported",
+	[WALK_IMPLICIT_CALLERS] = "implicit_callers",
+	[WALK_IMPLICIT_CALLEES] = "implicit_callees",
+	[WALK_USERS] = "users",
+	[WALK_USED] = "used",
 };
+
+/* Edges followed both ways. */
+static const struct {
+	const char *name;
+	unsigned steps;
+} kinds[] = {
+	{ "call", 1u << WALK_CALLERS | 1u << WALK_CALLEES },
+	{ "implicit",
+	  1u << WALK_IMPLICIT_CALLERS | 1u << WALK_IMPLICIT_CALLEES },
+	{ "uses", 1u << WALK_USERS | 1u << WALK_USED },
+	{ "inherits", 1u << WALK_SUBCLASSES | 1u << WALK_BASES },
+	{ "overrides", 1u << WALK_OVERRIDERS | 1u << WALK_OVERRIDDEN },
+	{ "reads", 1u << WALK_READERS | 1u << WALK_READ },
+	{ "imports", 1u << WALK_IMPORTERS | 1u << WALK_IMPORTED },
+};
+
+static unsigned step_named(const char *name)
+{
+	for (unsigned k = 0; name && k < WALK_STEPS; k++)
+		if (strcmp(name, step_names[k]) == 0)
+			return 1u << k;
+	return 0;
+}
+
+static unsigned kind_named(const char *name)
+{
+	for (size_t k = 0; name && k < sizeof(kinds) / sizeof(*kinds); k++)
+		if (strcmp(name, kinds[k].name) == 0)
+			return kinds[k].steps;
+	return 0;
+}
+
+/* Adds what the list names; false: an unknown name, which was refused. */
+static bool add_steps(const cJSON *list, unsigned (*named)(const char *),
+		      const char *what, unsigned *steps, cJSON *ret)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach (item, list) {
+		const char *name = cJSON_GetStringValue(item);
+		unsigned found = named(name);
+
+		if (!found) {
+			(void)answers_refuse(ret, 0, "There is no %s '%s'.",
+					     what, name ? name : "");
+			return false;
+		}
+		*steps |= found;
+	}
+	return true;
+}
 
 /* One bit per step; 0: an unknown step, which was refused. */
 static unsigned steps_in(const cJSON *q, cJSON *ret)
 {
-	const cJSON *list = json_member(q, "steps"), *item;
+	const cJSON *by_step = json_member(q, "steps");
+	const cJSON *by_kind = json_member(q, "kinds");
 	unsigned steps = 0;
 
-	if (!list)
-		return 1u << WALK_CALLERS | 1u << WALK_CALLEES;
-	cJSON_ArrayForEach (item, list) {
-		const char *name = cJSON_GetStringValue(item);
-		unsigned k = 0;
-
-		while (k < WALK_STEPS &&
-		       !(name && strcmp(name, step_names[k]) == 0))
-			k++;
-		if (k == WALK_STEPS) {
-			(void)answers_refuse(ret, 0, "There is no step '%s'.",
-					     name ? name : "");
-			return 0;
-		}
-		steps |= 1u << k;
-	}
+	if (!by_step && !by_kind)
+		return WALK_ALL_CALLERS | WALK_ALL_CALLEES;
+	if (!add_steps(by_step, step_named, "step", &steps, ret) ||
+	    !add_steps(by_kind, kind_named, "kind of edge", &steps, ret))
+		return 0;
 	if (!steps)
 		(void)answers_refuse(ret, 0, "NEIGHBOURS wants \"steps\".");
 	return steps;
@@ -205,29 +255,64 @@ static void put_place(const struct graph *g, const struct walk_place *p,
 	json_put_number(o, "from", p->from);
 	if (p->depth)
 		json_put_text(o, "step", step_names[p->step]);
+	if (p->via != SYMBOL_NONE) {
+		(void)graph_symbol(g, p->via, &is);
+		json_put_bytes(o, "via", is.name);
+	}
+}
+
+/* "symbol", which must exist, and those of "symbols" that do. */
+static int starts_in(struct answers *a, const cJSON *q, cJSON *ret,
+		     struct walk_from *from)
+{
+	const cJSON *list = json_member(q, "symbols"), *item;
+	int many = cJSON_GetArraySize(list);
+	symbol_t *starts =
+		arena_take(&a->scratch, ((size_t)many + 1) * sizeof(*starts));
+	const char *name = answers_bytes_in(a, q, "symbol");
+	struct symbol is;
+
+	from->starts = starts;
+	if (name || !list) {
+		int r = find_symbol(a, name, ret, &starts[0]);
+
+		if (r < 0)
+			return r;
+		from->count = 1;
+	}
+	if (!a->graph)
+		return answers_refuse_offline(ret);
+	cJSON_ArrayForEach (item, list) {
+		symbol_t s;
+
+		name = answers_bytes_of(a, item);
+		s = name ? graph_find(a->graph, name) : SYMBOL_NONE;
+		if (s != SYMBOL_NONE && graph_symbol(a->graph, s, &is))
+			starts[from->count++] = s;
+	}
+	return 0;
 }
 
 int ask_neighbours(struct answers *a, const cJSON *q, cJSON *ret)
 {
-	const char *name = answers_bytes_in(a, q, "symbol");
-	uint32_t depth = answers_number32(q, "depth", 1);
+	struct walk_from from = { .depth = answers_number32(q, "depth", 1),
+				  .skip_tests = cJSON_IsFalse(
+					  json_member(q, "tests")) };
 	uint64_t max = json_number(q, "max", PLACES_DEFAULT);
-	unsigned steps;
 	struct walk w;
-	symbol_t s = SYMBOL_NONE;
 	cJSON *list;
-	int r = find_symbol(a, name, ret, &s);
+	int r = starts_in(a, q, ret, &from);
 
 	if (r < 0)
 		return r;
-	if (depth > DEPTH_MAX)
+	if (from.depth > DEPTH_MAX)
 		return answers_refuse(ret, -EINVAL, "The depth is at most %d.",
 				      DEPTH_MAX);
-	steps = steps_in(q, ret);
-	if (!steps)
+	from.max = max > PLACES_MAX ? PLACES_MAX : (size_t)max;
+	from.steps = steps_in(q, ret);
+	if (!from.steps)
 		return -EINVAL;
-	walk_init(&w, a->graph, s, steps, depth,
-		  max > PLACES_MAX ? PLACES_MAX : (size_t)max);
+	walk_init(&w, a->graph, &from);
 	list = json_array(ret, "places");
 	for (size_t k = 0; k < w.count; k++)
 		put_place(a->graph, &w.places[k], list);

@@ -273,12 +273,19 @@ static const struct protocol_member symbol_answer[] = {
 };
 
 static const struct protocol_member neighbours_asked[] = {
-	WANTED("symbol", BYTES, "The whole name."),
+	BYTES("symbol", "The whole name; it must exist."),
+	NAMES("symbols", "More symbols to begin at; those that do not exist "
+			 "are ignored."),
 	NUMBER("depth",
 	       "How many steps; 1 by default, at most " TEXT(DEPTH_MAX) "."),
 	NAMES("steps", "Edges to follow: callers, callees, subclasses, bases, "
 		       "overriders, overridden, readers, read, importers, "
-		       "imported; by default callers and callees."),
+		       "imported, implicit_callers, implicit_callees, users, "
+		       "used; by default all callers and callees."),
+	NAMES("kinds", "Kinds of edges to follow both ways, added to the "
+		       "steps: call, implicit, uses, inherits, overrides, "
+		       "reads, imports."),
+	FLAG("tests", "false: leave out symbols in files of tests."),
 	NUMBER("max", "How many places; " TEXT(
 			      PLACES_DEFAULT) " by default, and never more "
 					      "than " TEXT(PLACES_MAX) "."),
@@ -287,10 +294,11 @@ static const struct protocol_member neighbours_asked[] = {
 
 static const struct protocol_member neighbours_answer[] = {
 	LIST("places",
-	     "The symbol itself and those found, nearest first: \"name\", "
-	     "\"kind\", \"path\", \"start_line\", \"end_line\", \"depth\", "
-	     "\"from\" "
-	     "(index of the place it was reached from) and \"step\"."),
+	     "The symbols asked about and those found, nearest first: "
+	     "\"name\", \"kind\", \"path\", \"start_line\", "
+	     "\"end_line\", \"depth\", \"from\" (index of the place it "
+	     "was reached from), \"step\", and \"via\": the overridden "
+	     "method whose edge it is, if any."),
 	FLAG("cut", "There are more than \"max\"."),
 	END,
 };

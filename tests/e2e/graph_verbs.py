@@ -275,6 +275,7 @@ def callers_are_shown_with_their_lines():
             "shop.cart.BigCart.total", "shop.cart.Cart.total"], found
         assert found[0]["path"] == [{
             "name": "shop.cart.BigCart.total", "relation": "caller",
+            "kind": "call",
             "file": "shop/cart.py", "lines": [14]}], found
         text = repo.graph("callers", "price", check=True).stdout
         assert "shop.cart.Cart.total  shop/cart.py:9\n" in text, text
@@ -309,6 +310,63 @@ def impact_names_all_who_depend_on_it():
                  for f in repo.lines("impact", "-d1", "shop.cart.Cart")}
         assert found["shop.cart.BigCart"] == "subclass", found
         assert "caller" in repo.graph("impact", "tax", check=True).stdout
+
+
+FIELDS = {"f.py": """\
+class Field:
+    def prepare(self):
+        pass
+
+    @property
+    def name(self):
+        return ""
+
+
+class Char(Field):
+    def prepare(self):
+        super().prepare()
+
+
+def save(field: Field):
+    field.prepare()
+    return field.name
+
+
+def kinds():
+    return [Char]
+"""}
+
+
+def callers_through_a_base_name_the_method():
+    with Repo(FIELDS) as repo:
+        found = repo.lines("callers", "Char.prepare")
+        assert [(f["name"], f["path"][0]["via"]) for f in found] == [
+            ("f.save", "f.Field.prepare")], found
+        assert found[0]["path"][0]["lines"] == [16], found
+        text = repo.graph("callers", "Char.prepare", check=True).stdout
+        assert "f.save  f.py:16  via f.Field.prepare\n" in text, text
+        found = repo.lines("callees", "f.save")
+        assert [(f["name"], f["path"][0].get("via"), f["path"][0]["kind"])
+                for f in found] == [
+            ("f.Char.prepare", "f.Field.prepare", "call"),
+            ("f.Field.name", None, "implicit"),
+            ("f.Field.prepare", None, "call")], found
+        text = repo.graph("callees", "Char.prepare", check=True).stdout
+        assert "via" not in text, text
+
+
+def implicit_calls_and_uses_are_told_as_such():
+    with Repo(FIELDS) as repo:
+        text = repo.graph("callers", "Field.name", check=True).stdout
+        assert "f.save  f.py:17  implicit\n" in text, text
+        text = repo.graph("edges", check=True).stdout
+        assert "f.save -> f.Field.name  f.py:17  implicit\n" in text, text
+        found = {f["name"]: f["path"][-1]["relation"]
+                 for f in repo.lines("impact", "Char")}
+        assert found == {"f.kinds": "user"}, found
+        rows = [(e["caller"], e["callee"])
+                for e in repo.lines("edges", "--kinds", "uses")]
+        assert rows == [("f.kinds", "f.Char"), ("f.save", "f.Field")], rows
 
 
 def a_drawing_holds_the_neighbourhood():
@@ -614,6 +672,8 @@ st.main(symbols_are_listed_by_name,
         callers_are_shown_with_their_lines,
         depth_leads_further_and_tells_the_way,
         impact_names_all_who_depend_on_it,
+        callers_through_a_base_name_the_method,
+        implicit_calls_and_uses_are_told_as_such,
         a_drawing_holds_the_neighbourhood,
         the_end_of_a_name_will_do_if_it_is_the_only_one,
         two_trees_are_compared,

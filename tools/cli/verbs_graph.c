@@ -102,8 +102,9 @@ static const struct verb_example graph_examples[] = {
 #define GRAPH_NEIGHBOURS_JSON                                                \
 	"With --json a symbol found is name, kind, file, start_line, "       \
 	"end_line, depth, and path: the steps from SYMBOL to it, each with " \
-	"its name, how it is related to the one before (relation), and the " \
-	"file and lines that say so."
+	"its name, how it is related to the one before (relation), the "     \
+	"kind of edge, via (a method that is overridden, if the edge is "    \
+	"its), and the file and lines that say so."
 
 const struct verb row_graph = {
 	.id = VERB_GRAPH,
@@ -163,7 +164,10 @@ const struct verb row_graph_callers = {
 	.name = "graph callers",
 	.summary = "Show who calls a symbol, and where",
 	.description = "Shows the callers of SYMBOL, each with the lines of "
-		       "its calls; with --depth their callers too.\n"
+		       "its calls; with --depth their callers too. Implicit "
+		       "calls are marked as such. Callers of a method that "
+		       "SYMBOL overrides follow with \"via\" and its name: "
+		       "their calls may reach SYMBOL.\n"
 		       "\n" GRAPH_NEIGHBOURS_JSON,
 	.options = neighbour_options,
 	.arguments = { SYMBOL_REQUIRED, REPO_OPTIONAL },
@@ -174,7 +178,9 @@ const struct verb row_graph_callees = {
 	.name = "graph callees",
 	.summary = "Show what a symbol calls, and where",
 	.description = "Shows what SYMBOL calls, each with the lines of the "
-		       "calls; with --depth what these call too.\n"
+		       "calls; with --depth what these call too. Implicit "
+		       "calls are marked as such. Methods that override a "
+		       "callee follow with \"via\" and its name.\n"
 		       "\n" GRAPH_NEIGHBOURS_JSON,
 	.options = neighbour_options,
 	.arguments = { SYMBOL_REQUIRED, REPO_OPTIONAL },
@@ -185,9 +191,11 @@ const struct verb row_graph_impact = {
 	.name = "graph impact",
 	.summary = "Show what a change of a symbol may affect",
 	.description = "Shows what may have to change with SYMBOL: its "
-		       "callers and theirs, methods that override it, "
-		       "subclasses, readers of a variable, importers of a "
-		       "module; each below the one that leads to it.\n"
+		       "callers and theirs (through a method that it "
+		       "overrides, too), methods that override it, "
+		       "subclasses, readers of a variable, symbols that name "
+		       "a function or class without calling it, importers of "
+		       "a module; each below the one that leads to it.\n"
 		       "\n" GRAPH_NEIGHBOURS_JSON,
 	.options = impact_options,
 	.arguments = { SYMBOL_REQUIRED, REPO_OPTIONAL },

@@ -22,11 +22,21 @@
 #define RELATION_MAX 10
 
 static const char *const relations[WALK_STEPS] = {
-	[WALK_CALLERS] = "caller",	 [WALK_CALLEES] = "callee",
-	[WALK_SUBCLASSES] = "subclass",	 [WALK_BASES] = "base",
-	[WALK_OVERRIDERS] = "overrider", [WALK_OVERRIDDEN] = "overridden",
-	[WALK_READERS] = "reader",	 [WALK_READ] = "read",
-	[WALK_IMPORTERS] = "importer",	 [WALK_IMPORTED] = "imported",
+	[WALK_CALLERS] = "caller",
+	[WALK_CALLEES] = "callee",
+	[WALK_SUBCLASSES] = "subclass",
+	[WALK_BASES] = "base",
+	[WALK_OVERRIDERS] = "overrider",
+	[WALK_OVERRIDDEN] = "overridden",
+	[WALK_READERS] = "reader",
+	[WALK_READ] = "read",
+	[WALK_IMPORTERS] = "importer",
+	[WALK_IMPORTED] = "imported",
+	/* The kind of edge tells these from the others. */
+	[WALK_IMPLICIT_CALLERS] = "caller",
+	[WALK_IMPLICIT_CALLEES] = "callee",
+	[WALK_USERS] = "user",
+	[WALK_USED] = "used",
 };
 
 /* A finished walk. */
@@ -70,9 +80,10 @@ static struct step_lines step_lines(const struct near *n,
 {
 	symbol_t before = n->walk.places[p->from].symbol;
 	bool back = walk_is_back(p->step);
+	symbol_t to = back ? before : p->symbol;
 	struct step_lines s = {
 		.from = back ? p->symbol : before,
-		.to = back ? before : p->symbol,
+		.to = p->via == SYMBOL_NONE ? to : p->via,
 		.where = { .file = "" },
 	};
 	size_t kept = 0;
@@ -120,11 +131,16 @@ static char *where_text(const struct near *n, const struct walk_place *p,
 	CLEANUP(step_lines_release)
 	struct step_lines s = step_lines(n, p);
 	CLEANUP(free_p) char *lines = lines_text(&s);
+	bool plain = walk_edge(p->step) != EDGE_IMPLICIT;
+	const char *implicit = plain ? "" : "  implicit";
+	const char *by = p->via == SYMBOL_NONE ? "" : "  via ";
+	const char *via = p->via == SYMBOL_NONE ? "" : code_name(n->g, p->via);
 
 	if (walk_is_back(p->step))
-		return format_text("%s:%s", s.where.file, lines);
-	return format_text("%s:%u, line %s", found->file, found->start_line,
-			   lines);
+		return format_text("%s:%s%s%s%s", s.where.file, lines, implicit,
+				   by, via);
+	return format_text("%s:%u, line %s%s%s%s", found->file,
+			   found->start_line, lines, implicit, by, via);
 }
 
 /* A name, and where it is, in what is left of the line. */
@@ -147,8 +163,9 @@ static void print_place(const struct near *n, const struct walk_place *p)
 {
 	struct symbol s = { .name = "", .file = "" };
 	CLEANUP(free_p) char *where = NULL;
-	/* With one kind of step, its name would be noise. */
-	bool mixed = n->steps & (n->steps - 1);
+	/* With one kind of relation, its name would be noise. */
+	bool mixed =
+		n->steps & ~WALK_ALL_CALLERS && n->steps & ~WALK_ALL_CALLEES;
 
 	(void)graph_symbol(n->g, p->symbol, &s);
 	(void)printf("%*s", (int)(p->depth * INDENT), "");
@@ -214,7 +231,12 @@ static void json_step(const struct near *n, const struct walk_place *p)
 
 	(void)putchar('{');
 	code_json_text(stdout, "name", code_name(n->g, p->symbol));
-	(void)printf(",\"relation\":\"%s\",", relations[p->step]);
+	(void)printf(",\"relation\":\"%s\",\"kind\":\"%s\",",
+		     relations[p->step], code_edge_kind(walk_edge(p->step)));
+	if (p->via != SYMBOL_NONE) {
+		code_json_text(stdout, "via", code_name(n->g, p->via));
+		(void)putchar(',');
+	}
 	code_json_text(stdout, "file", s.where.file);
 	(void)printf(",\"lines\":[%s]}", lines);
 }
@@ -361,7 +383,12 @@ static int run(const struct invocation *in, unsigned steps, uint32_t depth)
 	if (s.kind != SYMBOL_MODULE)
 		n.steps &= ~(1U << WALK_IMPORTERS);
 	n.g = c.graph;
-	walk_init(&n.walk, c.graph, start, n.steps, depth, PLACES_MAX);
+	walk_init(&n.walk, c.graph,
+		  &(struct walk_from){ .starts = &start,
+				       .count = 1,
+				       .steps = n.steps,
+				       .depth = depth,
+				       .max = PLACES_MAX });
 	code = show(in, &n);
 	walk_release(&n.walk);
 	return code;
@@ -369,19 +396,19 @@ static int run(const struct invocation *in, unsigned steps, uint32_t depth)
 
 int verb_graph_callers(const struct invocation *in)
 {
-	return run(in, 1U << WALK_CALLERS, 1);
+	return run(in, WALK_ALL_CALLERS, 1);
 }
 
 int verb_graph_callees(const struct invocation *in)
 {
-	return run(in, 1U << WALK_CALLEES, 1);
+	return run(in, WALK_ALL_CALLEES, 1);
 }
 
 int verb_graph_impact(const struct invocation *in)
 {
 	return run(in,
-		   1U << WALK_CALLERS | 1U << WALK_OVERRIDERS |
+		   WALK_ALL_CALLERS | 1U << WALK_OVERRIDERS |
 			   1U << WALK_SUBCLASSES | 1U << WALK_READERS |
-			   1U << WALK_IMPORTERS,
+			   1U << WALK_USERS | 1U << WALK_IMPORTERS,
 		   2);
 }

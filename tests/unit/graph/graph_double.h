@@ -14,6 +14,7 @@ struct double_symbol {
 	const char *name;
 	enum symbol_kind kind;
 	bool gone;
+	const char *file;
 };
 
 struct double_edge {
@@ -44,6 +45,7 @@ size_t graph_symbols_max(const struct graph *g)
 bool graph_symbol(const struct graph *g, symbol_t s, struct symbol *ret)
 {
 	*ret = (struct symbol){ .name = g->symbols[s].name,
+				.file = g->symbols[s].file,
 				.kind = g->symbols[s].kind };
 	return !g->symbols[s].gone;
 }

@@ -349,6 +349,14 @@ static void neighbours_are_returned_with_the_way_to_them(void **state)
 		"callers");
 	assert_true(cJSON_IsFalse(json_member(answer, "cut")));
 	cJSON_Delete(answer);
+	answer = ask(w, "NEIGHBOURS",
+		     "{\"symbols\":[\"a.load\",\"a.gone\",\"a.Config.read\"],"
+		     "\"kinds\":[\"call\",\"uses\"],\"tests\":false}");
+	expect_names(json_member(answer, "places"), "a.load a.Config.read");
+	cJSON_Delete(answer);
+	refused(w, "NEIGHBOURS", "{\"symbols\":[],\"kinds\":[\"up\"]}",
+		"There is no kind of edge 'up'.");
+	refused(w, "NEIGHBOURS", "{}", "The question names no symbol.");
 	refused(w, "NEIGHBOURS", "{\"symbol\":\"a.load\",\"steps\":[\"up\"]}",
 		"There is no step 'up'.");
 	refused(w, "NEIGHBOURS", "{\"symbol\":\"a.load\",\"depth\":5}",
