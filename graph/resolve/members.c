@@ -323,6 +323,46 @@ static bool class_declares(const struct unit *u, atom_t name)
 	return false;
 }
 
+/* Does assigning to it call something? A property with a setter does. */
+static bool takes_assignments(struct graph *g, set_t s)
+{
+	const term_t *terms;
+	size_t n = set_terms(g->terms, s, &terms);
+
+	for (size_t k = 0; k < n; k++) {
+		struct term t = *term_of(g->terms, terms[k]);
+
+		if (t.kind == TERM_INSTANCE) {
+			if (method_find(g, t.a, WORD_SET) != NONE)
+				return true;
+			continue;
+		}
+		if ((t.kind == TERM_FUNCTION || t.kind == TERM_WRAPPED) &&
+		    unit_lives(g, t.a) && unit_of(g, t.a)->ordinal > 0 &&
+		    function_decorations(g, t.a) & DECO_PROPERTY)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where a method assigns self.name: does a base's property or descriptor take
+ * the assignment? Then there is no attribute of the instance.
+ */
+static bool member_behind(struct graph *g, const unit_t *order, uint32_t count,
+			  atom_t name, set_t *ret)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		solve_need(g, KEY_NAME, order[k], name);
+		if (!unit_lives(g, order[k]) ||
+		    !name_is_bound(unit_of(g, order[k]), name))
+			continue;
+		*ret = solve_ask(g, ASK_NAME, order[k], name);
+		return takes_assignments(g, *ret);
+	}
+	return false;
+}
+
 /* In the first class of the order that has it, in its body or as self.name. */
 static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 		       atom_t name)
@@ -330,7 +370,7 @@ static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 	for (uint32_t k = 0; k < count; k++) {
 		unit_t c = order[k];
 		bool in_body, by_self;
-		set_t s = SET_NONE;
+		set_t s = SET_NONE, above;
 
 		solve_need(g, KEY_NAME, c, name);
 		solve_need(g, KEY_ATTR, c, name);
@@ -344,6 +384,10 @@ static set_t member_in(struct graph *g, const unit_t *order, uint32_t count,
 		if (by_self)
 			s = set_join(g->terms, s,
 				     solve_ask(g, ASK_ATTR, c, name));
+		if (by_self && !in_body &&
+		    member_behind(g, order + k + 1, count - k - 1, name,
+				  &above))
+			return above;
 		if (in_body || by_self)
 			return s;
 	}
