@@ -21,7 +21,8 @@ CO_OPTIMIZED = 1    # clear in class bodies and modules
 
 
 def judge(repo, sources, arguments):
-    """{(caller, callee): site} as the graph names them."""
+    """{(caller, callee): site} as the graph names them, and the implicit calls
+    as {(caller, callee): "file:line"}."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         r = subprocess.run([sys.executable, os.path.abspath(__file__),
                             out.name, str(repo), *(arguments or ["-q"])],
@@ -51,28 +52,59 @@ def pairs(sources, seen):
     """Calls for which there is a call site on their line, by name or by a
     class: not properties, operators, `with`, resumed generators, and not calls
     by a wrapper or of a value passed in, which the text does not show.
+    Properties and methods like __enter__ without such a site are the implicit
+    ones.
     """
     known = {s.name: s for f in sources.values() for s in f.names.values()}
     sites = {}
     for source in sources.values():
         for site in source.sites:
             sites.setdefault((source.path, site.line), []).append(site)
-    found = {}
+    found, implied = {}, {}
     for caller_file, caller, line, callee_file, callee in seen:
         if caller_file not in sources or callee_file not in sources:
             continue
         target = named(sources[callee_file], callee)
         symbol = known.get(target)
-        if not symbol or symbol.is_property or \
-                "<" in callee.rsplit(".", 1)[-1]:
-            continue
         last = target.rsplit(".", 1)[-1]
+        if not symbol or "<" in callee.rsplit(".", 1)[-1]:
+            continue
+        if symbol.is_property or form_of(last) != "other":
+            by = named(sources[caller_file], caller)
+            if by in known and not any(
+                    site.token == last
+                    for site in sites.get((caller_file, line), [])):
+                implied.setdefault((by, target), "%s:%d" % (caller_file,
+                                                            line))
+        if symbol.is_property:
+            continue
         # A call's own line is where its callee or its arguments begin.
         for site in sites.get((caller_file, line), []):
             if site.token == last or last == "__init__" and \
                     site.token == target.split(".")[-2]:
                 found.setdefault((site.caller, target), site)
-    return found
+    return found, implied
+
+
+FORMS = {
+    "with": "enter exit aenter aexit",
+    "iteration": "iter next aiter anext",
+    "subscript": "getitem setitem delitem class_getitem",
+    "attribute": "getattr setattr delattr getattribute get set delete",
+    "class": "init_subclass set_name new prepare",
+    "truth, text": "bool len str repr format hash bytes int float index",
+    "operator": """add radd iadd sub rsub isub mul rmul imul matmul truediv
+        rtruediv floordiv mod rmod pow and rand iand or ror ior xor lshift
+        rshift neg pos invert abs eq ne lt le gt ge contains await""",
+}
+FORM_OF = {"__%s__" % word: form for form, words in FORMS.items()
+           for word in words.split()}
+
+
+def form_of(name):
+    """Which syntax runs a method of that name; "other": properties, what
+    decorators return, and __init__."""
+    return FORM_OF.get(name, "other")
 
 
 class Profiler:
