@@ -37,7 +37,7 @@
 
 #define CACHE_NEW    CACHE_NAME ".new"
 #define CACHE_MAGIC  "stgraph" /* and its NUL: eight bytes */
-#define CACHE_FORMAT 4
+#define CACHE_FORMAT 5
 #define CACHE_ALIGN  16
 #define CACHE_PATHS  (1U << 30) /* bytes of all paths together */
 #define CHUNK	     (1U << 20)

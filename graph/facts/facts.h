@@ -262,12 +262,14 @@ enum facts_site_kind {
 	SITE_REPR,
 	SITE_KINDS
 };
+#define SITE_COLUMN_MAX 0xffffffu
 struct facts_site {
-	uint8_t kind;
-	uint32_t expr;	 /* CALL: the EXPR_CALL; else as its kind says */
-	uint32_t line;	 /* of the callee's last token, relative */
-	uint32_t column; /* of that token, in bytes; on the unit's first line
-			    from the unit's start, else from the line's */
+	uint32_t expr; /* CALL: the EXPR_CALL; else as its kind says */
+	uint32_t line; /* of the callee's last token, relative */
+	uint32_t kind : 8;
+	uint32_t column : 24; /* of that token, in bytes; on the unit's first
+				 line from the unit's start, else from the
+				 line's */
 };
 
 /* The comment of each range says which array it lies in. */

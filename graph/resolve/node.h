@@ -74,13 +74,15 @@ struct posting {
 struct node {
 	uint8_t kind;
 	uint8_t state;
-	uint8_t hit; /* open: was asked again; held: is to be recomputed */
+	uint8_t hit;   /* open: was asked again; held: is to be recomputed */
+	uint8_t turns; /* held: how often its value changed, at most 255 */
 	uint32_t a, b;
 	uint32_t value; /* a question's answer */
 	uint32_t version;
-	uint32_t depth; /* open or held: frame it belongs to */
-	uint32_t turns; /* held: how often its value changed */
-	uint32_t next;	/* next key about the same unit; NONE */
+	union {
+		uint32_t depth; /* question, open or held: its frame */
+		uint32_t next;	/* key: the next about its unit; NONE */
+	};
 	heap_t postings;
 	uint32_t postings_count, postings_size;
 };

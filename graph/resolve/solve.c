@@ -355,7 +355,8 @@ static void cycle_see(struct graph *g, struct cycle *c)
 		if (value == e->value)
 			continue;
 		e->value = value;
-		e->turns++;
+		if (e->turns < UINT8_MAX)
+			e->turns++;
 		for (uint32_t m = 0; m < e->postings_count; m++) {
 			const struct posting *p = node_postings(g, e) + m;
 			uint32_t who = p->who;

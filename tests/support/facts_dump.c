@@ -381,8 +381,8 @@ static void sites(const struct dump *d, unsigned what)
 			continue;
 		(void)fprintf(d->out, "  %s ", names[s->kind]);
 		expr(d, s->expr);
-		(void)fprintf(d->out, " @%" PRIu32 ":%" PRIu32 "\n", s->line,
-			      s->column);
+		(void)fprintf(d->out, " @%" PRIu32 ":%u\n", s->line,
+			      (unsigned)s->column);
 	}
 }
 

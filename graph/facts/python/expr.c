@@ -308,7 +308,7 @@ void reader_add_site(struct reader *r, enum facts_site_kind kind, uint32_t e,
 	s->kind = (uint8_t)kind;
 	s->expr = e;
 	s->line = p.line;
-	s->column = p.column;
+	s->column = p.column & SITE_COLUMN_MAX;
 }
 
 static uint32_t call(struct reader *r)

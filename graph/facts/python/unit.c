@@ -85,7 +85,7 @@ static void note_named(struct reader *r, uint32_t site, uint32_t e)
 	s->kind = SITE_NAME;
 	s->expr = e;
 	s->line = p.line;
-	s->column = p.column;
+	s->column = p.column & SITE_COLUMN_MAX;
 }
 
 static void add_reads(struct reader *r)
