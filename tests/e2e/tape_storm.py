@@ -165,7 +165,7 @@ def near(t, top):
             answer = t.ask("NEIGHBOURS", symbol=top + "." + name)
             found[name] = sorted(
                 (q["name"].removeprefix(top), q["path"].removeprefix(top),
-                 q["start"], q["step"])
+                 q["start_line"], q["step"])
                 for q in answer["places"] if q["depth"])
     return found
 
