@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/author/actor.h"
 #include "fs/base/limits.h"
 #include "fs/tune/awake.h"
 #include "fs/tune/pool.h"
@@ -119,12 +120,19 @@ static void end(bool counted, unsigned count)
 		progress_leave(flight.progress, count);
 }
 
+static void run(const struct flight_call *c)
+{
+	actors_begin_request();
+	c->run(c);
+	actors_end_request();
+}
+
 static void run_handed(struct pool_job *job)
 {
 	struct flight_handed *h = (struct flight_handed *)job;
 
 	ring_begin(h->ring);
-	h->call.run(&h->call);
+	run(&h->call);
 	ring_end(h->ring);
 	end(h->counted, h->count);
 	free(h);
@@ -182,7 +190,7 @@ static void take(const struct flight_call *c, unsigned kind)
 	arrive(c->req);
 	if (may_wait(c, kind) && hand_over(c, counted, count))
 		return;
-	c->run(c);
+	run(c);
 	end(counted, count);
 }
 

@@ -44,6 +44,13 @@ void actors_free(struct actors *as);
  */
 struct actor *actors_get(struct actors *as, pid_t tid);
 
+/*
+ * Between these two, the calling thread serves one request, whose caller is
+ * blocked: what actors_get() said of it stays true, and is not looked up again.
+ */
+void actors_begin_request(void);
+void actors_end_request(void);
+
 struct actor *actor_ref(struct actor *a);
 void actor_unref(struct actor *a); /* NULL is accepted */
 

@@ -154,6 +154,26 @@ static void exec_makes_a_new_actor_and_leaves_the_old(void **state)
 	puppet_free(&p);
 }
 
+/* Its caller is blocked meanwhile; the puppet is not. */
+static void within_one_request_the_caller_is_looked_up_once(void **state)
+{
+	struct puppet p;
+	struct actor *first;
+	struct actor *again;
+
+	puppet_make("before", &p);
+	actors_begin_request();
+	first = speaker(*state, &p);
+	tell(&p, PUPPET_EXEC, "after");
+	again = speaker(*state, &p);
+	assert_ptr_equal(first, again);
+	actors_end_request();
+	assert_speaker(*state, &p, "after");
+	actor_unref(first);
+	actor_unref(again);
+	puppet_free(&p);
+}
+
 static void a_fork_is_its_parents_image_until_it_execs(void **state)
 {
 	struct puppet p;
@@ -599,6 +619,7 @@ int main(int argc, char **argv)
 		TEST(a_process_lives_on_when_its_first_thread_ended),
 		TEST(a_parent_whose_first_thread_ended_is_named),
 		TEST(exec_makes_a_new_actor_and_leaves_the_old),
+		TEST(within_one_request_the_caller_is_looked_up_once),
 		TEST(a_fork_is_its_parents_image_until_it_execs),
 		TEST(a_vforked_child_is_its_parents_image_until_it_execs),
 		TEST(without_kcmp_a_vforked_child_is_distinguished),
