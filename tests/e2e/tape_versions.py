@@ -4,6 +4,7 @@ its own content, also if it is overwritten before the tape has read it."""
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -131,6 +132,19 @@ def what_another_appends_at_once_is_its_own():
                ["1\n", "1\n2\n"])
 
 
+def every_form_of_the_log_names_all_authors_of_a_merged_entry():
+    with world({"a": "0\n"}) as (m, t):
+        with stopped(t):
+            run(m, "dd if=/dev/zero of=big bs=2000000 count=1")
+            run(m, "cp a big")
+        e = t.sync()[-1]
+        assert e["merged"] and len(e["authors"]) > 1, e
+        for form in (), ("--oneline",), ("--stat",), ("--files",):
+            text = m.home.run("log", *form, cwd=m.path, check=True).stdout
+            for name in "dd", "cp":
+                assert re.search(r"\b%s\b" % name, text), (form, text)
+
+
 def a_file_made_by_one_and_removed_by_another_is_two_entries():
     with world() as (m, t):
         with stopped(t):
@@ -221,6 +235,7 @@ st.main(three_saves_at_once_are_three_entries,
         versions_are_kept_while_there_is_no_tape,
         copies_that_no_line_names_are_removed,
         what_another_appends_at_once_is_its_own,
+        every_form_of_the_log_names_all_authors_of_a_merged_entry,
         a_file_made_by_one_and_removed_by_another_is_two_entries,
         a_version_with_the_text_before_is_none,
         a_file_made_and_removed_by_one_is_none,

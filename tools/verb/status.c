@@ -25,7 +25,7 @@
 #define LAST_END     "last-end"
 #define ORDERLY	     "unmounted" /* how LAST_END begins after a normal end */
 #define END_MAX	     8192
-#define LABEL_COLUMN 10
+#define LABEL_COLUMN 11
 #define OTHERS_MS    2000
 
 /* One repository. */

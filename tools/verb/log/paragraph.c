@@ -140,6 +140,9 @@ static void print_files(FILE *out, const struct paragraph_files *f,
 
 /* -- The head. */
 
+/* Bytes of all authors of a merged entry. */
+#define MERGED_MAX 400
+
 /* The command as the author of all: its process and the ancestors of that. */
 static cJSON *author_of(const struct group *g)
 {
@@ -159,6 +162,28 @@ static cJSON *author_of(const struct group *g)
 		below = below && p != process;
 	}
 	return o;
+}
+
+static bool is_of_several(const cJSON *e)
+{
+	return cJSON_GetArraySize(json_member(e, "authors")) > 1;
+}
+
+/* The author of the whole has not written all of a merged entry. */
+static void print_merged(FILE *out, const struct group *g)
+{
+	for (uint32_t i = g->entries.count; i-- > 0;) {
+		const cJSON *e = g->entries.at[i];
+		CLEANUP(free_p) char *who = NULL;
+
+		if (!is_of_several(e))
+			continue;
+		who = entry_authors(e, MERGED_MAX);
+		(void)fprintf(out, "Entry %" PRIu64 " is ",
+			      json_number(e, "n", 0));
+		(void)print_safe(out, who);
+		(void)fputc('\n', out);
+	}
 }
 
 static void print_head(FILE *out, const struct group *g,
@@ -193,6 +218,7 @@ static void print_head(FILE *out, const struct group *g,
 	when_text((int64_t)json_number(oldest(g), "at_ns", 0), 1, date,
 		  sizeof(date));
 	(void)fprintf(out, "Date:   %s\n", date);
+	print_merged(out, g);
 }
 
 /* -- A paragraph. */
@@ -403,6 +429,22 @@ static char *changes_text(const struct group *g, struct entry_style style)
 	return must_have(all);
 }
 
+/* All who wrote a merged entry, by their names alone (free it). */
+static char *names_text(const cJSON *e)
+{
+	const cJSON *all = json_member(e, "authors"), *one;
+	char *names = NULL;
+	size_t size;
+	FILE *out = must_have(open_memstream(&names, &size));
+
+	(void)fputs("merged:", out);
+	cJSON_ArrayForEach (one, all)
+		(void)fprintf(out, "%s %s", one == all->child ? "" : ",",
+			      json_string_or(one, "comm", text(one, "origin")));
+	(void)fclose(out);
+	return must_have(names);
+}
+
 /* What was done: the call's command or its tool, else the process (free it). */
 static char *command_text(const struct group *g)
 {
@@ -414,6 +456,9 @@ static char *command_text(const struct group *g)
 		return format_text("%s: %s", tool, text(turn, "command"));
 	if (*tool)
 		return format_text("%s", tool);
+	for (uint32_t i = 0; i < g->entries.count; i++)
+		if (is_of_several(g->entries.at[i]))
+			return names_text(g->entries.at[i]);
 	author = author_of(g);
 	return entry_author(author, 4096);
 }
@@ -422,9 +467,9 @@ void paragraph_print_line(FILE *out, const struct group *g,
 			  struct entry_style style, unsigned width)
 {
 	CLEANUP(free_p) char *changes = changes_text(g, style);
-	CLEANUP(free_p) char *command = command_text(g);
 	unsigned room = width - NUMBER_WIDTH - MINUTE_LEN - 4;
 	unsigned part = room * 2 / 5;
+	CLEANUP(free_p) char *command = command_text(g);
 	char date[WHEN_TEXT_SIZE];
 	size_t len = strlen(changes);
 
