@@ -149,7 +149,8 @@ class Random:
         self.serial += 1
         size = self.dice.choice((0, 0, 0, 100, 5000, BIG))
         lines = self.dice.randint(0, size) // 10
-        return b"#%08d\n" % self.serial + \
+        # The first half of two differs already.
+        return (b"#%08d" % self.serial)[::-1] + b"\n" + \
             b"".join(b"%09d\n" % self.dice.getrandbits(29)
                      for _ in range(lines))
 
@@ -396,6 +397,25 @@ def refusals(m, since):
     return found
 
 
+def changers(lines, path):
+    """Those that changed the content of a path. Who had the file open when
+    another one replaced it wrote for nobody, and who emptied an empty file (its
+    KEEP line says so) has changed nothing."""
+    found, kept = set(), {}
+    for x in lines:
+        if path not in (x["path"], x.get("path2")):
+            continue
+        pid = x.get("author", {}).get("pid")
+        if x["op"] == "keep":
+            kept[pid] = x.get("len")
+        elif x["op"] in ("write", "truncate", "rename") and \
+                x.get("detail") != "deleted":
+            was = kept.pop(pid, None)
+            if not (x["op"] == "truncate" and was == 0 == x.get("len")):
+                found.add(pid)
+    return found
+
+
 class Run:
     def __init__(self, m, t, dice):
         self.m, self.t, self.random = m, t, Random(m, dice)
@@ -427,11 +447,7 @@ class Run:
             self.explain(v.wrong[wrong:], before, entries, head, refused)
 
     def check_overlap(self, path, pids, entries, head):
-        # Who had the file open when another one replaced it wrote for nobody.
-        pids &= {x["author"]["pid"] for x in self.m.journal(head)
-                 if x["op"] in ("write", "truncate", "rename") and
-                 path in (x["path"], x.get("path2")) and
-                 x.get("detail") != "deleted"}
+        pids &= changers(self.m.journal(head), path)
         mine = [e for e in entries if e.path == path]
         named = {a for e in mine for a in e.authors}
         last = mine[-1].content() if mine else None
