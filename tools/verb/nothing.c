@@ -51,7 +51,7 @@ bool nothing_recorded(const struct invocation *in, int *ret_code)
 	if (json)
 		(void)puts("[]");
 	if (!in->verb->lists)
-		(void)say_error("n%s", NOTHING_RECORDED + 1);
+		(void)say_error("n%s", &NOTHING_RECORDED[1]);
 	else if (!json)
 		(void)puts(NOTHING_RECORDED);
 	if (in->verb->lists)
