@@ -157,8 +157,9 @@ def a_dozen_agents_have_a_manager_each():
         for n in range(12):
             st.eventually(lambda f="%s/up%d" % (repo, n): os.path.exists(f),
                           "all run")
-        st.eventually(lambda: home.run("status", repo).stdout.count(
-            "manager port") == 12, "all have one")
+        st.eventually(lambda: len(re.findall(
+            r"manager +port", home.run("status", repo).stdout)) == 12,
+            "all have one")
         write(repo + "/stop", "")
         for p in all_:
             _, err = p.communicate(timeout=st.DEADLINE)
