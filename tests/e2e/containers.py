@@ -127,7 +127,7 @@ def with_user_namespaces_the_device_is_enough():
     """As in Podman, whose profile allows them."""
     with image() as made:
         mounted, said = work(made, fuse=True, filtered=False)
-        assert mounted and "own" not in said, said
+        assert mounted and "owner" not in said, said
         restore(made)
         mounted, said = work(made, fuse=True, filtered=False,
                              caps=("setuid", "setgid", "setfcap",

@@ -41,7 +41,9 @@ class Agent:
 
     def entries(self):
         r = self.home.run("log", "--json", self.repo)
-        return [json.loads(line) for line in r.stdout.splitlines()]
+        # An empty list while nothing is recorded yet.
+        return [] if r.stdout == "[]\n" else [
+            json.loads(line) for line in r.stdout.splitlines()]
 
     def has(self, path):
         return any(e.get("path") == path for e in self.entries())

@@ -74,6 +74,8 @@ def log(home, repo):
     """The tape's entries, without those of sed's temporary files: if sed is
     slow to rename one, the tape records it as a file of its own."""
     r = home.run("log", "--json", repo, check=True)
+    if r.stdout == "[]\n":
+        return []
     entries = [json.loads(line) for line in r.stdout.splitlines()]
     return [e for e in entries
             if not re.fullmatch(r"(.*/)?sed\w{6}", e["path"])]
