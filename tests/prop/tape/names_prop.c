@@ -101,6 +101,16 @@ static struct file *find(const char *path)
 	return find_in(tree, tree_count, path);
 }
 
+/* One that is known to be there. */
+static struct file *must_find(const char *path)
+{
+	struct file *f = find(path);
+
+	if (!f)
+		abort();
+	return f;
+}
+
 static struct file *find_known(const char *path)
 {
 	return find_in(known, known_count, path);
@@ -177,7 +187,7 @@ static void keep(int who, const char *path)
 
 static void changed(int who, const char *path)
 {
-	struct file *f = find(path);
+	struct file *f = must_find(path);
 
 	f->text = ++serial;
 	f->by = 1U << who;
@@ -380,7 +390,7 @@ static bool pick_free(char path[NAME_SIZE])
 static void finish(int who, const char *path)
 {
 	line(who, JOURNAL_CLOSE, path, NULL, "wrote", 0);
-	find(path)->end = number;
+	must_find(path)->end = number;
 }
 
 static void make(int who, const char *path)
@@ -424,7 +434,7 @@ static void move(int who, const char *old, const char *path)
 {
 	keep(who, path);
 	line(who, JOURNAL_RENAME, old, path,
-	     find(old)->directory ? JOURNAL_DIRECTORY : NULL, 0);
+	     must_find(old)->directory ? JOURNAL_DIRECTORY : NULL, 0);
 	remove_from(tree, &tree_count, path);
 	rename_all(old, path, who);
 }
@@ -441,8 +451,8 @@ static void save(int who, const char *path)
 static void unlink_one(int who, const char *path)
 {
 	keep(who, path);
-	line(who, find(path)->directory ? JOURNAL_RMDIR : JOURNAL_UNLINK, path,
-	     NULL, NULL, 0);
+	line(who, must_find(path)->directory ? JOURNAL_RMDIR : JOURNAL_UNLINK,
+	     path, NULL, NULL, 0);
 	remove_from(tree, &tree_count, path);
 }
 
@@ -473,7 +483,7 @@ static bool overlap(const char *a, const char *b)
 
 static void exchange(int who, const char *a, const char *b)
 {
-	bool one = find(a)->directory, two = find(b)->directory;
+	bool one = must_find(a)->directory, two = must_find(b)->directory;
 
 	line(who, JOURNAL_EXCHANGE, a, b,
 	     one && two ? JOURNAL_DIRECTORIES
