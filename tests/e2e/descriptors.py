@@ -190,7 +190,13 @@ def an_unlinked_file_stays_reachable(m):
 
 
 def a_file_without_a_name_can_be_given_one(m):
-    fd = os.open(m.path, os.O_TMPFILE | os.O_RDWR)
+    try:
+        fd = os.open(m.path, os.O_TMPFILE | os.O_RDWR)
+    except OSError as e:
+        if e.errno != errno.EOPNOTSUPP:
+            raise
+        print("no file without a name: this libfuse knows no O_TMPFILE")
+        return
     os.write(fd, b"x")
     crowd(m)
     posixcase.link_fd(fd, m.path + "/named")
