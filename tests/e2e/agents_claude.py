@@ -151,10 +151,9 @@ def a_talk_goes_on_in_another_run():
         with open(s.repo + "/helper.py", "w") as f:
             f.write(agents.HELPER.replace("a + b", "b + a"))
         script.append([("run", "true")])
-        assert "\n4 requests of 1 conversation" in "\n" + s.err, s.err
+        assert "1 change in 1 file by 1 command" in s.err, s.err
         s.run(prompt="Go on.", more=True)
         checks.finished(s)
-        assert "\n2 requests of 1 conversation" in "\n" + s.err, s.err
         checks.all_arrived(s)
         assert checks.nothing_stale(s) > 0
         checks.prefix_kept(s)
@@ -202,7 +201,7 @@ def its_terminal_is_its_own():
             t.types("\x03")
             assert t.end() == 0
             assert t.mode() == before
-            t.sees("requests of 1 conversation", since=at)
+            t.sees("(statetape log)", since=at)
         checks.nothing_left(s)
         assert checks.nothing_stale(s) > 0
 
