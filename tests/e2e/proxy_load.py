@@ -71,7 +71,7 @@ def many_conversations_stream_without_a_lost_byte():
             t.start()
         held = []
         while any(t.is_alive() for t in threads):
-            held.append((e.counters()["requests"], e.rss()))
+            held.append((e.status()["edge"]["requests"], e.rss()))
             time.sleep(0.05)
         assert not failures, failures[:3]
         assert len(done) == CLIENTS
