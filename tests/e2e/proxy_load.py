@@ -71,17 +71,15 @@ def many_conversations_stream_without_a_lost_byte():
             t.start()
         held = []
         while any(t.is_alive() for t in threads):
-            held.append((e.status()["edge"]["requests"], e.rss()))
+            held.append(e.rss())
             time.sleep(0.05)
         assert not failures, failures[:3]
         assert len(done) == CLIENTS
         end = e.counters()
         assert end["requests"] == sum(done) and end["bytes_held"] == 0
         assert end["broken"] == end["unreachable"] == end["cancelled"] == 0
-        # By turns and not by time: a busy machine begins slowly.
-        half = end["requests"] // 2
-        early = max(rss for turns, rss in held if turns <= half)
-        late = max(rss for turns, rss in held if turns > half)
+        half = len(held) // 2
+        early, late = max(held[:half]), max(held[half:])
         print("%d conversations, %d turns, at most %d MiB, then %d" % (
             CLIENTS, sum(done), early // MIB, late // MIB))
         assert late <= early * 1.25 + 8 * MIB
