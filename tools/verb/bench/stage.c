@@ -21,13 +21,13 @@
 #include "manager/bench/world.h"
 #include "tape/wire/client.h"
 #include "tape/wire/links.h"
+#include "tools/cli/remove.h"
 #include "tools/verb/bench/bench.h"
 
-#define REMOVE_FDS 16
-#define COPY_FDS   16
-#define READY_MS   120000
-#define READY_TRY  5
-#define FILE_MOST  ((size_t)64 << 20)
+#define COPY_FDS  16
+#define READY_MS  120000
+#define READY_TRY 5
+#define FILE_MOST ((size_t)64 << 20)
 
 /* -- Files. */
 
@@ -89,16 +89,6 @@ static int copy_all(const char *from, const char *to)
 	copy_to = to;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
 	return nftw(from, copy_one, COPY_FDS, FTW_PHYS);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	(void)remove(path);
-	return 0;
 }
 
 /* A path of the trace that leads out of the repository is not written. */
@@ -230,9 +220,7 @@ void stage_release(struct bench_stage *s)
 	}
 	state_release(&s->state);
 	if (s->dir)
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread. */
-		(void)nftw(s->dir, remove_one, REMOVE_FDS,
-			   FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		(void)remove_tree(s->dir);
 	free(s->dir);
 	free(s->repo);
 }

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,11 +19,11 @@
 #include "graph/base/alloc.h"
 #include "graph/base/cleanup.h"
 #include "tools/cli/config.h"
+#include "tools/cli/remove.h"
 #include "tools/cli/say.h"
 #include "tools/cli/verbs.h"
 #include "tools/verb/demo/demo.h"
 
-#define REMOVE_FDS  16
 #define MODEL_MS    10000
 #define MODEL_TRY   10
 #define READ_MAX    (8 << 20)
@@ -153,23 +152,9 @@ static int set_stage(struct stage *ret)
 	return r < 0 ? r : set_environment(ret);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	(void)remove(path);
-	return 0;
-}
-
 static void clear_stage(const struct stage *s)
 {
-	/* Never delete through a mount that was left over. */
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread. */
-	if (nftw(s->dir, remove_one, REMOVE_FDS,
-		 FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 ||
-	    access(s->dir, F_OK) == 0)
+	if (remove_tree(s->dir) < 0)
 		(void)say_error("'%s' could not be removed", s->dir);
 }
 
